@@ -28,9 +28,9 @@ from timing import environment  # noqa: E402
 
 import recmetrics.dask  # noqa: E402
 from recmetrics import Evaluator, Metrics  # noqa: E402
-from recmetrics._inputs.read_sets import read_item_sets  # noqa: E402
-from recmetrics._inputs.sets import NO_SIDE, Users  # noqa: E402
-from recmetrics._spec.request import Request  # noqa: E402
+from recmetrics._core.inputs.read_sets import read_item_sets  # noqa: E402
+from recmetrics._core.inputs.sets import NO_SIDE, Users  # noqa: E402
+from recmetrics._core.spec.request import Request  # noqa: E402
 from recmetrics.dask._tasks import Chunk, Job, best_of_chunk  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "many_machines.md"

@@ -19,11 +19,11 @@ from problems import SMALL, Problem, make
 from timing import Ratio, environment, in_turn
 
 from recmetrics import Evaluator, Metrics
-from recmetrics._inputs.read_sets import read_item_sets
-from recmetrics._inputs.scores import ScoreMatrix
-from recmetrics._selection import kernels
-from recmetrics._selection.hits import Views, empty_hits
-from recmetrics._spec.request import Request
+from recmetrics._core.inputs.read_sets import read_item_sets
+from recmetrics._core.inputs.scores import ScoreMatrix
+from recmetrics._core.selection import kernels
+from recmetrics._core.selection.hits import Views, empty_hits
+from recmetrics._core.spec.request import Request
 
 BATCH = 256
 N_BATCHES = 40  # in an epoch

@@ -31,8 +31,8 @@ from scipy.sparse.linalg import svds
 from timing import THREADS, environment, in_turn
 
 from recmetrics import Metrics
-from recmetrics._selection.factors import FactorScores
-from recmetrics._threads import map_blocks
+from recmetrics._core.selection.factors import FactorScores
+from recmetrics._core.threads import map_blocks
 
 SHORT = (10_000, 3_706, 64)
 SHORT_TARGET = 1.3

@@ -6,9 +6,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from recmetrics._jit import kernel
-from recmetrics._options import thread_count
-from recmetrics._threads import map_blocks
+from recmetrics._core.jit import kernel
+from recmetrics._core.options import thread_count
+from recmetrics._core.threads import map_blocks
 
 THREAD_ROWS = 64  # users per task: several tasks per thread, since users differ in their work
 

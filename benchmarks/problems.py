@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from recmetrics._spec.registry import METRICS
+from recmetrics._core.spec.registry import METRICS
 
 SEED = 20
 # Users x items: a short catalogue, that of MovieLens 1M, and two larger ones.

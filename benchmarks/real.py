@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from models import GFCF, binary, ease, popularity, row_blocks
 
 from recmetrics import Metrics, identify
-from recmetrics._spec.registry import METRICS
+from recmetrics._core.spec.registry import METRICS
 
 BLOCK_ROWS = 1024  # users scored at a time: 168 MB of float32 on Gowalla
 CUTOFFS = (5, 10, 20)

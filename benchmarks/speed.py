@@ -28,8 +28,9 @@ from problems import LARGE, MIDDLE, SHORT, SIZES, SMALL, Problem, eight_columns,
 from rivals import OURS, RIVALS, Rival, assert_equal, best_by, split
 from timing import THREADS, Ratio, Reader, environment, in_cache, in_turn, time_alone
 
-from recmetrics import Metrics, _threads
-from recmetrics._spec.registry import METRICS
+from recmetrics import Metrics
+from recmetrics._core import threads as _threads
+from recmetrics._core.spec.registry import METRICS
 
 HERE = Path(__file__).resolve().parent
 Size = tuple[int, int]

@@ -1,4 +1,4 @@
-"""Write ``conventions.md`` from the table in ``recmetrics/_spec/systems.txt`` and ``systems.py``.
+"""Write ``conventions.md`` from the table ``_core/spec/systems.txt`` and from ``systems.py``.
 
 The agreement with the installed systems is that of agreement.json, which
 ``tests/peers/peers.py`` writes.
@@ -11,9 +11,9 @@ from typing import Any
 
 from systems import OTHERS, PROSE
 
-from recmetrics._spec.grammar import make_spec
-from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS, NUMBERS, Line, System
+from recmetrics._core.spec.grammar import make_spec
+from recmetrics._core.spec.registry import METRICS
+from recmetrics._core.spec.systems import CONVENTIONS, NUMBERS, Line, System
 
 HERE = Path(__file__).parent
 PAGE = HERE / "conventions.md"
@@ -43,7 +43,7 @@ CALLS = ("call of the system", "metric string of recmetrics")
 HEAD = """\
 # Conventions
 
-<!-- written by `python docs/conventions.py` from recmetrics/_spec/systems.txt; do not edit -->
+<!-- written by `python docs/conventions.py` from recmetrics/_core/spec/systems.txt; do not edit -->
 
 Evaluation libraries and tools define metrics of the same name differently. With `convention=`,
 metric names, such as `ndcg@10`, follow the definitions of one of these systems:

@@ -1,6 +1,6 @@
 """The prose about other systems, of which ``conventions.py`` and the site write their pages.
 
-``PROSE`` is what the table in ``recmetrics/_spec/systems.txt`` does not need: the version that was
+``PROSE`` is what the table ``_core/spec/systems.txt`` does not need: the version that was
 read, the order of equal scores, the differences that the table cannot express (``gaps``), and where
 a system is wrong rather than different (``wrong``), which no line copies. ``OTHERS`` are systems
 without a convention.
@@ -8,7 +8,7 @@ without a convention.
 
 from dataclasses import dataclass
 
-from recmetrics._spec.systems import Line, System
+from recmetrics._core.spec.systems import Line, System
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 import importlib
 import typing
 
-from recmetrics._compute import Evaluation, EvaluationCounts, Metrics
-from recmetrics._errors import (
+from recmetrics._core.compute import Evaluation, EvaluationCounts, Metrics
+from recmetrics._core.errors import (
     ArgumentError,
     DeviceMemoryError,
     InputError,
@@ -18,8 +18,16 @@ from recmetrics._errors import (
     UnknownMetricError,
     UnknownOptionError,
 )
-from recmetrics._evaluator import Evaluator, NotUpdatedWarning, UserCounts
-from recmetrics._inputs import InvalidItems, popularity_from, popularity_strata, propensity_from
+from recmetrics._core.evaluator import Evaluator, NotUpdatedWarning, UserCounts
+from recmetrics._core.inputs import (
+    InvalidItems,
+    popularity_from,
+    popularity_strata,
+    propensity_from,
+)
+from recmetrics._core.metrics import OneUser, metric
+from recmetrics._core.stream import EventCounts, StreamEvaluator
+from recmetrics._core.warmup import warmup
 from recmetrics._inspection import (
     Audit,
     Finding,
@@ -28,12 +36,10 @@ from recmetrics._inspection import (
     audit_ranked,
     explain,
     identify,
+    overlap,
+    overlap_ranked,
 )
-from recmetrics._overlap import overlap, overlap_ranked
-from recmetrics._stream import EventCounts, StreamEvaluator
-from recmetrics._warmup import warmup
-from recmetrics.comparison import Comparison, Summary, compare, summary
-from recmetrics.metrics import OneUser, metric
+from recmetrics._report import Comparison, Summary, compare, summary
 
 if typing.TYPE_CHECKING:
     from recmetrics import dask as dask

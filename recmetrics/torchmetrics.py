@@ -18,13 +18,13 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import InputTypeError, install
-from recmetrics._evaluator import Evaluator
-from recmetrics._options import ForBatches, takes
-from recmetrics._results import UserRows
-from recmetrics._selection import read_scores
-from recmetrics._spec import MetricsList
-from recmetrics._types import Scores, Truth, WhichUsers
+from recmetrics._core.errors import InputTypeError, install
+from recmetrics._core.evaluator import Evaluator
+from recmetrics._core.options import ForBatches, takes
+from recmetrics._core.results import UserRows
+from recmetrics._core.selection import read_scores
+from recmetrics._core.spec import MetricsList
+from recmetrics._core.types import Scores, Truth, WhichUsers
 
 try:
     import torch

@@ -54,7 +54,7 @@ def pytest_terminal_summary(terminalreporter):
 @pytest.fixture
 def registry_stays():
     """Take metrics that a test declares out of the registry again."""
-    from recmetrics._spec import METRICS
+    from recmetrics._core.spec import METRICS
 
     before = dict(METRICS)
     yield
@@ -68,7 +68,7 @@ def threads_start_early():
     from problems import JIT
     from sizes import patched
 
-    with patched({} if JIT else {"_inputs.scores": {"LEAST_SCORES": 1 << 15}}):
+    with patched({} if JIT else {"_core.inputs.scores": {"LEAST_SCORES": 1 << 15}}):
         yield
 
 

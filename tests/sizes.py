@@ -5,28 +5,28 @@ from contextlib import contextmanager
 
 # Sizes that cut even a small problem into blocks and tiles, and send it into threads.
 TIGHT = {
-    "_selection.tied": {"_ENTRIES": 8},
-    "_selection.device": {"_BLOCK": 8, "_MANY": 2},
-    "_selection.factors": {
+    "_core.selection.tied": {"_ENTRIES": 8},
+    "_core.selection.device": {"_BLOCK": 8, "_MANY": 2},
+    "_core.selection.factors": {
         "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_PAD": 1, "_SMALL": 0, "_CANDIDATES": 3,
         "_POOL_BYTES": 64,
     },
-    "_inputs.scores": {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
-    "_selection.factors:FactorScores": {"short_rows": 3},
-    "_inputs.sparse": {"_FEW": 2},
-    "_inputs.sets": {"_DENSE_ENTRIES": 8, "_SORTED": 4},
-    "_results.measure": {"_THREADED": 0, "_MEASURED": 2},
-    "_selection.matrix": {"_MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0},
-    "_selection.rankings": {"_SMALL": 0, "_RANKED_ITEMS": 8},
-    "_results.rows": {"_ADDED": 4},
-    "_results.store": {"WAITING": (3, 8, 1 << 22), "MOST": 3},
-    "_selection.find": {"_HOST_BYTES": 64},
+    "_core.inputs.scores": {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
+    "_core.selection.factors:FactorScores": {"short_rows": 3},
+    "_core.inputs.sparse": {"_FEW": 2},
+    "_core.inputs.sets": {"_DENSE_ENTRIES": 8, "_SORTED": 4},
+    "_core.results.measure": {"_THREADED": 0, "_MEASURED": 2},
+    "_core.selection.matrix": {"_MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0},
+    "_core.selection.rankings": {"_SMALL": 0, "_RANKED_ITEMS": 8},
+    "_core.results.rows": {"_ADDED": 4},
+    "_core.results.store": {"WAITING": (3, 8, 1 << 22), "MOST": 3},
+    "_core.selection.find": {"_HOST_BYTES": 64},
 }  # fmt: skip
 # Blocks of a few users, also in one thread.
 SMALL = {
-    "_inputs.scores": {"LEAST_SCORES": 1 << 9, "_COPY_BYTES": 1 << 11},
-    "_selection.factors": {"_SMALL": 0},
-    "_selection.rankings": {"_RANKED_ITEMS": 1 << 9, "_SMALL": 0},
+    "_core.inputs.scores": {"LEAST_SCORES": 1 << 9, "_COPY_BYTES": 1 << 11},
+    "_core.selection.factors": {"_SMALL": 0},
+    "_core.selection.rankings": {"_RANKED_ITEMS": 1 << 9, "_SMALL": 0},
 }
 
 

@@ -16,32 +16,37 @@ from way import ways
 
 import recmetrics
 from recmetrics import Metrics
-from recmetrics._options import Shared
+from recmetrics._core.options import Shared
 
 PACKAGE = Path(recmetrics.__file__).parent
 # From the lowest to the highest: a room imports rooms on lines before its own.
 FLOORS = [
-    ("_errors", "_types", "_numba"),
-    ("_jit", "_options", "_io"),
-    ("_threads", "_spec", "_grids"),
-    ("_inputs", "comparison"),
-    ("_selection",),
-    ("metrics",),
-    ("_results",),
-    ("_compute", "_evaluator", "_stream", "_inspection", "_overlap", "dask"),
-    ("tables", "_warmup", "torchmetrics"),
+    ("_core", "_core/errors", "_core/types", "_core/numba_internals"),
+    ("_core/jit", "_core/options", "_files"),
+    ("_core/threads", "_core/spec", "_printing"),
+    ("_core/inputs", "_report"),
+    ("_core/selection",),
+    ("_core/metrics",),
+    ("_core/results",),
+    ("_core/compute", "_core/evaluator", "_core/stream", "_inspection", "dask"),
+    ("tables", "_core/warmup", "torchmetrics"),
     ("__init__",),
     ("cli",),
     ("__main__",),
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-STAGES = ("_inputs", "_selection", "metrics", "_results", "dask")
+STAGES = ("_core/inputs", "_core/selection", "_core/metrics", "_core/results", "dask")
 
 
 def module_of(path, package=PACKAGE):
-    """``("_spec", "grammar")``; a door is ``("_spec",)``, a file of the top ``("_compute",)``."""
+    """``("_core", "spec", "grammar")``; a door is ``("_core", "spec")``."""
     parts = path.relative_to(package).with_suffix("").parts
     return parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+
+
+def room_of(module):
+    """A room is a folder with its files, or a file alone; those of ``_core`` stand inside it."""
+    return module[:2] if module[0] == "_core" else module[:1]
 
 
 def imports_of(path, package=PACKAGE):
@@ -60,8 +65,9 @@ def imports_of(path, package=PACKAGE):
             if top == package.name:
                 while parts and tuple(parts) not in modules:
                     parts.pop()  # the name of an object
-                door = isinstance(node, ast.ImportFrom) and len(node.module.split(".")) == 2
-                yield tuple(parts) or ("__init__",), door
+                module = tuple(parts) or ("__init__",)
+                door = ".".join([top, *room_of(module)])
+                yield module, isinstance(node, ast.ImportFrom) and node.module == door
 
 
 def wrong_imports(package=PACKAGE):
@@ -70,17 +76,19 @@ def wrong_imports(package=PACKAGE):
     for path in sorted(package.rglob("*.py")):
         own = module_of(path, package)
         for imported, by_door in imports_of(path, package):
-            if imported[0] == own[0]:
+            room, own_room = room_of(imported), room_of(own)
+            if room == own_room:
                 continue
-            if FLOOR[imported[0]] >= FLOOR[own[0]]:
+            if FLOOR["/".join(room)] >= FLOOR["/".join(own_room)]:
                 wrong.append(f"{'/'.join(own)} imports upward: {'/'.join(imported)}")
-            elif len(imported) > 1 and not by_door:
+            elif imported != room and not by_door:
                 wrong.append(f"{'/'.join(own)} imports past a door: {'/'.join(imported)}")
     return wrong
 
 
 def test_every_room_has_its_floor():
-    assert {module_of(path)[0] for path in PACKAGE.rglob("*.py")} == set(FLOOR)
+    rooms = {"/".join(room_of(module_of(path))) for path in PACKAGE.rglob("*.py")}
+    assert rooms == set(FLOOR)
 
 
 def test_imports_point_downward_and_through_doors():
@@ -90,19 +98,31 @@ def test_imports_point_downward_and_through_doors():
 @pytest.mark.parametrize(
     ("file", "line", "problem"),
     [
-        ("_inputs/sets.py", "from recmetrics._selection import Hits", "upward: _selection"),
         (
-            "_spec/request.py",
-            "def late():\n    from recmetrics._compute import Metrics",
-            "upward: _compute",
+            "_core/inputs/sets.py",
+            "from recmetrics._core.selection import Hits",
+            "upward: _core/selection",
         ),
         (
-            "_results/measure.py",
-            "if TYPE_CHECKING:\n    from recmetrics._evaluator import Evaluator",
-            "upward: _evaluator",
+            "_core/spec/request.py",
+            "def late():\n    from recmetrics._core.compute import Metrics",
+            "upward: _core/compute",
         ),
-        ("tables/_values.py", "import recmetrics._selection.hits", "past a door: _selection/hits"),
-        ("_evaluator.py", "from recmetrics._inputs.sets import Rows", "past a door: _inputs/sets"),
+        (
+            "_core/results/measure.py",
+            "if TYPE_CHECKING:\n    from recmetrics._core.evaluator import Evaluator",
+            "upward: _core/evaluator",
+        ),
+        (
+            "tables/_values.py",
+            "import recmetrics._core.selection.hits",
+            "past a door: _core/selection/hits",
+        ),
+        (
+            "_core/evaluator.py",
+            "from recmetrics._core.inputs.sets import Rows",
+            "past a door: _core/inputs/sets",
+        ),
     ],
 )
 def test_a_wrong_import_is_seen(file, line, problem, tmp_path):
@@ -118,7 +138,7 @@ def test_no_file_imports_itself_by_way_of_others():
         for path in PACKAGE.rglob("*.py")
     }
     for module, imported in files.items():  # within a folder nobody goes out by the door
-        imported -= {module[:1]}
+        imported -= {room_of(module)}
     list(TopologicalSorter(files).static_order())  # raises where there is a circle
 
 
@@ -140,7 +160,7 @@ def test_behind_the_request_nobody_knows_conventions():
 
 
 def test_a_door_names_every_file_behind_it():
-    for door in sorted(PACKAGE.glob("*/__init__.py")):
+    for door in sorted(PACKAGE.rglob("*/__init__.py")):
         text = ast.get_docstring(ast.parse(door.read_text()))
         words = set(re.findall(r"\w+", text))
         assert {path.stem for path in door.parent.glob("*.py")} - {"__init__"} <= words, door
@@ -266,12 +286,12 @@ def ran_in_a_copy(edits, code, tmp_path):
 
 TOPICS = [
     (
-        "_options.py",  # of arrays, then of tables
+        "_core/options.py",  # of arrays, then of tables
         "    genres: Matrix | None\n",
         "    genres: Matrix | None\n    topics: Matrix | None\n",
     ),
     (
-        "_options.py",
+        "_core/options.py",
         "    genres: IntoDataFrame | None\n",
         "    genres: IntoDataFrame | None\n    topics: IntoDataFrame | None\n",
     ),
@@ -281,10 +301,10 @@ TOPICS = [
             "        genres: Matrix | None = None,\n",
             "        genres: Matrix | None = None,\n        topics: Matrix | None = None,\n",
         )
-        for file in ("_compute.py", "_evaluator.py")
+        for file in ("_core/compute.py", "_core/evaluator.py")
     ),
     (
-        "_inputs/side.py",
+        "_core/inputs/side.py",
         '    "profile": SideInput(\n',
         '    "topics": SideInput(content="the topics of each item", shape="(n_items, t)",\n'
         '        read=_read_items, make="topics=topics", warm=np.eye, option="--topics FILE",\n'
@@ -296,8 +316,9 @@ TOPICS = [
 OF_TOPICS = """
 import inspect, sys
 import numpy as np
-from recmetrics import Evaluator, Metrics, StreamEvaluator, _options, warmup
-from recmetrics._spec import SIDE, metric
+from recmetrics import Evaluator, Metrics, StreamEvaluator, warmup
+from recmetrics._core import options
+from recmetrics._core.spec import SIDE, metric
 
 def kernel(lists, topics, k, out):
     for user, length in enumerate(lists.length):
@@ -344,13 +365,13 @@ def written_out(function):
     return set(inspect.signature(inspect.unwrap(function)).parameters)
 
 places = {{
-    "Side of _options.py": {{*_options.Side.__annotations__, "propensity"}},
-    "SideTables of _options.py": set(_options.SideTables.__annotations__),
+    "Side of _core/options.py": {{*options.Side.__annotations__, "propensity"}},
+    "SideTables of _core/options.py": set(options.SideTables.__annotations__),
     "Metrics.compute": written_out(Metrics.compute),
     "Evaluator": written_out(Evaluator.__init__),
-    "SIDE of _inputs/side.py": set(SIDE),
+    "SIDE of _core/inputs/side.py": set(SIDE),
 }}
-every = set(SIDE) | places["Side of _options.py"] | places["SideTables of _options.py"]
+every = set(SIDE) | places["Side of _core/options.py"] | places["SideTables of _core/options.py"]
 print(*(f"{{place}} lacks {{name}}" for place in places for name in sorted(every - places[place])))
 """
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import recmetrics
-from recmetrics._jit import _WITHOUT_KERNELS
+from recmetrics._core.jit import _WITHOUT_KERNELS
 
 PACKAGE = Path(recmetrics.__file__).parent
 HELPERS = """
-from recmetrics._jit import helper
+from recmetrics._core.jit import helper
 FACTOR = 1
 
 @helper
@@ -22,8 +22,8 @@ def square(value):
     return FACTOR * value * value
 """
 KERNELS = """
-from recmetrics._jit import kernel, prefetch
-from recmetrics.metrics.helpers import square
+from recmetrics._core.jit import kernel, prefetch
+from recmetrics._core.metrics.helpers import square
 
 @kernel
 def total(values):
@@ -44,8 +44,8 @@ CALL = """
 import sys
 import numpy as np
 from recmetrics import kernels
-from recmetrics.metrics.helpers import square
-from recmetrics._jit import while_compiling
+from recmetrics._core.metrics.helpers import square
+from recmetrics._core.jit import while_compiling
 
 kernel, told = getattr(kernels, sys.argv[1]), []
 with while_compiling(told.append):
@@ -59,10 +59,12 @@ print(answer, *hits, *(type(each.library).__name__ for each in square.overloads.
 def package(tmp_path):
     """A package of a kernel and a helper: the whole takes longer to import than to compile this."""
     folder = tmp_path / "recmetrics"
-    (folder / "metrics").mkdir(parents=True)
-    files = {name: (PACKAGE / name).read_text() for name in ("_jit.py", "_numba.py")}
-    files |= {"metrics/helpers.py": HELPERS, "kernels.py": KERNELS}
-    files |= {"__init__.py": "", "metrics/__init__.py": ""}
+    (folder / "_core" / "metrics").mkdir(parents=True)
+    files = {
+        name: (PACKAGE / name).read_text() for name in ("_core/jit.py", "_core/numba_internals.py")
+    }
+    files |= {"_core/metrics/helpers.py": HELPERS, "kernels.py": KERNELS}
+    files |= dict.fromkeys(("__init__.py", "_core/__init__.py", "_core/metrics/__init__.py"), "")
     for name, text in files.items():
         (folder / name).write_text(text)
     return folder
@@ -97,7 +99,7 @@ def test_a_helper_is_compiled_in_kernels_alone_also_where_an_earlier_process_use
 def test_a_kernel_is_compiled_anew_where_a_helper_in_another_file_has_changed(package, before):
     assert run(package, before)[:2] == ["14.0", "0"]
     assert run(package, before)[:2] == ["14.0", "1"]
-    helpers = package / "metrics" / "helpers.py"
+    helpers = package / "_core" / "metrics" / "helpers.py"
     helpers.write_text(HELPERS.replace("FACTOR = 1", "FACTOR = 2"))
     assert run(package, before)[:2] == ["28.0", "0"]
 
@@ -112,7 +114,7 @@ def test_files_without_kernels_and_the_times_of_files_leave_machine_code_as_it_i
 
 
 def test_no_kernel_stands_where_changes_are_not_seen():
-    decorator = re.compile(r"_jit import .*(kernel|helper)")
+    decorator = re.compile(r"\.jit import .*(kernel|helper)")
     folders = [PACKAGE / name for name in _WITHOUT_KERNELS]
     files = [path for folder in folders for path in folder.rglob("*.py")]
     assert files
@@ -131,8 +133,8 @@ def test_code_that_another_process_saved_under_the_same_name_is_not_called(packa
 
 
 def private_names():
-    """The modules of Numba that ``_numba`` imports, each with a name."""
-    for node in ast.parse((PACKAGE / "_numba.py").read_text()).body:
+    """The modules of Numba that ``numba_internals`` imports, each with a name."""
+    for node in ast.parse((PACKAGE / "_core" / "numba_internals.py").read_text()).body:
         if isinstance(node, ast.ImportFrom) and node.module.startswith("numba.core"):
             yield from ((node.module, each.name) for each in node.names)
 
@@ -156,7 +158,7 @@ def test_without_a_folder_for_machine_code_every_process_compiles(package, befor
     nowhere.touch()
     names = ("NUMBA_CACHE_DIR", "HOME", "XDG_CACHE_HOME")
     options = dict.fromkeys(names, str(nowhere)) | {"PYTHONDONTWRITEBYTECODE": "1"}
-    for folder in (package, package / "metrics"):
+    for folder in (package, package / "_core" / "metrics"):
         (folder / "__pycache__").touch()  # a file where Numba wants a folder
     for _ in range(2):
         assert run(package, before, **options) == expected
@@ -176,13 +178,13 @@ print(Metrics.compute([[1.0, 3.0, 2.0]], [[1, 0, 1]], ["mrr@2", "auc"], ties="ex
 def test_one_file_reads_internals_of_numba():
     private = re.compile(r"^\s*(from|import) (numba\.core|llvmlite)", re.MULTILINE)
     files = [path.name for path in PACKAGE.rglob("*.py") if private.search(path.read_text())]
-    assert files == ["_numba.py"]
+    assert files == ["numba_internals.py"]
 
 
 LIMITED = """
 import resource, sys
 import numpy as np
-from recmetrics._jit import kernel
+from recmetrics._core.jit import kernel
 
 def new():
     @kernel

@@ -21,7 +21,7 @@ from problems import side_information
 
 import recmetrics
 from recmetrics import Metrics
-from recmetrics._options import ForBatches, ForGroups, ForRankings, ForRanks, ForTruth, Shared
+from recmetrics._core.options import ForBatches, ForGroups, ForRankings, ForRanks, ForTruth, Shared
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 ROOT = Path(recmetrics.__file__).parents[1]

@@ -43,9 +43,11 @@ def compilations(before, cache, **environment):
 @pytest.mark.thorough
 def test_the_first_call_after_a_warm_up_compiles_nothing(tmp_path):
     """The warm-up calls itself, for metrics with and without ties; strata and weights are asked."""
-    everything = "{name: recmetrics._warmup.METRICS[name] for name in ('hit', 'auc')}"  # for time
+    everything = (
+        "{name: recmetrics._core.warmup.METRICS[name] for name in ('hit', 'auc')}"  # for time
+    )
     code = f"""
-recmetrics._warmup.METRICS = {everything}
+recmetrics._core.warmup.METRICS = {everything}
 recmetrics.warmup()
 of_some = ["recall(of=tail)@10", "recall(of=tail, weigh=snips)@10"]
 recmetrics.warmup(of_some)
@@ -75,7 +77,7 @@ def test_a_later_process_compiles_nothing_either_and_an_edited_file_again(tmp_pa
     command = package / "cli" / "_command.py"
     command.write_text(command.read_text() + "# edited\n")
     assert run(image) == 0
-    scores = package / "_inputs" / "scores.py"
+    scores = package / "_core" / "inputs" / "scores.py"
     scores.write_text(scores.read_text() + "# edited\n")
     assert run(image) == all_of_them
 

@@ -16,10 +16,10 @@ import example
 import pictures
 
 from recmetrics import RecmetricsWarning
+from recmetrics._core.spec.grammar import make_spec
+from recmetrics._core.spec.registry import METRICS, NO_RELEVANT_ITEM, Metric, Option
+from recmetrics._core.spec.systems import CONVENTIONS
 from recmetrics._inspection import explain, interval
-from recmetrics._spec.grammar import make_spec
-from recmetrics._spec.registry import METRICS, NO_RELEVANT_ITEM, Metric, Option
-from recmetrics._spec.systems import CONVENTIONS
 from recmetrics.cli._metric_pages import _markdown as rows_of
 
 DOCS = Path(__file__).parents[1]

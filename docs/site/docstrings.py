@@ -13,7 +13,7 @@ from typing import Any
 
 import griffe
 
-from recmetrics import _options
+from recmetrics._core import options as _options
 
 _EXAMPLE = re.compile(r"(?:^|(?<=\n))>>> .*?(?=\n\n|\Z)", re.DOTALL)
 _SECTION = re.compile(r"^(\w+)\n---+\n(.*?)(?=^\w+\n---+\n|\Z)", re.MULTILINE | re.DOTALL)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from recmetrics import Evaluator, Metrics
-from recmetrics._spec import parse
-from recmetrics._spec.registry import Metric
+from recmetrics._core.spec import parse
+from recmetrics._core.spec.registry import Metric
 
 K = 5
 ITEMS = "ABCDEFGHIJ"

@@ -3,8 +3,8 @@
 import numpy as np
 
 from recmetrics import Metrics
-from recmetrics._spec.registry import METRICS, Metric
-from recmetrics.metrics._reference import weight_of
+from recmetrics._core.metrics.reference import weight_of
+from recmetrics._core.spec.registry import METRICS, Metric
 
 DEPTH = 10  # ranks that are drawn
 CUT = 5  # the cutoff that is drawn

@@ -15,7 +15,7 @@ from typing import Any
 import docstrings
 import griffe
 
-from recmetrics._spec.registry import METRICS
+from recmetrics._core.spec.registry import METRICS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "recmetrics"

@@ -3,7 +3,7 @@
     _command           the commands and their help; the exit codes of errors; ``evaluate`` and
                        ``identify`` of matrices: files -> an evaluation, or matches -> report
     _arguments         the options of each command as rows of a table; those of side information
-                       come from its records in ``_inputs/side``
+                       come from its records in ``_core/inputs/side``
     _tables            ``evaluate`` and ``identify`` of tables of recommendations and truth;
                        ``evaluate`` of groups, such as queries; ``audit-times``: times of a split
     _table_files       tables of ids and numbers, read by polars
@@ -15,7 +15,7 @@
     _terminal          printing, and errors in the words of the command
 
 The command computes with the public functions of the library, and prints what these print. Beside
-them it reads the registry, to list the metrics. Matrices are read by ``recmetrics/_io``.
+them it reads the registry, to list the metrics. Matrices are read by ``recmetrics/_files``.
 """
 
 from recmetrics.cli._command import main

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from recmetrics import ArgumentError, Audit, Evaluation
-from recmetrics._io import Source
-from recmetrics._spec import SIDE, SideInput
-from recmetrics._types import Convention, Invalid, NaNPolicy, RankGaps, Ties, Undefined
-from recmetrics.comparison import Correction, Test
+from recmetrics._core.spec import SIDE, SideInput
+from recmetrics._core.types import Convention, Invalid, NaNPolicy, RankGaps, Ties, Undefined
+from recmetrics._files import Source
+from recmetrics._report import Correction, Test
 
 DEFAULT_K = 10
 DEFAULT_PLOT = Path("recmetrics-demo.png")

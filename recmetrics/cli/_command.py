@@ -33,9 +33,9 @@ from recmetrics import (
     audit,
     identify,
 )
-from recmetrics._errors import did_you_mean
-from recmetrics._io import Source, read_array, read_user_items, reason
-from recmetrics._spec import SIDE, spec_of, spell
+from recmetrics._core.errors import did_you_mean
+from recmetrics._core.spec import SIDE, spec_of, spell
+from recmetrics._files import Source, read_array, read_user_items, reason
 from recmetrics.cli._arguments import (
     AUDIT_TIMES,
     COMPARE,

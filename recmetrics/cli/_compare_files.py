@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from recmetrics import Comparison, RecmetricsError, compare
-from recmetrics._io import Source, read_per_user, read_segments
+from recmetrics._files import Source, read_per_user, read_segments
+from recmetrics._report import Gate, Movers
 from recmetrics.cli._output import atomic, check_output, require_matplotlib
 from recmetrics.cli._table_files import read_any
 from recmetrics.cli._terminal import CommandError, naming, show, width, write, write_json
-from recmetrics.comparison import Gate, Movers
 
 Given: TypeAlias = tuple[dict[str, Any], Mapping[str, Source], Sequence[str] | None]
 """Arguments of ``compare``, their files, and the ids of users that the results lack."""

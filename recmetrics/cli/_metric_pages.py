@@ -11,9 +11,9 @@ from operator import attrgetter
 from typing import get_args
 
 from recmetrics import explain
-from recmetrics._grids import Column, fitted, table
-from recmetrics._spec import CONVENTIONS, METRICS, Metric, Option, Reads, spec_of
-from recmetrics._types import Convention
+from recmetrics._core.spec import CONVENTIONS, METRICS, Metric, Option, Reads, spec_of
+from recmetrics._core.types import Convention
+from recmetrics._printing import Column, fitted, table
 from recmetrics.cli._arguments import DEFAULT_K
 from recmetrics.cli._terminal import fold, show, width, write
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._io import reason
+from recmetrics._files import reason
 from recmetrics.cli._terminal import INSTALL, CommandError
 
 

@@ -8,8 +8,8 @@ from itertools import combinations
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from recmetrics._errors import did_you_mean
-from recmetrics._io import Source, reading, refuse_other_formats, start
+from recmetrics._core.errors import did_you_mean
+from recmetrics._files import Source, reading, refuse_other_formats, start
 from recmetrics.cli._terminal import INSTALL, CommandError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from recmetrics import Evaluation, Identification, Metrics, RecmetricsError
-from recmetrics._grids import counted
-from recmetrics._io import Source
-from recmetrics._spec import SIDE, spec_of
+from recmetrics._core.spec import SIDE, spec_of
+from recmetrics._files import Source
+from recmetrics._printing import counted
 from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._table_files import Columns, read_frame, refuse_same

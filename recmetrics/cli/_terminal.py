@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from recmetrics import RecmetricsError
-from recmetrics._errors import install
-from recmetrics._io import printable, reason
+from recmetrics._core.errors import install
+from recmetrics._files import printable, reason
 from recmetrics.cli._arguments import FLAGS, WITH_FILE
 
 _CLEAN = "\r\x1b[K"  # to the start of the line, which is erased

@@ -14,11 +14,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from recmetrics._inputs import check_matrix
-from recmetrics._options import ForBatches, takes
-from recmetrics._selection import check_bias, check_factors
-from recmetrics._spec import MetricsList, Request
-from recmetrics._types import Truth
+from recmetrics._core.inputs import check_matrix
+from recmetrics._core.options import ForBatches, takes
+from recmetrics._core.selection import check_bias, check_factors
+from recmetrics._core.spec import MetricsList, Request
+from recmetrics._core.types import Truth
 from recmetrics.dask._graph import TaskGraph, blocks_of, check_array
 
 __all__ = ["compute", "compute_factors"]

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from recmetrics._errors import InputTypeError, ShapeError, install
-from recmetrics._inputs import ItemSets, SharedSet, Users, check_matrix, check_shape, read_side
-from recmetrics._results import warn_of_swallowed
-from recmetrics._spec import Request
+from recmetrics._core.errors import InputTypeError, ShapeError, install
+from recmetrics._core.inputs import ItemSets, SharedSet, Users, check_matrix, check_shape, read_side
+from recmetrics._core.results import warn_of_swallowed
+from recmetrics._core.spec import Request
 from recmetrics.dask._tasks import (
     Chunk,
     Job,

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import RecmetricsError, ShapeError
-from recmetrics._inputs import (
+from recmetrics._core.errors import RecmetricsError, ShapeError
+from recmetrics._core.inputs import (
     FlatLists,
     ItemSets,
     Rankings,
@@ -22,8 +22,15 @@ from recmetrics._inputs import (
     read_item_sets,
     read_numbers,
 )
-from recmetrics._results import KeptLists, RowNames, item_dtype, settled, system_values, user_values
-from recmetrics._selection import (
+from recmetrics._core.results import (
+    KeptLists,
+    RowNames,
+    item_dtype,
+    settled,
+    system_values,
+    user_values,
+)
+from recmetrics._core.selection import (
     Exposures,
     MatrixRanker,
     Source,
@@ -32,8 +39,8 @@ from recmetrics._selection import (
     kernels,
     read_factors,
 )
-from recmetrics._spec import Cutoffs, Request
-from recmetrics._types import FloatArray, IntArray
+from recmetrics._core.spec import Cutoffs, Request
+from recmetrics._core.types import FloatArray, IntArray
 
 Best = Rows
 """Items of each user, those of equal scores in ascending order; their values are the scores."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError, MetricSpecError, warn
-from recmetrics._grids import counted
-from recmetrics._options import one_of
-from recmetrics._spec import MetricSpec, make_spec, parse
-from recmetrics._types import RankGaps
+from recmetrics._core.errors import ArgumentError, MetricSpecError, warn
+from recmetrics._core.options import one_of
+from recmetrics._core.spec import MetricSpec, make_spec, parse
+from recmetrics._core.types import RankGaps
+from recmetrics._printing import counted
 from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_numbers
 from recmetrics.tables._counts import TableSummary, summarise
 from recmetrics.tables._frames import Frame, Table, as_names, read_frame

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recmetrics._errors import ArgumentError, InputError
+from recmetrics._core.errors import ArgumentError, InputError
 from recmetrics.tables._frames import Frame, looks_like, require_columns, require_same_kind
 
 _INDEX = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"  # in Arrow, in pandas, from files

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from recmetrics._grids import counted
-from recmetrics._inputs import InvalidItems
-from recmetrics._types import UserValues
+from recmetrics._core.inputs import InvalidItems
+from recmetrics._core.types import UserValues
+from recmetrics._printing import counted
 from recmetrics.tables._matching import ListsAndTruth
 from recmetrics.tables._values import StringMetric, TableMetric
 

@@ -8,10 +8,9 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from recmetrics._errors import ArgumentError, InputError, warn
-from recmetrics._inspection import Identification, identify_by
-from recmetrics._options import SideTables, one_of, takes
-from recmetrics._spec import (
+from recmetrics._core.errors import ArgumentError, InputError, warn
+from recmetrics._core.options import SideTables, one_of, takes
+from recmetrics._core.spec import (
     CONVENTIONS,
     Definition,
     MetricsList,
@@ -19,7 +18,8 @@ from recmetrics._spec import (
     TableTies,
     read_convention,
 )
-from recmetrics._types import Convention, Invalid, RankGaps, Undefined, UserValues
+from recmetrics._core.types import Convention, Invalid, RankGaps, Undefined, UserValues
+from recmetrics._inspection import Identification, identify_by
 from recmetrics.tables._columns import choose_columns, refuse_unread_order
 from recmetrics.tables._counts import Missing, TableSummary, summarise
 from recmetrics.tables._frames import AnyTable, Table, as_names, read_frame

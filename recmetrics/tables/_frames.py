@@ -10,8 +10,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputError, InputTypeError, did_you_mean, install
-from recmetrics._types import BoolArray, FloatArray, IntArray
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, did_you_mean, install
+from recmetrics._core.types import BoolArray, FloatArray, IntArray
 
 try:
     import narwhals.stable.v2 as nw

@@ -9,8 +9,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import InputError, InputTypeError, warn
-from recmetrics._types import IntArray
+from recmetrics._core.errors import InputError, InputTypeError, warn
+from recmetrics._core.types import IntArray
 from recmetrics.tables._frames import (
     PANDAS,
     POLARS,

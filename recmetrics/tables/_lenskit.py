@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError
-from recmetrics._spec import MetricSpec, OptionValue, make_spec
+from recmetrics._core.errors import ArgumentError
+from recmetrics._core.spec import MetricSpec, OptionValue, make_spec
 from recmetrics.tables._columns import choose_columns
 from recmetrics.tables._frames import read_frame, with_item_column
 from recmetrics.tables._matching import read_lists

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError
-from recmetrics._inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rankings, Rows
-from recmetrics._spec import TableTies
-from recmetrics._types import FloatArray, IntArray, Invalid, RankGaps, UserValues
+from recmetrics._core.errors import ArgumentError
+from recmetrics._core.inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rankings, Rows
+from recmetrics._core.spec import TableTies
+from recmetrics._core.types import FloatArray, IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import (
     Frame,

@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._jit import allocating_helper, allocating_kernel, helper
-from recmetrics._threads import without_warnings
-from recmetrics._types import IntArray
+from recmetrics._core.jit import allocating_helper, allocating_kernel, helper
+from recmetrics._core.threads import without_warnings
+from recmetrics._core.types import IntArray
 
 _SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
 _ROOM = 4  # entries of a table per value, beyond which hashing takes less memory

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from recmetrics._errors import InputError
-from recmetrics._inputs import LEAST_PROPENSITY, popularity_from, propensity_from
-from recmetrics._spec import SIDE, Request, SideWords
-from recmetrics._types import FloatArray, IntArray
+from recmetrics._core.errors import InputError
+from recmetrics._core.inputs import LEAST_PROPENSITY, popularity_from, propensity_from
+from recmetrics._core.spec import SIDE, Request, SideWords
+from recmetrics._core.types import FloatArray, IntArray
 from recmetrics.tables._frames import (
     Frame,
     numbers_of,

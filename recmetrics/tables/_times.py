@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import InputTypeError
-from recmetrics._grids import counted
-from recmetrics._types import BoolArray, FloatArray, IntArray
+from recmetrics._core.errors import InputTypeError
+from recmetrics._core.types import BoolArray, FloatArray, IntArray
+from recmetrics._printing import counted
 from recmetrics.tables._frames import (
     EXACT,
     Frame,

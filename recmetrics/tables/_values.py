@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError
-from recmetrics._inputs import ItemSets, Rankings, Rows, UserIndex, Users, read_side
-from recmetrics._results import RowNames, measured, settled
-from recmetrics._selection import find_hits
-from recmetrics._spec import Definition, MetricSpec, Request, define
-from recmetrics._types import IntArray, UserValues
+from recmetrics._core.errors import ArgumentError
+from recmetrics._core.inputs import ItemSets, Rankings, Rows, UserIndex, Users, read_side
+from recmetrics._core.results import RowNames, measured, settled
+from recmetrics._core.selection import find_hits
+from recmetrics._core.spec import Definition, MetricSpec, Request, define
+from recmetrics._core.types import IntArray, UserValues
 from recmetrics.tables._frames import keyed, slicer, take
 from recmetrics.tables._matching import ListsAndTruth
 

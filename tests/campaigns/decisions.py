@@ -26,15 +26,7 @@ from scipy.special import stdtr, stdtrit
 
 import recmetrics
 from recmetrics import Comparison, Metrics
-from recmetrics.comparison._bounds import (
-    FEW_USERS,
-    Floats,
-    Moments,
-    Range,
-    Tail,
-    moments_of,
-    tail_of,
-)
+from recmetrics._report.bounds import FEW_USERS, Floats, Moments, Range, Tail, moments_of, tail_of
 
 TIMES = 20_000
 SIZES = (30, 100, 300, 1_000, 5_000)

@@ -11,7 +11,7 @@ from inside import AllLists, OneList, cosine, parse
 from problems import by_default, depth_of, listed_items, one_user, side_information
 
 from recmetrics import NaNScoreError, UndefinedMetricError
-from recmetrics._spec.systems import line_for
+from recmetrics._core.spec.systems import line_for
 
 
 class Refused(NamedTuple):

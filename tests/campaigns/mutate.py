@@ -45,7 +45,7 @@ class Fault(NamedTuple):
 
 # By file of the package: what is wrong, the tests that see it, the text, and what takes its place.
 _OF_FILES = {
-    "_selection/hits.py": [
+    "_core/selection/hits.py": [
         ("a discount that begins one rank late", KERNELS,
          '"log2": lambda rank: np.log2(rank + 1.0)', '"log2": lambda rank: np.log2(rank + 2.0)'),
         ("the ideal ascends", SCORES, "own[place - gap] < value", "own[place - gap] > value"),
@@ -73,7 +73,7 @@ _OF_FILES = {
          "weighed = self._once(asked, self._weighed, *asked)\n"
          "            hits = under(self._hits, ties)._replace(gain=weighed.gain)"),
     ],
-    "metrics/accuracy.py": [
+    "_core/metrics/accuracy.py": [
         ("dcg reads the discount of the next rank", KERNELS,
          "weight += hits.discount[rank - 1]\n            if last",
          "weight += hits.discount[min(rank, hits.discount.size - 1)]\n            if last"),
@@ -95,19 +95,19 @@ _OF_FILES = {
         ("a hit at rank k is not counted", KERNELS,
          "hits.first[slot] <= depth:  #", "hits.first[slot] < depth:  #"),
     ],
-    "metrics/full_ranking.py": [
+    "_core/metrics/full_ranking.py": [
         ("auc counts a tie as a pair in order",
          "tests/metrics/test_kernels.py -k 'within_the_bounds and auc'",
          "0.5 * (hits.first[slot] + hits.last[slot])", "hits.first[slot]"),
     ],
-    "metrics/system.py": [
+    "_core/metrics/system.py": [
         ("coverage of the items listed, not offered", "tests/metrics/test_system.py -k catalogue",
          "n_items = np.count_nonzero(exposure.offered)", "n_items = len(exposure.offered)"),
     ],
-    "_selection/exposure.py": [
+    "_core/selection/exposure.py": [
         ("personalization counts empty lists", KERNELS, "n_lists += n_listed > 0", "n_lists += 1"),
     ],
-    "_selection/kernels.py": [
+    "_core/selection/kernels.py": [
         ("reversed ties", SCORES,
          "least = _count_reaching(tile[:n_before], score)\n"
          "            more = _count_above(tile[n_before:], score)",
@@ -157,7 +157,7 @@ _OF_FILES = {
         ("a slot without a hit keeps its place", SCORES,
          "            tied.first[slot] = 0\n            tied.last[slot] = 0\n", ""),
     ],
-    "_inputs/sets.py": [
+    "_core/inputs/sets.py": [
         ("items in no order take the places of others", "tests/inputs/test_inputs.py",
          "place += own[j] < own[i]\n", "place += own[j] <= own[i]\n"),
         ("a repeated item in no order is not noticed", "tests/inputs/test_inputs.py",
@@ -176,7 +176,7 @@ _OF_FILES = {
          "tests/inputs/test_strata.py -k keeps_its_own",
          "{name: sets.own() for name, sets in self.strata.items()}", "dict(self.strata)"),
     ],
-    "_results/measure.py": [
+    "_core/results/measure.py": [
         ("the first users are measured in every block", f"{FUZZ} -k compute",
          "measure(everyone.part(rows), rows)", "measure(everyone, rows)"),
         ("zero where a user never came",
@@ -188,7 +188,7 @@ _OF_FILES = {
         ("nobody says how many users a mean is over", "tests/test_public.py -k progress_says",
          "if n_lacking:", "if False:"),
     ],
-    "_selection/matrix.py": [
+    "_core/selection/matrix.py": [
         ("exclude ignored", SCORES,
          "if self.exclude is not None:\n                excluded",
          "if self.exclude is False:\n                excluded"),
@@ -203,7 +203,7 @@ _OF_FILES = {
         ("the lowest integer is hidden", "tests/selection/test_selection.py -k hidden_items",
          "if values.min() == lowest:", "if False:"),
     ],
-    "_inputs/scores.py": [
+    "_core/inputs/scores.py": [
         ("a score of -inf is listed", SCORES,
          "np.float64(-np.inf), np.finfo(np.float64).min",
          "np.float64(-np.inf), np.float64(-np.inf)"),
@@ -219,7 +219,7 @@ _OF_FILES = {
         ("sparse scores of other entries", "tests/inputs/test_sparse_scores.py",
          "values = self.array[entries]", "values = self.array[: entries.stop - entries.start]"),
     ],
-    "_inputs/sparse.py": [
+    "_core/inputs/sparse.py": [
         ("scores that are stored twice are added",
          "tests/inputs/test_errors.py -k store_an_item_twice",
          "    if repeats:\n        user", "    if False:\n        user"),
@@ -230,18 +230,18 @@ _OF_FILES = {
          "tests/inputs/test_errors.py -k 'damaged and lil'",
          '    if matrix.format == "lil" and', "    if False and"),
     ],
-    "_inputs/read_sets.py": [
+    "_core/inputs/read_sets.py": [
         ("item 0 is no item", "tests/inputs/test_next_item.py",
          "known = classes >= 0", "known = classes > 0"),
         ("n_items does not limit the truth of rankings",
          "tests/inputs/test_errors.py -k 'catalogue'",
          "shape = shape[0], None if is_matrix else n_items", "shape = shape[0], None"),
     ],
-    "_inputs/flat_groups.py": [
+    "_core/inputs/flat_groups.py": [
         ("groups in order of their ids", "tests/metrics/test_groups.py -k ids",
          "appearance = np.argsort(first)", "appearance = np.arange(len(first))"),
     ],
-    "_results/totals.py": [
+    "_core/results/totals.py": [
         ("a sum that forgets what rounding took", "tests/evaluators/test_stream.py -k no_digit",
          "lost + one[..., 1] + other[..., 1]", "lost + other[..., 1]"),
         ("of merged streams the larger count of excluded truth stands",
@@ -254,7 +254,7 @@ _OF_FILES = {
          "tests/evaluators/test_stream.py -k vary_little",
          "return _added(_added(one, other), between)", "return _added(one, other)"),
     ],
-    "_results/store.py": [
+    "_core/results/store.py": [
         ("a merged stream takes a size that is not known",
          "tests/evaluators/test_stream.py -k size_of_a_catalogue",
          "self.n_items if schema.shape[1] is None else schema.shape[1]", "schema.shape[1]"),
@@ -304,20 +304,20 @@ _OF_FILES = {
          "tests/evaluators/test_evaluator.py -k few_catalogues",
          "lists.nbytes + offered.nbytes", "lists.nbytes"),
     ],
-    "_threads.py": [
+    "_core/threads.py": [
         ("the last row block is dropped", SCORES,
          "starts = range(0, max(1, n_rows), rows)", "starts = range(0, max(1, n_rows - 1), rows)"),
         ("of two errors the last is raised", "tests/selection/test_threads.py -k two_errors",
          "errors.pop(min(errors))", "errors.pop(max(errors))"),
     ],
-    "_selection/factors.py": [
+    "_core/selection/factors.py": [
         ("the last tile of items is dropped", FACTORS,
          "for part in row_blocks(n_items, _TILE_ITEMS):",
          "for part in row_blocks(max(1, n_items - _TILE_ITEMS), _TILE_ITEMS):"),
         ("a bias of other items", FACTORS,
          "scores += self._bias[own.items]", "scores += self._bias[np.sort(own.items)]"),
     ],
-    "_results/rows.py": [
+    "_core/results/rows.py": [
         ("the list of a repeated user keeps its end",
          "tests/evaluators/test_evaluator.py -k replaced_by_shorter",
          "        self.lists[batch.users, added:] = -1\n", ""),
@@ -331,21 +331,21 @@ _OF_FILES = {
          "self.invalid[:, batch.users] = 0 if batch.invalid is None else batch.invalid",
          "self.invalid[:, batch.users] += 0 if batch.invalid is None else batch.invalid"),
     ],
-    "_spec/request.py": [
+    "_core/spec/request.py": [
         ("the range of a metric where lower is better is upside down",
          "tests/selection/test_ties.py -k three_keys",
          "least, greatest = greatest, least", "pass"),
     ],
-    "_selection/tied.py": [
+    "_core/selection/tied.py": [
         ("chance counts excluded items", TIES,
          "n_recommendable = n_items - np.diff(excluded.start)",
          "n_recommendable = np.full(len(n_recommendable), n_items)"),
     ],
-    "_spec/grammar.py": [
+    "_core/spec/grammar.py": [
         ("a convention wins over what is typed", "tests/spec/test_conventions.py -k wins",
          "checked = {**line.options, **typed}", "checked = {**typed, **line.options}"),
     ],
-    "_selection/device.py": [
+    "_core/selection/device.py": [
         ("a device ranks equal scores from right to left", DEVICE,
          "columns < item", "columns > item"),
         ("a device forgets the equal scores of a tie group", DEVICE,
@@ -373,21 +373,21 @@ _OF_FILES = {
          "ranks = torch.arange(1, n_items + 1, device=scores.device)",
          "ranks = torch.arange(n_items, 0, -1, device=scores.device)"),
     ],
-    "_selection/rankings.py": [
+    "_core/selection/rankings.py": [
         ("a list that lacks items has an auc", "tests/inputs/test_rankings.py -k auc",
          "(length < n_recommendable) &", "(length < 0) &"),
     ],
-    "_jit.py": [
+    "_core/jit.py": [
         ("machine code is not compiled anew where a helper has changed",
          "tests/test_jit.py -k has_changed",
          "digest.update(entry.read_bytes())", "digest.update(b'')"),
     ],
-    "_evaluator.py": [
+    "_core/evaluator.py": [
         ("an evaluator reads the truth of its caller",
          "tests/evaluators/test_evaluator.py -k changes_later",
          "= known.own()", "= known"),
     ],
-    "_results/saved.py": [
+    "_core/results/saved.py": [
         ("evaluators of another truth are merged",
          "tests/evaluators/test_evaluator.py -k other_data",
          "if self.data.get(name) != other.data.get(name):", "if False:"),
@@ -395,13 +395,13 @@ _OF_FILES = {
          "tests/evaluators/test_store.py -k different_questions",
          "            nan=request.nan,", '            nan="raise",'),
     ],
-    "_inputs/arrays.py": [
+    "_core/inputs/arrays.py": [
         ("float8 is read as an integer", "tests/inputs/test_inputs.py -k fewer_bits",
          'return (own and dtype.kind in "biuf"', 'return (dtype.kind in "biuf"'),
         ("the negative bit of a tensor is lost", "tests/inputs/test_inputs.py -k negative",
          "        value = value.resolve_neg()\n", "        pass\n"),
     ],
-    "_inputs/ranked.py": [
+    "_core/inputs/ranked.py": [
         ("a wasted item takes its rank with it",
          "tests/inputs/test_invalid_items.py -k wasted_rank_is",
          '(is_repeat & (repeats == "drop"))', "is_repeat"),
@@ -412,7 +412,7 @@ _OF_FILES = {
          "tests/inputs/test_invalid_items.py -k that_of_an_irrelevant_item",
          "(self.items != -1) & ~dropped", "(self.items != -1) & ~invalid"),
     ],
-    "_selection/lists.py": [
+    "_core/selection/lists.py": [
         ("metrics of items read k items behind wasted ranks",
          "tests/inputs/test_invalid_items.py -k metrics_of_items",
          "if self.ranks is None or k == WHOLE_LIST:", "if True:"),
@@ -420,38 +420,38 @@ _OF_FILES = {
          "tests/inputs/test_strata.py -k beside_them",
          "        if self._relevant is not None:\n", "        if False:\n"),
     ],
-    "comparison/_bounds.py": (
+    "_report/bounds.py": (
         ("skewness makes the bounds of a gate less strict, too",
-         "tests/comparison/test_gate.py -k 'less_strict'",
+         "tests/report/test_gate.py -k 'less_strict'",
          "np.maximum(0.0, -measured.skewness)", "-measured.skewness"),
     ),
-    "comparison/_statistics.py": [
+    "_report/statistics.py": [
         ("equal differences have a t test",
-         "tests/comparison/test_compare.py -k 'differ or equal or same'",
+         "tests/report/test_compare.py -k 'differ or equal or same'",
          "return 2.0 ** (1 - n)", "return 0.0"),
         ("a resample of weighted users is divided by their number",
-         "tests/comparison/test_summary.py -k 'scipy or cover'",
+         "tests/report/test_summary.py -k 'scipy or cover'",
          "over[start:stop] = _dot(times, each.weights)", "pass"),
         ("many users are resampled in blocks of neighbours",
-         "tests/comparison/test_summary.py -k 'blocks'",
+         "tests/report/test_summary.py -k 'blocks'",
          ".permutation(n) % _MOST_DRAWN", "and np.arange(n) * _MOST_DRAWN // n"),
         ("every resample has all runs once",
-         "tests/comparison/test_compare_runs.py -k 'resample or variance'",
+         "tests/report/test_compare_runs.py -k 'resample or variance'",
          "times = np.count_nonzero(drawn == run, axis=1)", "times = np.ones(len(drawn))"),
         ("unpaired runs are drawn together",
-         "tests/comparison/test_compare_runs.py -k 'apart or resample'",
+         "tests/report/test_compare_runs.py -k 'apart or resample'",
          "side = 0 if sample.paired else 1", "side = 0"),
         ("a user who is undefined in a run counts once in each",
-         "tests/comparison/test_compare_runs.py -k 'defined or define'",
+         "tests/report/test_compare_runs.py -k 'defined or define'",
          "known / counts if weights is None", "1.0 * known if weights is None"),
     ],
-    "comparison/_reading.py": [
-        ("users of weight 0 are counted", "tests/comparison/test_summary.py -k 'weight'",
+    "_report/result_tables.py": [
+        ("users of weight 0 are counted", "tests/report/test_summary.py -k 'weight'",
          "rows[relative[rows] > 0]", "rows"),
     ],
-    "comparison/_render.py": [
+    "_report/comparison_pages.py": [
         ("the compact table marks the loser",
-         "tests/comparison/test_compare_compact.py -k 'letters or text'",
+         "tests/report/test_compare_compact.py -k 'letters or text'",
          "pair if (each.difference > 0) != is_lower", "pair if (each.difference > 0) == is_lower"),
     ],
 }  # fmt: skip

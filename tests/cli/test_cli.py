@@ -32,13 +32,20 @@ EVALUATE = ["evaluate", "scores.npy", "truth.tsv", "-m", "hit@2"]
 
 
 def test_the_command_computes_with_public_names():
-    """Of the package's private files it reads the registry, choices, files, words and tables."""
+    """Of the package's private files it reads the registry, choices, files, words and reports."""
     private = set()
     for path in CLI.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module.startswith("recmetrics._"):
                 private.add(node.module.removeprefix("recmetrics."))
-    assert private == {"_errors", "_grids", "_io", "_spec", "_types"}
+    assert private == {
+        "_core.errors",
+        "_core.spec",
+        "_core.types",
+        "_files",
+        "_printing",
+        "_report",
+    }
 
 
 # --- As a process --------------------------------------------------------------------------------

@@ -164,9 +164,9 @@ def test_the_metric_that_the_guide_adds_is_there(tmp_path):
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, tmp_path)
     block, name = SHOWN.findall(ADD_A_METRIC.read_text())
-    metrics = package / "metrics" / "accuracy.py"
+    metrics = package / "_core" / "metrics" / "accuracy.py"
     metrics.write_text(f"{metrics.read_text()}\n\n{block}")
-    names = package / "_compute.py"
+    names = package / "_core" / "compute.py"
     names.write_text(names.read_text() + name)
 
     def there(*arguments, **more):

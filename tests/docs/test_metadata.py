@@ -13,7 +13,7 @@ import pytest
 from inside import install
 
 import recmetrics
-from recmetrics._errors import EXTRAS
+from recmetrics._core.errors import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -24,7 +24,7 @@ warnings.simplefilter("error")
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from recmetrics import Metrics, StreamEvaluator
-from recmetrics._inputs import ScoreMatrix
+from recmetrics._core.inputs import ScoreMatrix
 
 scores = np.random.default_rng(0).integers(-50, 50, (40, 30)).astype(np.float32)
 truth = np.arange(40) % 31 - 1

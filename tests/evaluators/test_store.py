@@ -300,7 +300,7 @@ def test_a_state_is_a_mapping(kind):
 @pytest.mark.parametrize("keep", ["values", "means"])
 def test_ctrl_c_at_any_line_leaves_an_update_done_or_undone(keep, monkeypatch):
     """For an Evaluator ``test_interruption`` asks this of every method."""
-    monkeypatch.setattr("recmetrics._results.store.MOST", 2)  # every other update adds up
+    monkeypatch.setattr("recmetrics._core.results.store.MOST", 2)  # every other update adds up
     line, reached, parts = 0, 0, (slice(0, 2), slice(2, 3), slice(3, 4))
     while reached == line:
         line += 1

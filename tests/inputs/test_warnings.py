@@ -255,7 +255,9 @@ def test_a_warning_points_at_the_line_of_the_caller():
 def test_code_of_the_package_is_skipped_whatever_its_file():
     own = {"__name__": "recmetrics.made_up"}
     exec(
-        compile("from recmetrics._errors import warn\ndef call(): warn('seen')", "made up", "exec"),
+        compile(
+            "from recmetrics._core.errors import warn\ndef call(): warn('seen')", "made up", "exec"
+        ),
         own,
     )
     with pytest.warns(RecmetricsWarning, match="seen") as seen:

@@ -25,8 +25,8 @@ from recmetrics import (
     UndefinedMetricError,
     popularity_from,
 )
-from recmetrics._inputs import side
-from recmetrics._selection import rankings
+from recmetrics._core.inputs import side
+from recmetrics._core.selection import rankings
 
 LIST_METRICS = [metric.name for metric in of_kind("lists")]
 

@@ -16,7 +16,7 @@ from problems import by_reference, index_sets, of_kind, problems, side_informati
 
 import recmetrics
 from recmetrics import ArgumentError, Metrics, UndefinedMetricError
-from recmetrics._selection.hits import discounts
+from recmetrics._core.selection.hits import discounts
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 

@@ -19,7 +19,7 @@ from recmetrics import (
     StreamEvaluator,
     UnknownMetricError,
 )
-from recmetrics._spec import METRICS
+from recmetrics._core.spec import METRICS
 
 SCORES = [[4, 3, 2, 1], [1, 2, 3, 4], [2, 2, 1, 0]]
 TRUTH = [[0, 1, 0, 3], [1, 0, 0, 0], [0, 0, 0, 0]]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from problems import by_reference, index_sets, problems, side_information
 
 from recmetrics import Evaluator, Metrics, StreamEvaluator, popularity_strata
-from recmetrics._spec.grammar import parse
+from recmetrics._core.spec.grammar import parse
 
 OPTIONS = [f"discount={d}, denom={n}" for d in ("no", "log2") for n in ("list", "k")]
 

@@ -15,7 +15,7 @@ from inside import parse
 from problems import of_kind
 
 from recmetrics import ArgumentError, Evaluator, Metrics, UndefinedMetricError
-from recmetrics._selection import COSINE, Exposure
+from recmetrics._core.selection import COSINE, Exposure
 
 SYSTEM_METRICS = [metric.name for metric in of_kind("exposure")]
 SUMS = frozenset({COSINE, "log2", 0.85, 0.5})

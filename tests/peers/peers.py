@@ -25,7 +25,7 @@ from numba import config
 from peers_run import Given, answered, load
 
 from recmetrics import Metrics
-from recmetrics._spec import CONVENTIONS, METRICS, make_spec
+from recmetrics._core.spec import CONVENTIONS, METRICS, make_spec
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 

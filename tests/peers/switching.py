@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import peers
 
-from recmetrics._spec.systems import CONVENTIONS
+from recmetrics._core.spec.systems import CONVENTIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "switching.md"
 BLOCK = re.compile(r"^```(?:py|python)\n(.*?)^```\n", re.S | re.M)

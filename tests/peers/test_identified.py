@@ -8,8 +8,8 @@ import pytest
 from peers_run import Given
 
 from recmetrics import identify
-from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS
+from recmetrics._core.spec.registry import METRICS
+from recmetrics._core.spec.systems import CONVENTIONS
 
 K = 5
 

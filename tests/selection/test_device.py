@@ -23,7 +23,7 @@ from recmetrics import (
     StreamEvaluator,
     overlap,
 )
-from recmetrics._selection import device as devices
+from recmetrics._core.selection import device as devices
 
 torch = pytest.importorskip("torch", reason="tensors need torch")
 dispatch = pytest.importorskip("torch.utils._python_dispatch", reason="tensors need torch")
@@ -470,7 +470,7 @@ def test_factors_of_a_device_that_torch_cannot_read_are_refused():
 
 def test_torch_is_imported_with_the_first_tensor_alone():
     script = (
-        "import sys, recmetrics._selection.device as device\n"
+        "import sys, recmetrics._core.selection.device as device\n"
         "assert not device.on_device([[1.0]])\n"
         "assert 'torch' not in sys.modules\n"
         "sys.modules['torch'] = None\n"  # an import of it fails

@@ -13,9 +13,9 @@ from problems import JIT
 from sizes import patched
 
 from recmetrics import Evaluator, InputTypeError, Metrics, NaNScoreError, ShapeError
-from recmetrics._inputs import read_item_sets
-from recmetrics._selection import factors
-from recmetrics._threads import map_blocks
+from recmetrics._core.inputs import read_item_sets
+from recmetrics._core.selection import factors
+from recmetrics._core.threads import map_blocks
 
 TILE = 1152  # items of one tile
 NAN, INF = np.nan, np.inf
@@ -279,7 +279,7 @@ def test_factors_give_the_metrics_of_their_scores(case, metrics, short_rows):
     options = {"item_bias": BIAS, **CASES[case], **SIDE}
     sizes = {"_CANDIDATES": 20_000}  # of a few users at once
     own = {"short_rows": short_rows}
-    with patched({"_selection.factors": sizes, "_selection.factors:FactorScores": own}):
+    with patched({"_core.selection.factors": sizes, "_core.selection.factors:FactorScores": own}):
         found = Metrics.compute_factors(USERS, ITEMS, TRUTH, metrics, **options)
     assert_identical(found, expected)
 

@@ -12,7 +12,7 @@ from problems import plain_specs
 from sizes import patched
 
 from recmetrics import Metrics, NaNScoreError
-from recmetrics._selection import matrix
+from recmetrics._core.selection import matrix
 
 
 def assert_ranked(rows, relevant, ranks, cutoffs, **options):
@@ -53,7 +53,9 @@ def test_ranks_are_those_of_a_sort(kind, n_items, dtype, many):
             near = [best[:k][-5:] for k in rng.choice(CUTOFFS, 2) + rng.integers(-2, 3, 2)]
             relevant.append(np.unique(np.concatenate([some, *near])).astype(np.int64))
         ranks = [ranks_by_sort(row, items) for row, items in zip(rows, excluded, strict=True)]
-        with patched({"_selection.matrix": {"_MANY": many, "_MANY_HITS": 0, "_PAIRS": 1 << 60}}):
+        with patched(
+            {"_core.selection.matrix": {"_MANY": many, "_MANY_HITS": 0, "_PAIRS": 1 << 60}}
+        ):
             assert_ranked(rows, relevant, ranks, CUTOFFS, exclude=excluded)
 
 
@@ -157,7 +159,7 @@ def hidden(monkeypatch):
     return found
 
 
-NO_PAIRS = {"_selection.matrix": {"_PAIRS": 0, "_PAIRS_WITH_LANES": 0}}
+NO_PAIRS = {"_core.selection.matrix": {"_PAIRS": 0, "_PAIRS_WITH_LANES": 0}}
 
 
 @pytest.mark.parametrize("n_items", [40, 900])  # without lanes, and with
@@ -249,7 +251,7 @@ MASKED = r"""
 import re
 import numpy as np
 from recmetrics import Metrics
-from recmetrics._selection import kernels
+from recmetrics._core.selection import kernels
 
 rng = np.random.default_rng(0)
 scores = rng.integers(1 << 60, size=(2, 800))
@@ -300,6 +302,6 @@ def test_memory_without_a_hit_is_never_read(bits, ties, monkeypatch):
         return empty_hits(start, relevance, ties=ties, make=lambda n, dtype: used(n, bits, dtype))
 
     monkeypatch.setattr(matrix, "empty_hits", filled)
-    with patched({"_inputs.scores": {"LEAST_SCORES": 0, "_BLOCK_BYTES": 1 << 15}}):
+    with patched({"_core.inputs.scores": {"LEAST_SCORES": 0, "_BLOCK_BYTES": 1 << 15}}):
         for text in texts:  # each for itself: others would need more ranks
             assert_identical(Metrics.compute(scores, truth, [text], ties=ties), expected[text])

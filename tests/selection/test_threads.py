@@ -14,9 +14,9 @@ from asserts import assert_identical, python
 from problems import JIT
 
 from recmetrics import InputError, Metrics
-from recmetrics._inputs import scores as score_blocks
-from recmetrics._options import thread_count
-from recmetrics._threads import map_blocks, raise_if_stopped
+from recmetrics._core.inputs import scores as score_blocks
+from recmetrics._core.options import thread_count
+from recmetrics._core.threads import map_blocks, raise_if_stopped
 
 METRICS_LIST = ["ndcg@10", "recall@10"]
 N_ITEMS = 700 if JIT else 70
@@ -172,8 +172,8 @@ def test_after_a_fork():
         SMALL
         + f"""
 import os
-import recmetrics._inputs.scores
-recmetrics._inputs.scores.LEAST_SCORES = {score_blocks.LEAST_SCORES}
+import recmetrics._core.inputs.scores
+recmetrics._core.inputs.scores.LEAST_SCORES = {score_blocks.LEAST_SCORES}
 scores, truth = (np.tile(each, ({600 if JIT else 60}, 1)) for each in (scores, truth))
 Metrics.compute(scores, truth, "ndcg@10", n_threads=2)
 read, write = os.pipe()

@@ -24,8 +24,8 @@ from recmetrics import (
     explain,
     summary,
 )
-from recmetrics._spec import NoTruth
-from recmetrics._types import Convention, TiePolicy
+from recmetrics._core.spec import NoTruth
+from recmetrics._core.types import Convention, TiePolicy
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))

@@ -19,7 +19,7 @@ from recmetrics import (
     RecmetricsWarning,
     ShapeError,
 )
-from recmetrics import _errors as errors
+from recmetrics._core import errors
 
 SCORES = np.arange(12.0).reshape(2, 6)
 TRUTH = sp.csr_array(np.eye(2, 6))

@@ -18,7 +18,7 @@ from recmetrics import (
     UnknownOptionError,
     explain,
 )
-from recmetrics._spec import Request
+from recmetrics._core.spec import Request
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 OPTIONS = [(metric, option) for metric in METRICS.values() for option in metric.options.values()]

@@ -1,0 +1,964 @@
+"""Metrics: scores and truth in, one value per user and metric out; an Evaluation prints them.
+
+Every method of Metrics has the same four lines: read the request, read the scores, read the users,
+compute the values from the hits.
+"""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, ParamSpec, TypeVar, Unpack, cast
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from recmetrics._core.errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    MetricSpecError,
+    ShapeError,
+)
+from recmetrics._core.inputs import (
+    InvalidItems,
+    Rankings,
+    as_array,
+    check_real,
+    half_to_single,
+    read_groups,
+    read_users,
+    read_whole_users,
+)
+from recmetrics._core.metrics import accuracy, beyond, full_ranking, system
+from recmetrics._core.options import (
+    ForGroups,
+    ForHits,
+    ForRankings,
+    ForRanks,
+    ForTruth,
+    Shared,
+    one_of,
+    shared_of,
+    spelled_out,
+    takes,
+)
+from recmetrics._core.results import (
+    Method,
+    RowNames,
+    estimated,
+    is_swallowed,
+    ranks_of,
+    size_of_weights,
+    values_of,
+    whole_values,
+)
+from recmetrics._core.selection import EqualScores, Source, find_hits, read_factors, read_scores
+from recmetrics._core.spec import (
+    METHOD_SUFFIX,
+    STRATUM,
+    MetricsList,
+    MetricSpec,
+    Request,
+    define,
+    lookup,
+    parse,
+    read_convention,
+)
+from recmetrics._core.types import (
+    Candidates,
+    Convention,
+    Invalid,
+    ItemValues,
+    Matrix,
+    NaNPolicy,
+    Progress,
+    Scores,
+    Strata,
+    TiePolicy,
+    Ties,
+    Truth,
+    Undefined,
+    UserValues,
+)
+from recmetrics._printing import Grid, Printed, plural
+from recmetrics._report import Summary, summary
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def alone(declaration: Callable[P, R]) -> Callable[P, R]:
+    """Make the method that computes one metric from the function that declares it."""
+    record = lookup(declaration.__name__.removesuffix(METHOD_SUFFIX))
+    public = spelled_out(declaration, ForHits if record.reads == "hits" else Shared)
+
+    @functools.wraps(declaration)
+    def compute_alone(pred_scores: Any, ground_truth: Any, *k: Any, **keywords: Any) -> Any:
+        for keyword in keywords:
+            if keyword not in public.parameters:
+                record.option(keyword)  # raises, and names the nearest
+        bound = public.bind(pred_scores, ground_truth, *k, **keywords)
+        bound.apply_defaults()
+        cutoff = bound.arguments["k"]
+        if isinstance(cutoff, str) or (cutoff is None and record.default_k is not None):
+            msg = (
+                f"k must be an integer >= 1, such as 10, got {cutoff!r}; for the whole list call "
+                "Metrics.compute"
+            )
+            raise ArgumentError(msg)
+        own = {*record.options, STRATUM.name}
+        # Only typed options are passed on: they override a convention, even with a default value.
+        options = tuple((name, v) for name, v in keywords.items() if name in own)
+        spec = MetricSpec(record.name, cutoff, options)
+        shared = {n: v for n, v in keywords.items() if n not in own and n != "k"}
+        if shared.get("ties") == "range":
+            msg = (
+                f"{record.method} returns one array, but ties='range' gives three; type "
+                f"Metrics.compute(..., [{str(spec)!r}], ties='range')"
+            )
+            raise ArgumentError(msg)
+        values = Metrics.compute(pred_scores, ground_truth, {record.name: spec}, **shared)
+        return values[record.name]
+
+    compute_alone.__signature__ = public  # type: ignore[attr-defined]  # help() shows every keyword
+    return cast(Callable[P, R], compute_alone)
+
+
+def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[np.float64]:
+    """Find the rank of every relevant item, through a metric that reads whole lists."""
+    ties: object = shared.get("ties")
+    if ties is not None:
+        hint = "; type ties='best' for the first rank of each item, ties='worst' for the last one"
+        one_of("ties", ties, TiePolicy, hint if ties == "range" else "")
+    request = Request("mrr", **shared)
+    users = read_users(scores, ground_truth, shared, request)
+    return ranks_of(find_hits(scores, users, request, with_slots=True), request)
+
+
+_NO_INVALID = InvalidItems()
+
+
+class EvaluationCounts(NamedTuple):
+    """The number of users, and of those without a value of each metric that has one per user.
+
+    ``swallowed`` counts the users whose relevant items are all excluded, ``invalid`` the repeated
+    and unknown items of lists.
+    """
+
+    users: int
+    undefined: dict[str, int]
+    swallowed: int = 0
+    invalid: InvalidItems = _NO_INVALID
+
+
+class Evaluation(Printed):
+    """The result of ``Metrics.evaluate``; it prints, also in notebooks, as its summary.
+
+    >>> from recmetrics import Metrics
+    >>> found = Metrics.evaluate([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [0, 0, 0]], "hit@1")
+    >>> found.values
+    {'hit@1': array([ 1., nan])}
+    >>> found.counts.users, found.counts.undefined
+    (2, {'hit@1': 1})
+    >>> found.notes
+    ("to count users without a value as 0, give undefined='zero'",)
+
+    The values of other methods become an evaluation, too:
+
+    >>> from recmetrics import Evaluation
+    >>> values = Metrics.compute_groups([3, 2, 1], [0, 1, 0], "mrr", sizes=[2, 1])
+    >>> found = Evaluation(values, notes=["the queries of May"], noun="query")
+    >>> found.to_dict()["notes"][:2]
+    ['left out: 1 of 2 queries has no relevant item', 'the queries of May']
+
+    Parameters
+    ----------
+    values
+        Numbers for each metric string, (n_users,), or () for a metric of all lists, as
+        ``Metrics.compute`` returns them.
+    notes
+        Sentences to print below the table.
+    swallowed, invalid
+        As in ``EvaluationCounts``.
+    undefined, convention, ties
+        The arguments with which the values were computed.
+    noun
+        The word for a user in print, such as "group".
+
+    Attributes
+    ----------
+    values, notes
+        The dict of the values; a tuple of sentences, also on what may mislead.
+    counts
+        The ``EvaluationCounts`` of the call.
+
+    Raises
+    ------
+    InputTypeError, ShapeError
+        If ``values`` is no dict of numbers.
+    ArgumentError
+        If a policy or the convention is unknown.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, UserValues],
+        *,
+        notes: Iterable[str] = (),
+        swallowed: int = 0,
+        invalid: InvalidItems = _NO_INVALID,
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
+        ties: Ties | None = None,
+        noun: str = "user",
+    ) -> None:
+        if undefined is not None:
+            one_of("undefined", undefined, Undefined)
+        if convention is not None:
+            convention = read_convention(convention)
+        if ties is not None:
+            one_of("ties", ties, Ties)
+        self.values = _read_values(values)
+        per_user = {text: each for text, each in self.values.items() if each.ndim}
+        lacking = {text: int(np.isnan(each).sum()) for text, each in per_user.items()}
+        n_users = next((each.size for each in per_user.values()), 0)
+        self.counts = EvaluationCounts(n_users, lacking, swallowed, invalid)
+        self.noun, self._rules = noun, (undefined, convention, ties)
+        # 0 would be the best value where lower is better, or better than any.
+        left_out = [text for text, count in lacking.items() if count]
+        advice = f"to count {plural(noun)} without a value as 0, give undefined='zero'"
+        specs = [spec for text in left_out if (spec := self._spec(text))]
+        upward = all(spec.metric.higher_is_better for spec in specs)
+        self.notes = (*notes, *([advice] if specs and upward else []))
+
+    def summary(self, **keywords: Any) -> Summary:
+        """Return the means with intervals, quantiles and counts, and the notes.
+
+        >>> from recmetrics import Metrics
+        >>> scores, truth = [[3, 2, 1], [2, 3, 1]], [[1, 0, 0], [1, 0, 0]]
+        >>> found = Metrics.evaluate(scores, truth, "hit@1")
+        >>> chance = Metrics.chance(truth, "hit@1")
+        >>> summary = found.summary(levels={"chance": chance}, confidence=0.9)
+        >>> print(summary.to_text(width=80))
+        metric    mean  chance     90 % interval     q10  median     q90  users
+        ------  ------  ------  ----------------  ------  ------  ------  -----
+        hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
+        <BLANKLINE>
+        90 % intervals by Student's t over users, corrected for skewness; a side with
+        fewer than 10 users counts one more
+        q10, median, q90: quantiles of the users' values
+
+        Parameters
+        ----------
+        **keywords
+            Keywords of ``recmetrics.summary``, such as ``levels``, ``weights`` and ``confidence``.
+
+        Raises
+        ------
+        InputError, InputTypeError, ShapeError, ArgumentError
+            As in ``recmetrics.summary``: also if no user has a value.
+        """
+        return summary(self.values, **{"noun": self.noun, "notes": self.notes} | keywords)
+
+    def to_dict(self, **keywords: Any) -> dict[str, Any]:
+        """As ``Summary.to_dict``, with the policies and the counts of the call.
+
+        ``undefined`` and ``ties`` are those of each metric, ``counts`` the fields of
+        ``EvaluationCounts``.
+
+        Parameters
+        ----------
+        **keywords
+            As in ``summary``.
+
+        Raises
+        ------
+        InputError, InputTypeError, ShapeError, ArgumentError
+            As in ``summary``.
+        """
+        undefined, convention, ties = self._rules
+        policies: dict[str, dict[str, str | None]] = {"undefined": {}, "ties": {}}
+        for text in self.values:
+            spec, policy = self._spec(text), "expected" if ties == "range" else ties
+            if spec is not None:
+                defined = define(spec, convention, policy, undefined)
+                policies["undefined"][text] = defined.undefined
+                # ndcg@10[least] of ties="range"
+                policies["ties"][text] = text.partition("[")[2].rstrip("]") or defined.ties
+        counts = self.counts._asdict() | {"invalid": self.counts.invalid._asdict()}
+        return {**self.summary(**keywords).to_dict(convention), **policies, "counts": counts}
+
+    def _spec(self, text: str) -> MetricSpec | None:
+        try:
+            return parse(text.partition("[")[0], self._rules[1])
+        except MetricSpecError:
+            return None
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
+        try:
+            return self.summary()._page(best)
+        except InputError as error:  # no user has a value
+            return [], [str(error), *self.notes]
+
+
+def _read_values(values: Mapping[str, Any]) -> dict[str, UserValues]:
+    """Read what ``Metrics.compute`` returns, or the same as lists or other numbers."""
+    if not isinstance(values, Mapping):
+        msg = (
+            f"values must be a dict of what Metrics.compute returns, got {type(values).__name__}; "
+            "type Evaluation({'ndcg@10': values})"
+        )
+        raise InputTypeError(msg)
+    arrays: dict[str, UserValues] = {}
+    for text, numbers in values.items():
+        what = f"values[{text!r}]"
+        array = as_array(numbers, what)
+        check_real(array, what)
+        if array.ndim > 1:
+            msg = f"{what} has shape {array.shape}, expected one number per user, (n_users,), or ()"
+            raise ShapeError(msg)
+        arrays[text] = half_to_single(array).astype(np.float64, copy=False)
+    return arrays
+
+
+class Metrics:
+    """Ranking metrics from scores or from rankings.
+
+    ``compute`` computes several metrics in one pass. Methods such as ``ndcg_at_k`` and ``auc``
+    compute one metric. They take the keyword arguments of ``compute`` in addition to their own
+    options, and raise the same errors. They return a float64 array of shape (n_users,), or of shape
+    () for a metric of all lists, such as coverage.
+
+    ``k`` is a 1-based cutoff; a k above n_items means n_items. The value of a user without relevant
+    items is undefined: NaN unless ``undefined=`` is given.
+    """
+
+    @staticmethod
+    @takes(Shared)
+    def compute(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        strata: Strata | None = None,
+        propensity: ItemValues | None = None,
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
+        nan: NaNPolicy = "raise",
+        ties: Ties | None = None,
+        n_threads: int | None = None,
+        progress: Progress = None,
+        popularity: ItemValues | None = None,
+        features: Matrix | None = None,
+        similarity: Matrix | None = None,
+        genres: Matrix | None = None,
+        profile: Matrix | None = None,
+    ) -> dict[str, UserValues]:
+        """Compute metrics for every user.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.compute([[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]], ["recall@3", "ndcg@2"])
+        {'recall@3': array([0.66666667]), 'ndcg@2': array([1.])}
+
+        Parameters
+        ----------
+        pred_scores
+            (n_users, n_items) predicted scores, higher is better. Equal scores rank by item index,
+            the lower index first. An item with score -inf is never recommended. Any real dtype and
+            memory layout is accepted, and so are memory maps, nested lists and tensors. Scores are
+            read in row blocks, and never changed or copied as a whole. In a SciPy sparse matrix,
+            only the stored entries may be recommended; a stored 0 is a score.
+        ground_truth
+            (n_users, n_items) relevance, 0 = not relevant, binary or graded: a dense array, any
+            SciPy sparse matrix, or a list with one array of relevant item indices per user. Also
+            (n_users,) integers: the index of the one relevant item of each row, -1 for none. Every
+            entry above 0 marks a relevant item, and ndcg, dcg, cg and err use its value as gain:
+            pass ``truth > 0`` for binary relevance, or type ``rel=4`` for ratings from 4.
+        metrics_list
+            Metric strings: ``name``, ``name@k`` or ``name(option=value, ...)@k``. The command
+            ``recmetrics metrics`` lists all metrics. Without ``@k``, the user's whole list counts.
+            "ndcg@1:20" stands for "ndcg@1", "ndcg@2", ..., "ndcg@20", and "recall@10:100:10" for
+            "recall@10", "recall@20", ..., "recall@100".
+        exclude
+            Items that must not be recommended to a user, such as training interactions. Any form
+            that ``ground_truth`` takes; every nonzero entry is excluded. Excluded relevant items
+            still count as relevant.
+        candidates
+            The only items that may be recommended: any form that ``ground_truth`` takes, or one
+            array of item indices for all users. Only the scores of candidates are read.
+        strata
+            Sets of items by name, each in any form that ``candidates`` takes.
+            ``recall(of=tail)@20`` counts only the relevant items that are in ``strata["tail"]``.
+            Strata do not change the recommended lists. The value of a user without relevant items
+            in the stratum is undefined.
+        propensity
+            (n_items,) the probability that a relevant item is observed, above 0 and at most 1.
+            Metric strings with ``weigh``, such as ``recall(weigh=snips)@20``, need it.
+            ``propensity_from`` estimates it.
+        undefined
+            The value of an undefined metric, for example of a user without relevant items: "nan",
+            "zero", "one", or "raise" for an error. Default: the rule of the convention, or "nan"
+            without a convention.
+        convention
+            Another system whose metric definitions to use, such as "ranx", "trec" or "recbole". An
+            unknown name raises an error that lists all systems. Options in a metric string,
+            ``undefined`` and ``ties`` override the convention. ``recmetrics.explain`` shows the
+            resulting definition.
+        nan
+            How to treat NaN scores: "raise" an error, or "exclude" the item, as a score of -inf
+            does.
+        ties
+            How equal scores rank. "index": by item index, the lower index first. "expected": each
+            metric is its exact mean over all orders of the tied items. "worst", "best": its worst
+            or best value over these orders. "range": three values, namely the mean under the metric
+            string as typed, and the least and the greatest value under ``"ndcg@10[least]"`` and
+            ``"ndcg@10[greatest]"``. Metrics that read the lists themselves, such as diversity and
+            coverage, and ``auc@k`` support only "index". ``auc`` counts tied pairs 1/2 under
+            "index" as well, by definition. Default: the rule of the convention for each metric, or
+            "index" without a convention.
+        n_threads
+            The number of threads. None uses the environment variable RECMETRICS_NUM_THREADS if it
+            is set, else all cores that this process may use.
+        progress
+            True shows a tqdm bar if tqdm is installed; the bar says "compiling" while a first call
+            compiles. True also prints the number of users behind each mean if some have no value. A
+            callable is called with (rows done, rows).
+        popularity
+            (n_items,) share of users who have each item, 0 to 1; ``popularity_from(train)``
+            computes it.
+        features
+            (n_items, d) a feature vector for each item, dense or sparse; items are compared by
+            cosine similarity.
+        similarity
+            (n_items, n_items) the similarity of each pair of items, dense or sparse; use it instead
+            of ``features``.
+        genres
+            (n_items, g) 1 if the item has the genre, else 0, dense or sparse.
+        profile
+            (n_users, g) the genres of each user, or (n_users, n_items) the training matrix, whose
+            values weight the items; dense or sparse. If both shapes fit, it is read as genres.
+
+        ``recmetrics metrics NAME`` shows which of the last five arguments a metric needs. A metric
+        ignores the arguments that it does not need.
+
+        Returns
+        -------
+        dict
+            A float64 array for each metric string, in the order given; the keys are the strings as
+            typed. The shape is (n_users,), or () for a metric of all lists, such as coverage.
+            ``ties="range"`` gives three arrays for each string. The values are the same, bit for
+            bit, for any number of threads and any memory layout.
+
+        Raises
+        ------
+        MetricSpecError
+            A metric string that cannot be read, or an unknown metric or option.
+        InputError, InputTypeError
+            Inputs with a wrong shape, dtype or value, such as NaN scores.
+        ArgumentError
+            A keyword argument with an invalid value.
+        UndefinedMetricError
+            A user without relevant items under ``undefined="raise"``.
+
+        Warns
+        -----
+        RecmetricsWarning
+            If ``exclude`` removes all relevant items of more than half of the users with relevant
+            items.
+        """
+        shared = shared_of(locals())
+        request = Request(metrics_list, **shared)
+        scores = read_scores(pred_scores)
+        users = read_users(scores, ground_truth, shared, request)
+        return values_of(find_hits(scores, users, request), request)
+
+    @staticmethod
+    @takes(Shared)
+    def evaluate(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        **shared: Unpack[Shared],
+    ) -> Evaluation:
+        """Compute metrics for every user, and count what may mislead.
+
+        The result prints as the table of ``recmetrics.summary``, with notes below it.
+
+        >>> from recmetrics import Metrics
+        >>> scores, truth = [[4, 3, 2], [1, 2, 3], [2, 3, 1]], [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
+        >>> found = Metrics.evaluate(scores, truth, ["hit@1", "recall@2"], exclude=[[], [2], []])
+        >>> found.values
+        {'hit@1': array([1., 0., 1.]), 'recall@2': array([1., 0., 1.])}
+        >>> found.counts.swallowed
+        1
+        >>> found.notes
+        ('all relevant items of 1 of 3 users are excluded',)
+
+        Parameters
+        ----------
+        pred_scores, ground_truth, metrics_list
+            As in ``compute``, and so are all keywords.
+
+        Returns
+        -------
+        Evaluation
+            ``values``, which ``compute`` returns; ``counts`` of users; ``notes``. ``to_dict`` gives
+            all of it with means and intervals, for JSON.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``.
+
+        Notes
+        -----
+        Where ``compute`` warns that ``exclude`` removes relevant items, the notes say it.
+        """
+        request = Request(metrics_list, **shared)
+        scores = read_scores(pred_scores)
+        users = read_users(scores, ground_truth, shared, request)
+        found = find_hits(scores, users, request)
+        values, notes = whole_values(found, request), size_of_weights(found, request)
+        n_swallowed, n_relevant = found.swallowed()
+        if n_swallowed:
+            note = f"all relevant items of {n_swallowed:,} of {n_relevant:,} users are excluded"
+            if is_swallowed(n_swallowed, n_relevant):
+                note += "; is exclude= the test set instead of the training set?"
+            notes.insert(0, note)
+        rules: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
+        return Evaluation(values, notes=notes, swallowed=n_swallowed, **rules)
+
+    @staticmethod
+    @takes(ForRankings, ties="index")  # a list has no ties
+    def compute_ranked(
+        ranking: Truth,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        n_items: int | None = None,
+        repeats: Invalid = "raise",
+        unknown: Invalid = "raise",
+        **shared: Unpack[ForRankings],
+    ) -> dict[str, UserValues]:
+        """Compute metrics of given rankings.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.compute_ranked([[2, 0], [1, -1]], [[0, 0, 1], [1, 0, 0]], ["mrr", "hit@1"])
+        {'mrr': array([1., 0.]), 'hit@1': array([1., 0.])}
+        >>> generated = [[1, 1, 9, 2]]  # repeats item 1; item 9 is outside the catalogue
+        >>> Metrics.compute_ranked(
+        ...     generated, [[2]], "mrr", n_items=3, repeats="waste", unknown="drop"
+        ... )
+        {'mrr': array([0.33333333])}
+
+        Parameters
+        ----------
+        ranking
+            (n_users, k) item indices, best first, -1 after the end of a shorter list; or a list
+            with one array of item indices per user.
+        ground_truth
+            As in ``compute``. Plain nested lists that could be either indices or relevances are an
+            error.
+        n_items
+            The size of the catalogue, for a truth of item indices. An index outside the catalogue
+            is an error. If neither ``n_items`` nor side information gives the size, any index >= 0
+            is accepted and k is not limited to the size; ``audit_ranked`` then reports the largest
+            index. Metrics of all lists and ``auc`` need the size.
+        repeats, unknown
+            How to treat repeated items of a list and items outside the catalogue, both common in
+            lists of generative models. "raise": an error. "waste": the item keeps its rank and is
+            not a hit. "drop": the item is removed and the items below it move up. Metrics that read
+            the items themselves, such as diversity, read the remaining items. ``progress=True``
+            prints the number of such items; ``audit_ranked`` reports it.
+        metrics_list
+            As in ``compute``, and so are all other keywords and the result. Metrics without a
+            cutoff read the whole ranking; ``auc`` needs rankings that contain every item.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``. Also an InputError if a ranking contains an item twice, an item
+            outside the catalogue or an item after a -1, or if it lacks an item that ``auc`` needs.
+            Also an ArgumentError if ``unknown`` is not "raise" and the size of the catalogue is
+            unknown.
+        """
+        request = Request(metrics_list, **shared)
+        scores = Rankings(ranking, n_items, repeats=repeats, unknown=unknown)
+        users = read_users(scores, ground_truth, shared, request)
+        return values_of(find_hits(scores, users, request), request)
+
+    @staticmethod
+    @takes(ForRanks)
+    def ranks(
+        pred_scores: Scores, ground_truth: Truth, **shared: Unpack[ForRanks]
+    ) -> sp.csr_array[np.float64]:
+        """Find the rank of every relevant item in its user's whole list.
+
+        Memory grows with the number of relevant items, not with n_users x n_items.
+
+        >>> from recmetrics import Metrics
+        >>> ranks = Metrics.ranks([[4, 3, 2, 1], [1, 1, 3, 1]], [[0, 1, 0, 1], [0, 1, 0, 0]])
+        >>> ranks.toarray()
+        array([[0., 2., 0., 4.],
+               [0., 3., 0., 0.]])
+        >>> Metrics.ranks([[1, 1, 3, 1]], [[0, 1, 0, 0]], ties="expected").data  # 2, 3 or 4
+        array([3.])
+
+        Parameters
+        ----------
+        pred_scores, ground_truth, exclude, candidates, nan, n_threads, progress
+            As in ``compute``.
+        ties
+            The rank of an item with a tied score. "index": by item index, as in ``compute``.
+            "expected": the mean rank of the tied items. "best", "worst": the first or the last of
+            their ranks. Knowledge graph completion calls these three the realistic, optimistic and
+            pessimistic rank.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+            (n_users, n_items) float64, with an entry for each relevant item: its 1-based rank, or
+            inf if the item cannot be recommended.
+
+        Raises
+        ------
+        InputError, InputTypeError, ArgumentError
+            As in ``compute``, and so are the warnings.
+        """
+        return _ranks(read_scores(pred_scores), ground_truth, shared)
+
+    @staticmethod
+    @takes(ForRanks)
+    def ranks_factors(
+        user_factors: Scores,
+        item_factors: Scores,
+        ground_truth: Truth,
+        *,
+        item_bias: ItemValues | None = None,
+        **shared: Unpack[ForRanks],
+    ) -> sp.csr_array[np.float64]:
+        """Find the rank of every relevant item in the lists of a factor model.
+
+        >>> from recmetrics import Metrics
+        >>> users, items = [[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]]
+        >>> Metrics.ranks_factors(users, items, [[1, 0, 0], [1, 0, 0]]).data
+        array([1., 3.])
+
+        Parameters
+        ----------
+        user_factors, item_factors, item_bias
+            As in ``compute_factors``.
+        ground_truth
+            As in ``ranks``, and so are all other keywords and the result.
+
+        Raises
+        ------
+        InputError, InputTypeError, ArgumentError
+            As in ``compute_factors``, and so are the warnings.
+        """
+        return _ranks(read_factors(user_factors, item_factors, item_bias), ground_truth, shared)
+
+    @staticmethod
+    @takes(Shared)
+    def compute_factors(
+        user_factors: Scores,
+        item_factors: Scores,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        item_bias: ItemValues | None = None,
+        **shared: Unpack[Shared],
+    ) -> dict[str, UserValues]:
+        """Compute metrics of a factor model, without making its score matrix.
+
+        The scores are ``user_factors @ item_factors.T + item_bias``. BLAS computes tiles of this
+        product, and the best items are selected while a tile is in cache, so memory does not grow
+        with n_users x n_items. Metrics without a cutoff, and all metrics under a tie policy other
+        than "index", need whole rows of scores; these are computed for a few users at a time.
+
+        >>> from recmetrics import Metrics
+        >>> users, items = [[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]]
+        >>> Metrics.compute_factors(users, items, [[1, 0, 0], [1, 0, 0]], ["hit@1", "mrr@3"])
+        {'hit@1': array([1., 0.]), 'mrr@3': array([1.        , 0.33333333])}
+
+        Parameters
+        ----------
+        user_factors
+            (n_users, d). Any real dtype and memory layout is accepted, and so are memory maps and
+            tensors. If both factors are tensors on a GPU, they are multiplied and ranked there (not
+            yet tested on a GPU).
+        item_factors
+            (n_items, d).
+        item_bias
+            (n_items,) added to the scores of each item.
+        ground_truth, metrics_list
+            As in ``compute``, and so are all other keywords and the result. If threadpoolctl is
+            installed, BLAS uses one thread within each of the ``n_threads``.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``, and so are the warnings. Also a ShapeError if the shapes of the
+            factors do not match.
+
+        Notes
+        -----
+        Items rank as in ``compute`` on the same products. float32, float16 and bfloat16 factors are
+        multiplied as float32, others as float64. The rounding of BLAS may depend on the shape of a
+        tile. A score is the sum of d products p_j q_j. So it may differ from the score in one
+        product of all factors by up to 2 d u sum_j abs(p_j q_j), where u is 6e-8 in float32 and
+        1e-16 in float64. Only items whose scores are that close may swap ranks.
+        """
+        request = Request(metrics_list, **shared)
+        scores = read_factors(user_factors, item_factors, item_bias)
+        users = read_users(scores, ground_truth, shared, request)
+        return values_of(find_hits(scores, users, request), request)
+
+    @staticmethod
+    @takes(ForGroups)
+    def compute_groups(
+        scores: ItemValues,
+        relevance: ItemValues,
+        metrics_list: MetricsList,
+        *,
+        sizes: ItemValues | None = None,
+        ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+        **shared: Unpack[ForGroups],
+    ) -> dict[str, UserValues]:
+        """Compute metrics of groups, such as queries, given as flat arrays.
+
+        The arrays have the form that learning-to-rank tools use: each row is one item of one group.
+        Each group is ranked on its own; equal scores rank by the order of the rows. A relevant item
+        without a row does not count. The value of a group without a relevant row is undefined: NaN
+        unless ``undefined=`` is given.
+
+        >>> from recmetrics import Metrics
+        >>> scores, relevance = [0.9, 0.5, 0.3, 0.8], [0, 1, 3, 1]
+        >>> Metrics.compute_groups(scores, relevance, ["mrr", "hit@1"], sizes=[3, 1])
+        {'mrr': array([0.5, 1. ]), 'hit@1': array([0., 1.])}
+        >>> Metrics.compute_groups(scores, relevance, "mrr", ids=["q7", "q2", "q2", "q7"])
+        {'mrr': array([0.5, 1. ])}
+
+        Parameters
+        ----------
+        scores
+            (n_rows,) predicted scores, higher is better; any real dtype.
+        relevance
+            (n_rows,) 0 = not relevant, binary or graded.
+        metrics_list
+            As in ``compute``, but only accuracy metrics. A k above the size of a group is not
+            lowered: ``precision@10`` of a group of 4 rows divides by 10.
+        sizes
+            (n_groups,) the number of rows of each group, in order, as for LightGBM and XGBoost.
+            Pass either ``sizes`` or ``ids``.
+        ids
+            (n_rows,) the group of each row: numbers, text or dates, in any order, such as ``qid``.
+
+        All other keywords are those of ``compute``.
+
+        Returns
+        -------
+        dict
+            A float64 array of shape (n_groups,) for each metric string. With ``ids``, the groups
+            are in the order of their first appearance: ``dict.fromkeys(ids)``.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``. Also a ShapeError if the arrays differ in length, or if the sizes do
+            not add up to the number of rows.
+        """
+        request = Request(metrics_list, level="groups", **shared)
+        source, users, names = read_groups(scores, relevance, sizes, ids, request.nan)
+        rows = RowNames("group", lambda group: f"group {names[group]!r}")
+        return values_of(find_hits(source, users, request), request, rows)
+
+    @staticmethod
+    @takes(ForTruth)
+    def chance(
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        n_items: int | None = None,
+        **shared: Unpack[ForTruth],
+    ) -> dict[str, UserValues]:
+        """Compute the expected value of each metric for a random ranking, exactly.
+
+        The expectation is over all orders of the items that may be recommended. A model with the
+        same score for all items has these values under ``ties="expected"``.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.chance([[1, 0, 0, 1]], ["precision@3", "hit@2", "auc"])  # hit@2: 1 - 2/4 * 1/3
+        {'precision@3': array([0.5]), 'hit@2': array([0.83333333]), 'auc': array([0.5])}
+
+        Parameters
+        ----------
+        ground_truth
+            As in ``compute``, and so are all other keywords.
+        metrics_list
+            Metric strings of accuracy metrics.
+        n_items
+            The number of items, needed only if the truth lists item indices.
+
+        Returns
+        -------
+        dict
+            A float64 array of shape (n_users,) for each metric string.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``. Also an ArgumentError for a metric that reads the lists themselves,
+            such as diversity or coverage, for a metric that divides by the hits found, such as
+            ``map(denom=hits)``, and if ``n_items`` is missing.
+        """
+        request = Request(metrics_list, level="chance", **shared)
+        users = read_whole_users(ground_truth, n_items, shared, request)
+        scores = EqualScores((users.truth.n_users, users.n_items or 0))
+        return values_of(find_hits(scores, users, request), request)
+
+    @staticmethod
+    @takes(ForTruth)
+    def ceiling(
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        n_items: int | None = None,
+        **shared: Unpack[ForTruth],
+    ) -> dict[str, UserValues]:
+        """Compute the values of the best possible ranking: relevant items first, by relevance.
+
+        A metric with values in [0, 1] is below 1 here if some relevant items may not be
+        recommended, or if the metric divides by more items than can be hits.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.ceiling([[1, 0, 0, 1]], ["precision@3", "recall@3"], exclude=[[3]])
+        {'precision@3': array([0.33333333]), 'recall@3': array([0.5])}
+
+        Parameters
+        ----------
+        ground_truth, metrics_list, n_items
+            As in ``chance``, and so are all other keywords and the result.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``chance``. A metric that divides by the hits found has a ceiling; an
+            ArgumentError is raised for a metric without one, such as ``ndcg(ideal=retrieved,
+            ideal_depth=full)``.
+        """
+        request = Request(metrics_list, level="ceiling", **shared)
+        users = read_whole_users(ground_truth, n_items, shared, request)
+        scores = EqualScores((users.truth.n_users, users.n_items or 0))
+        return values_of(find_hits(scores, users, request), request)
+
+    @staticmethod
+    def from_sampled(
+        ranks: ItemValues,
+        metrics_list: MetricsList,
+        *,
+        n_sampled: int,
+        n_items: int | npt.NDArray[Any],
+        method: Method = "bv",
+        gamma: float = 0.01,
+        replace: bool = False,
+    ) -> dict[str, UserValues]:
+        """Estimate metrics over all items from ranks among sampled negatives.
+
+        Each rank is that of one relevant item among itself and ``n_sampled`` negatives, which were
+        drawn uniformly from the other items that may be recommended. Metrics of such ranks may
+        order models differently from the metrics over all items.
+
+        >>> from recmetrics import Metrics
+        >>> values = Metrics.from_sampled([1, 1, 3], "hit@2", n_sampled=2, n_items=4)
+        >>> values["hit@2"].round(2)  # a rank of 1 among 3 may be 1 or 2 among 4
+        array([ 1.1,  1.1, -0.1])
+        >>> Metrics.from_sampled([1, 1, 3], "mrr", n_sampled=3, n_items=4)  # all were drawn
+        {'mrr': array([1.        , 1.        , 0.33333333])}
+
+        Parameters
+        ----------
+        ranks
+            (n,) integers from 1 to n_sampled + 1. A user with several relevant items may have a
+            rank for each.
+        metrics_list
+            As in ``compute``, for one relevant item of relevance 1: ``hit``, ``recall``, ``mrr``,
+            ``ndcg``, ``auc``, ``mean_rank`` and ``percentile_rank``.
+        n_sampled
+            The number of negatives, without the relevant item.
+        n_items
+            The number of items that may be recommended, without excluded items and, if other
+            relevant items were never drawn, without these. One number, or one for each rank. Each
+            distinct number takes memory for n_items x (n_sampled + 1) values of float64, in turn.
+        method
+            "bv": the estimator of least squared bias plus ``gamma`` times variance, if all ranks
+            are equally likely. A single estimate may be below 0 or above 1; only the mean over many
+            ranks is meaningful. "mle": the metrics under the most likely distribution of ranks,
+            found by 200 steps of EM from equal shares. Needs one ``n_items``.
+        gamma
+            The weight of the variance for "bv", from 1e-6 to 1. A larger weight has more bias.
+        replace
+            True if one negative may be drawn several times.
+
+        Returns
+        -------
+        dict
+            A float64 array for each metric string: for "bv" of shape (n,), one estimate for each
+            rank. For "mle" of shape (), and a second key with "[se]" at its end: the standard
+            error, from 100 bootstrap resamples of the ranks with a fixed seed.
+
+        Raises
+        ------
+        MetricSpecError
+            As in ``compute``.
+        ArgumentError
+            If another metric is asked for, such as precision, or for an invalid keyword argument.
+        InputError, InputTypeError, ShapeError
+            If ranks are not integers in 1 to n_sampled + 1, or no sample gives them, or ``n_items``
+            is too small.
+
+        Notes
+        -----
+        With A[r, s] = P(sampled rank s | rank r), c[s] its sum over r, and f[r] the metric at rank
+        r, "bv" is ((1 - gamma) A'A + gamma diag(c))^-1 A'f (Krichene and Rendle: On sampled metrics
+        for item recommendation, KDD 2020). s - 1 is hypergeometric, or binomial with
+        ``replace``. "mle" is the sum of p[r] f[r] over r, where p maximises the sum over the given
+        ranks of log sum_r p[r] A[r, s] (Jin, Li, Mudrak, Gao, Liu: On estimating recommendation
+        evaluation metrics under sampling, AAAI 2021).
+        """
+        return estimated(ranks, metrics_list, n_sampled, n_items, method, gamma, replace)
+
+    # One name for each metric of the registry; a test compares the two.
+
+    hit_at_k = staticmethod(alone(accuracy.hit_at_k))
+    precision_at_k = staticmethod(alone(accuracy.precision_at_k))
+    recall_at_k = staticmethod(alone(accuracy.recall_at_k))
+    f1_at_k = staticmethod(alone(accuracy.f1_at_k))
+    map_at_k = staticmethod(alone(accuracy.map_at_k))
+    mrr_at_k = staticmethod(alone(accuracy.mrr_at_k))
+    ndcg_at_k = staticmethod(alone(accuracy.ndcg_at_k))
+    dcg_at_k = staticmethod(alone(accuracy.dcg_at_k))
+    cg_at_k = staticmethod(alone(accuracy.cg_at_k))
+    r_precision_at_k = staticmethod(alone(accuracy.r_precision_at_k))
+    rbp_at_k = staticmethod(alone(accuracy.rbp_at_k))
+    err_at_k = staticmethod(alone(accuracy.err_at_k))
+    fallout_at_k = staticmethod(alone(full_ranking.fallout_at_k))
+    auc = staticmethod(alone(full_ranking.auc))
+    mean_rank = staticmethod(alone(full_ranking.mean_rank))
+    percentile_rank = staticmethod(alone(full_ranking.percentile_rank))
+    diversity_at_k = staticmethod(alone(beyond.diversity_at_k))
+    novelty_at_k = staticmethod(alone(beyond.novelty_at_k))
+    popularity_at_k = staticmethod(alone(beyond.popularity_at_k))
+    long_tail_at_k = staticmethod(alone(beyond.long_tail_at_k))
+    share_at_k = staticmethod(alone(beyond.share_at_k))
+    serendipity_at_k = staticmethod(alone(beyond.serendipity_at_k))
+    calibration_at_k = staticmethod(alone(beyond.calibration_at_k))
+    coverage_at_k = staticmethod(alone(system.coverage_at_k))
+    personalization_at_k = staticmethod(alone(system.personalization_at_k))
+    gini_at_k = staticmethod(alone(system.gini_at_k))
+    entropy_at_k = staticmethod(alone(system.entropy_at_k))
+    exposure_gini_at_k = staticmethod(alone(system.exposure_gini_at_k))

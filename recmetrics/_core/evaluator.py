@@ -1,0 +1,421 @@
+"""Evaluator: metrics of users that come in batches."""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._core.errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    RecmetricsWarning,
+    ShapeError,
+    warn,
+)
+from recmetrics._core.inputs import (
+    Rankings,
+    UserIndex,
+    Users,
+    as_array,
+    as_indices,
+    read_whole_users,
+)
+from recmetrics._core.options import ForBatches, shared_of, takes
+from recmetrics._core.results import Accumulator, Store, check_truth, logger_key, warn_of_swallowed
+from recmetrics._core.selection import Selection, Source, find_hits, read_factors, read_scores
+from recmetrics._core.spec import MetricsList, Request
+from recmetrics._core.types import (
+    Candidates,
+    Convention,
+    FloatArray,
+    Invalid,
+    ItemValues,
+    Matrix,
+    NaNPolicy,
+    Scores,
+    Strata,
+    Ties,
+    Truth,
+    Undefined,
+    UserValues,
+    WhichUsers,
+)
+from recmetrics._report import mean_of, read_weights
+
+
+class NotUpdatedWarning(RecmetricsWarning):
+    """Results were requested although some users were never updated."""
+
+
+class UserCounts(NamedTuple):
+    """The number of users for whom a metric is defined, undefined and never updated."""
+
+    defined: int
+    undefined: int
+    not_updated: int
+
+
+class Evaluator(Accumulator):
+    """Metrics of users that come in batches: bit for bit those of one ``Metrics.compute`` call.
+
+    The constructor checks and prepares the truth, the other item sets (``exclude``, ``candidates``
+    and ``strata``) and the side information once. An update only ranks and evaluates its own rows.
+
+    >>> from recmetrics import Evaluator
+    >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], ["hit@1", "recall@2"])
+    >>> evaluator.update([[3, 2, 1]])
+    >>> evaluator.update([[3, 2, 1]])
+    >>> evaluator.mean(prefix="val/")
+    {'val/hit@1': 0.5, 'val/recall@2': 0.75}
+
+    Parameters
+    ----------
+    ground_truth
+        (n_users, n_items) relevance of all users, in any form that ``Metrics.compute`` takes.
+    metrics_list
+        Metric strings, as in ``Metrics.compute``.
+    exclude, candidates, strata, propensity, undefined, convention, nan, ties, n_threads
+        As in ``Metrics.compute``, for all users.
+    n_items
+        The size of the catalogue; needed if the truth lists item indices.
+    popularity, features, similarity, genres, profile
+        Side information, as in ``Metrics.compute``, for all users. The evaluator copies the truth
+        and the other item sets, but not the side information.
+
+    Raises
+    ------
+    MetricSpecError, InputError, InputTypeError, ArgumentError
+        As in ``Metrics.compute``, and so are the warnings. Also an ArgumentError if the size of the
+        catalogue is unknown.
+
+    Notes
+    -----
+    Metrics of all lists, such as coverage, need the lists of all users. If one is requested, the
+    evaluator keeps k item indices of 4 bytes for each user. Otherwise it keeps only the values.
+
+    An update ranks its users. The metrics of several batches may be computed together later, at the
+    latest when a result is requested. Each update uses ``n_threads`` threads. Several threads may
+    update one evaluator if they pass ``users=``. If Ctrl-C or an error interrupts an update, the
+    batch is added as a whole or not at all.
+    """
+
+    _keeps = ("rows",)
+    _users: Users | None = None  # None where no update is taken
+
+    @takes(ForBatches)
+    def __init__(
+        self,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        strata: Strata | None = None,
+        propensity: ItemValues | None = None,
+        n_items: int | None = None,
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
+        nan: NaNPolicy = "raise",
+        ties: Ties | None = None,
+        n_threads: int | None = None,
+        popularity: ItemValues | None = None,
+        features: Matrix | None = None,
+        similarity: Matrix | None = None,
+        genres: Matrix | None = None,
+        profile: Matrix | None = None,
+    ) -> None:
+        shared = shared_of(locals())
+        request = Request(metrics_list, **shared)
+        known = read_whole_users(ground_truth, n_items, shared, request)
+        self._users = users = known.own()
+        self._results = Store(request, "rows", (known.truth.n_users, known.n_items or 0), users)
+        relevance = users.truth.rows(slice(0, self._results.n_users)).values
+        check_truth(relevance, request, self._results.cutoffs)
+        # Here, for all users, and not for each batch, whose counts would differ.
+        warn_of_swallowed(*users.swallowed())
+
+    def update(self, scores: Scores, users: WhichUsers = None) -> None:
+        """Add a batch of users.
+
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
+        >>> evaluator.update([[1, 2, 3]], users=[1])
+        >>> evaluator.counts()
+        {'hit@1': UserCounts(defined=1, undefined=0, not_updated=1)}
+
+        Parameters
+        ----------
+        scores
+            (n_batch, n_items) predicted scores, as in ``Metrics.compute``.
+        users
+            The users of these rows, as rows of the truth: a slice, or indices in an array, tensor,
+            Series, list or range. None means the next users after the previous batch, starting with
+            the first. If the loader shuffles, pass the indices: without them, scores are compared
+            with the truth of other users, and no error is raised.
+
+        A user who is added more than once counts once, with the latest values.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute``. Also raised if a user is outside the truth, or if the number
+            of users is not the number of rows. Such a batch is not added.
+        """
+        self._take_in(read_scores(scores), users)
+
+    def update_factors(
+        self,
+        user_factors: Scores,
+        item_factors: Scores,
+        users: WhichUsers = None,
+        *,
+        item_bias: ItemValues | None = None,
+    ) -> None:
+        """Add a batch of users of a factor model, without making its score matrix.
+
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
+        >>> evaluator.update_factors([[1.0, 0.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]], users=[0])
+        >>> evaluator.counts()
+        {'hit@1': UserCounts(defined=1, undefined=0, not_updated=1)}
+
+        Parameters
+        ----------
+        user_factors, item_factors, item_bias
+            As in ``Metrics.compute_factors``, (n_batch, d), (n_items, d) and (n_items,).
+        users
+            As in ``update``.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute_factors`` and ``update``.
+        """
+        self._take_in(read_factors(user_factors, item_factors, item_bias), users)
+
+    def update_ranked(
+        self,
+        ranking: Truth,
+        users: WhichUsers = None,
+        *,
+        repeats: Invalid = "raise",
+        unknown: Invalid = "raise",
+    ) -> None:
+        """Add a batch of users with given rankings.
+
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
+        >>> evaluator.update_ranked([[0, 2], [0, -1]])
+        >>> evaluator.mean()
+        {'hit@1': 0.5}
+
+        Parameters
+        ----------
+        ranking
+            (n_batch, length) item indices, best first, or a list with one array of item indices per
+            user, as in ``Metrics.compute_ranked``.
+        users
+            As in ``update``.
+        repeats, unknown
+            How to treat invalid items, as in ``Metrics.compute_ranked``; ``invalid_items`` counts
+            them.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute_ranked`` and ``update``. Also an InputError if a ranking
+            contains an excluded item, or one that is not a candidate.
+        """
+        self._take_in(Rankings(ranking, repeats=repeats, unknown=unknown), users)
+
+    def compute(self) -> dict[str, UserValues]:
+        """Compute the values of all users as ``Metrics.compute`` does; NaN for users never updated.
+
+        Warns
+        -----
+        NotUpdatedWarning
+            If some users were never updated; the message gives their number.
+
+        Raises
+        ------
+        UndefinedMetricError
+            As in ``Metrics.compute``.
+        """
+        self._warn_of_missing()
+        return self._results.compute()
+
+    def mean(
+        self, *, prefix: str = "", at: str = "@", weights: npt.ArrayLike | None = None
+    ) -> dict[str, float]:
+        """Compute the mean of each metric over the users who have a value, as floats for a logger.
+
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "ndcg(gain=exp2)@1")
+        >>> evaluator.update([[3, 2, 1], [3, 2, 1]])
+        >>> evaluator.mean(prefix="val/", at="_at_")
+        {'val/ndcg_gain_exp2_at_1': 0.5}
+
+        Parameters
+        ----------
+        prefix
+            The beginning of each key.
+        at
+            The text that replaces ``@``. If it is not ``@``, spaces are removed, and any other
+            characters except letters, digits and ``_ - . /`` become one ``_``, because loggers that
+            do not accept ``@`` do not accept these characters either.
+        weights
+            (n_users,) the weight of each user of the truth, finite and >= 0. Each mean is then
+            weighted. ``recmetrics.summary`` also gives intervals.
+
+        Raises
+        ------
+        InputError, InputTypeError, ShapeError
+            If the weights cannot be read.
+
+        Warns
+        -----
+        NotUpdatedWarning
+            If some users were never updated; ``counts`` gives the number of users in each mean.
+        """
+        read = None if weights is None else read_weights(weights, self._results.n_users)
+        self._warn_of_missing()
+        return self._means(prefix, at, read)
+
+    def _means(self, prefix: str, at: str, weights: FloatArray | None = None) -> dict[str, float]:
+        values = self._results.compute().items()
+        with np.errstate(all="ignore"):  # of infinite values
+            return {
+                prefix + logger_key(text, at): mean_of(each, weights if each.ndim else None)
+                for text, each in values
+            }
+
+    def counts(self) -> dict[str, UserCounts]:
+        """Count the users for whom each metric is defined, undefined, and never updated.
+
+        A user whose undefined value is replaced by a number, such as 0, counts as defined. For a
+        metric of all lists, all updated users count as defined.
+        """
+        n_users = self._results.n_users
+        return {
+            text: UserCounts(defined, undefined, n_users - defined - undefined)
+            for text, (defined, undefined) in self._results.counts().items()
+        }
+
+    def _warn_of_missing(self) -> None:
+        """Warn of users who were never updated, in the code that called the caller."""
+        missing = np.flatnonzero(~self._results.updated)
+        if missing.size:
+            msg = (
+                f"{missing.size} of {self._results.n_users} users were never updated, the first is "
+                f"user {missing[0]}; their values are NaN, and means leave them out"
+            )
+            warn(msg, NotUpdatedWarning)
+
+    def __repr__(self) -> str:
+        results = self._results
+        return (
+            f"Evaluator({list(results.request.definitions)}, "
+            f"{results.n_users} users x {results.shape[1]} items, "
+            f"{results.n_rows} updated)"
+        )
+
+    def _take_in(self, scores: Source, users: WhichUsers) -> None:
+        chosen, found = self._find(scores, users)
+        self._results.add(found, chosen, in_order=users is None)
+
+    def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Selection]:
+        """The users of a batch, and their hits."""
+        n_rows, n_items = scores.shape
+        if n_items not in (None, self._results.shape[1]):
+            msg = (
+                f"scores must have the {self._results.shape[1]} items of the truth, got a batch of "
+                f"shape {scores.shape}"
+            )
+            raise ShapeError(msg)
+        chosen = self._chosen(users, n_rows, "scores" if n_items is not None else "ranking")
+        if self._users is None:
+            msg = (
+                "this evaluator was made from a state and has no truth; to update, merge it into "
+                "one with a truth: type Evaluator(ground_truth, metrics_list).merge(this)"
+            )
+            raise ArgumentError(msg)
+        results, known = self._results, self._users.take(chosen)
+        sink = results.sink(n_rows, results.cutoffs)
+        return chosen, find_hits(scores, known, results.request, sink, results.cutoffs)
+
+    def _chosen(self, users: WhichUsers, n_rows: int, what: str) -> UserIndex:
+        n_users = self._results.n_users
+        if users is None:
+            first = self._results.next_user
+            if first + n_rows > n_users:
+                msg = (
+                    f"{what} has {n_rows} rows after the first {first} users, but truth has "
+                    f"{n_users} users; expected each user once; call reset() before the next pass, "
+                    "or give users="
+                )
+                raise InputError(msg)
+            following = slice(first, first + n_rows)
+            if self._users is not None and self._results.is_merged(following):
+                msg = (
+                    f"users {first} .. {following.stop - 1} follow the last batch, and merge() has "
+                    "updated some of them; give users= to name the users of each batch"
+                )
+                raise ArgumentError(msg)
+            return following
+        chosen = _sliced(users, n_users) if isinstance(users, slice) else _indices(users, n_users)
+        n_chosen = len(as_indices(chosen))
+        if n_chosen != n_rows:
+            msg = (
+                f"{what} has {n_rows} rows, but users= names {n_chosen} users; expected "
+                "one user for each row"
+            )
+            raise ShapeError(msg)
+        return chosen
+
+
+def _sliced(users: slice, n_users: int) -> UserIndex:
+    try:
+        rows = range(n_users)[users]
+    except (TypeError, ValueError) as error:
+        msg = f"users must be a slice of integer user indices, got {users!r} ({error})"
+        raise InputTypeError(msg) from None
+    if rows.step == 1 and rows:
+        return slice(rows.start, rows.stop)
+    return np.arange(rows.start, rows.stop, rows.step)
+
+
+def _indices(given: Any, n_users: int) -> UserIndex:
+    is_matrix = len(getattr(given, "shape", ())) > 1  # sparse or on a device, too
+    users = given if is_matrix else as_array(given, "users")
+    if len(users.shape) > 1:
+        msg = (
+            f"users is a {type(given).__name__} of shape {tuple(users.shape)}, expected user "
+            "indices; Evaluator.update takes (scores, users), since Evaluator has the truth; "
+            "StreamEvaluator.update takes (scores, truth)"
+        )
+        raise InputTypeError(msg)
+    if users.size and users.dtype.kind not in "iu":
+        hint = "these are the row numbers of the truth, not ids"
+        if users.dtype == np.bool_:
+            hint = "for a mask type np.flatnonzero(users)"
+        elif users.dtype.kind == "f":
+            hint = "type np.asarray(users, np.int64) if these are indices"
+        msg = (
+            "users must be a slice or a 1-d array of integer user indices, got 1-d of dtype "
+            f"{users.dtype}; {hint}"
+        )
+        raise InputTypeError(msg)
+    first = int(users[0]) if users.size else 0
+    run = slice(first, first + users.size)
+    if first >= 0 and run.stop <= n_users and (users == np.arange(run.start, run.stop)).all():
+        return run
+    chosen = users.astype(np.int64)
+    # Read as unsigned, negative numbers exceed every index: one pass finds both errors.
+    if chosen.size and chosen.view(np.uint64).max() >= n_users:
+        outside = users[(users < 0) | (users >= n_users)]
+        msg = f"users names user {outside[0]}; expected indices 0 .. {n_users - 1}"
+        raise InputError(msg)
+    return chosen

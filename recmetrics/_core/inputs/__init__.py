@@ -1,0 +1,70 @@
+"""The data of the user: any array, list or sparse matrix becomes a form that kernels read.
+
+    arrays      any array, without a copy; dtypes and indices
+    scores      ``ScoreMatrix`` in row blocks; read as float32 or float64, exactly; sparse ones too;
+                NaN is refused here
+    ranked      ``Rankings`` in row blocks; ``repeats=`` and ``unknown=``: items that a ranking
+                names twice, or that are outside the catalogue, are found and taken out here
+    sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``
+    sparse      sparse matrices of SciPy, whose structure is checked before it is followed
+    read_sets   truth, exclude and candidates in any form -> ``ItemSets``; errors about their
+                shapes, items and values
+    side        side information: one record for each piece of it, with its reader, the words of
+                its errors and its option of the command
+    flat_groups flat arrays cut into groups -> sparse scores and ``Users``
+    users       all of this for the users of one call -> ``Users``
+
+Scores are never copied, cast or changed as a whole. Sparse sets and lists are brought into the
+internal form once per call. A dense truth is read block by block, beside the scores. Every error
+names what was given, what was expected and what to type.
+"""
+
+from recmetrics._core.inputs.arrays import (
+    as_array,
+    check_2d,
+    check_matrix,
+    check_real,
+    dtype_name,
+    half_to_single,
+    is_half,
+)
+from recmetrics._core.inputs.flat_groups import read_groups
+from recmetrics._core.inputs.ranked import FlatLists, InvalidItems, Rankings
+from recmetrics._core.inputs.read_sets import check_shape, read_count, read_item_sets, read_numbers
+from recmetrics._core.inputs.scores import (
+    N_NAN,
+    NAN_ITEM,
+    NAN_ROW,
+    ScoreBlock,
+    ScoreMatrix,
+    SparseScores,
+    native,
+    order_halves,
+    read_matrix,
+    refuse_nan,
+)
+from recmetrics._core.inputs.sets import (
+    LARGEST_RELEVANCE,
+    NO_SIDE,
+    ItemSets,
+    Rows,
+    SharedSet,
+    Side,
+    SparseSets,
+    UserIndex,
+    Users,
+    as_indices,
+    one_below_another,
+    place_of,
+)
+from recmetrics._core.inputs.side import (
+    HEAD_SLACK,
+    LEAST_PROPENSITY,
+    is_in_tail,
+    popularity_from,
+    popularity_strata,
+    propensity_from,
+    read_side,
+    with_profile,
+)
+from recmetrics._core.inputs.users import digests_of, read_users, read_whole_users

@@ -1,0 +1,274 @@
+"""Arrays of any library as NumPy arrays, without a copy; checks of dtypes and indices."""
+
+import sys
+from collections.abc import Callable, Sequence, Set
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from recmetrics._core.errors import InputError, InputTypeError, ShapeError
+from recmetrics._core.types import IntArray
+
+# DLPack's numbers for memory that the CPU reads: its own, pinned for CUDA or ROCm, CUDA managed.
+_DLPACK_HOST = {1, 3, 11, 13}
+_HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
+
+# NumPy has no bfloat16. A bfloat16 tensor is read as one field of that name, which is also the
+# name of the dtype that ml_dtypes registers.
+_BFLOAT16 = np.dtype([("bfloat16", np.int16)])
+_TEXT = {"object", "str", "string", "String", "category", "Categorical"}  # dtypes of tables
+OF_TABLES = "for tables of ids type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
+_CAST = dict.fromkeys("fOSU", "np.asarray({what}, np.float64)") | {
+    "c": "np.real({what}) or np.abs({what}), whichever orders the items"
+}
+
+
+def as_array(value: Any, what: str, each: str = "user") -> npt.NDArray[Any]:
+    """Convert ``value``, one entry per ``each``, to a NumPy array, if possible without a copy."""
+    if type(value) is np.ndarray:
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        msg = (
+            f"{what} is a masked array, whose mask would be lost; expected a plain array; type "
+            f"{what}.filled(...) with the value for masked entries"
+        )
+        raise InputTypeError(msg)
+    if isinstance(value, np.ndarray):
+        return np.asarray(value)
+    if sp.issparse(value):
+        msg = f"{what} is sparse ({type(value).__name__}), expected a dense array; type .toarray()"
+        raise InputTypeError(msg)
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        return _from_dlpack(value, what)
+    if hasattr(value, "columns") and any(str(t) in _TEXT for t in getattr(value, "dtypes", ())):
+        msg = f"{what} is a table with columns of text, expected an array of numbers; {OF_TABLES}"
+        raise InputTypeError(msg)
+    try:
+        array = np.asarray(value)
+    except (RuntimeError, TypeError, ValueError) as error:  # tensors raise the first
+        rows = value if isinstance(value, Sequence) else ()
+        lengths = {len(row) for row in rows if hasattr(row, "__len__")}
+        got = f"rows of {min(lengths)} to {max(lengths)}" if len(lengths) > 1 else f"'{error}'"
+        msg = f"{what} must be a matrix of numbers, rows of the same length, got {got}"
+        raise InputTypeError(msg) from None
+    if array.ndim == 0:
+        msg = (
+            f"{what} must be an array or a list with one entry per {each}, "
+            f"got {value!r:.40} of type {type(value).__name__}"
+        )
+        raise InputTypeError(msg)
+    return array
+
+
+def _from_dlpack(value: Any, what: str) -> npt.NDArray[Any]:
+    try:
+        try:
+            device = value.__dlpack_device__()
+        except BufferError:  # an array of JAX on several devices has no address: collect it
+            return np.asarray(value)
+        if device[0] in _DLPACK_HOST:
+            return _exported(value)
+    except (BufferError, TypeError, ValueError, RuntimeError) as error:
+        msg = (
+            f"{what} cannot be read as an array ({' '.join(str(error).split())}); "
+            "expected a dense array of real numbers on the CPU"
+        )
+        if not str(getattr(value, "layout", "strided")).endswith("strided"):  # sparse, of torch
+            msg += f"; type {what}.to_dense()"
+        elif hasattr(value, "is_floating_point") and value.is_floating_point():  # such as float8
+            msg += f"; type {what}.float()"
+        raise InputTypeError(msg) from None
+    of_jax = hasattr(value, "__array__") and not hasattr(value, "cpu")
+    msg = (
+        f"{what} is on the device {getattr(value, 'device', device)}, expected an array on the "
+        f"CPU; type {f'np.asarray({what})' if of_jax else f'{what}.cpu()'}"
+    )
+    raise InputTypeError(msg)
+
+
+def _exported(value: Any) -> npt.NDArray[Any]:
+    if hasattr(value, "detach"):  # a tensor that requires grad refuses to be exported
+        value = value.detach()
+    if hasattr(value, "resolve_neg"):  # a negative bit would be lost: x.conj().imag has one
+        value = value.resolve_neg()
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and getattr(value, "dtype", None) is torch.bfloat16:
+        return np.from_dlpack(value.view(torch.int16)).view(_BFLOAT16)
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, TypeError, RuntimeError):
+        # A dtype that NumPy does not have, or an old exporter: it may still convert to an array.
+        if not hasattr(value, "__array__"):
+            raise
+        return np.asarray(value)
+
+
+def check_2d(shape: tuple[int, ...], what: str, of_one_user: str) -> None:
+    """Refuse a shape that is not 2-d; ``of_one_user`` is the advice for a 1-d shape."""
+    if len(shape) != 2:
+        hint = f"for one user type {of_one_user}"
+        if len(shape) > 1:
+            flat = f"{what}.reshape(-1, {shape[-1]})"
+            hint = (
+                f"for the last position of each sequence type {what}[:, -1], for every one {flat}"
+            )
+            hint += " with target.reshape(-1)" if what.endswith("scores") else ""
+        msg = f"{what} must be 2-d (n_users, n_items), got {len(shape)}-d of shape {shape}; {hint}"
+        raise ShapeError(msg)
+
+
+def check_matrix(array: npt.NDArray[Any], what: str) -> None:
+    """Refuse an array that is not 2-d or does not hold real numbers."""
+    check_2d(array.shape, what, f"np.atleast_2d({what})")
+    check_real(array, what)
+
+
+def check_real(array: npt.NDArray[Any], what: str) -> None:
+    """Refuse an array that does not hold real numbers."""
+    if not is_real(array.dtype):
+        cast = _CAST.get(array.dtype.kind, "").format(what=what)
+        if array.dtype.isbuiltin == 2:  # of another library: float8, int4
+            cast = f"{what}.astype(np.float32)"
+        msg = (
+            f"{what} must hold real numbers (float16, float32, float64, integers or bool), "
+            f"got dtype {array.dtype}" + (f"; type {cast}" if cast else "")
+        )
+        raise InputTypeError(msg)
+
+
+def is_real(dtype: np.dtype[Any]) -> bool:
+    """Say whether the kernels can read a dtype: one of NumPy's own, or bfloat16."""
+    own = issubclass(dtype.type, np.number | np.bool_)  # ml_dtypes have the kinds of NumPy, too
+    return (own and dtype.kind in "biuf" and dtype.itemsize <= 8) or is_half(dtype)
+
+
+def is_half(dtype: np.dtype[Any]) -> bool:
+    """Say whether a dtype is half precision, which no kernel compares natively."""
+    return dtype.itemsize == 2 and (dtype.name in _HALF_INFINITY or dtype == _BFLOAT16)
+
+
+def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Convert half precision to float32, which is exact; other dtypes stay."""
+    if not is_half(array.dtype):
+        return array
+    if array.dtype.name == "float16":
+        return array.astype(np.float32)
+    return (array.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def dtype_name(array: npt.NDArray[Any]) -> str:
+    """Name the dtype that the caller gave."""
+    return "torch.bfloat16" if array.dtype == _BFLOAT16 else str(array.dtype)
+
+
+def is_nonzero(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """True where a number is not 0."""
+    if array.dtype == np.bool_:
+        # A bool array may view bytes other than 0 and 1, which are True.
+        array = np.ascontiguousarray(array).view(np.uint8)
+    if is_half(array.dtype):
+        array = _bits(array) & np.int16(0x7FFF)  # both zeros have only the sign bit, or none
+    return np.asarray(array != 0, np.bool_)
+
+
+def per_user(value: Any, what: str) -> list[npt.NDArray[Any]] | None:
+    """The entries of a list with one collection per user, as arrays; None for anything else.
+
+    Sets are sorted. A NumPy array or pandas column of Python objects is such a list, too.
+    """
+    if getattr(value, "ndim", None) == 1 and getattr(value, "dtype", None) == np.object_:
+        value = list(value)
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes | memoryview):
+        return None
+    collections = [_is_collection(entry) for entry in value]
+    if not all(collections):
+        if not any(collections):
+            return None
+        user = collections.index(False)
+        msg = (
+            f"{what} of user {user} is {value[user]!r}, expected a collection of item indices; "
+            "type [] for a user without items"
+        )
+        raise InputTypeError(msg)
+    return [
+        as_array(in_order(entry, f"{what} of user {user}"), f"{what} of user {user}")
+        for user, entry in enumerate(value)
+    ]
+
+
+def in_order(entry: Any, what: str) -> Any:
+    """Sort a set into a list; return anything else unchanged."""
+    try:
+        return sorted(entry) if isinstance(entry, Set) else entry
+    except TypeError:
+        msg = f"{what} must hold integer item indices, got {entry!r:.80}"
+        raise InputTypeError(msg) from None
+
+
+def _is_collection(entry: Any) -> bool:
+    if hasattr(entry, "ndim"):
+        return bool(entry.ndim)
+    if isinstance(entry, Sequence | Set):
+        return not isinstance(entry, str | bytes)
+    return hasattr(entry, "__dlpack__") or hasattr(entry, "__array__")
+
+
+def _bits(half: npt.NDArray[Any]) -> npt.NDArray[np.int16]:
+    return half.view(np.dtype(np.int16).newbyteorder(half.dtype.byteorder))
+
+
+class _Memory:
+    """The memory of a read-only array, for a view without the read-only flag."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+        self._owner = array
+
+
+def as_kernel_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Give a read-only array the type of a writable one; kernels only read it.
+
+    Numba compiles everything a second time for read-only arrays.
+    """
+    return array if array.flags.writeable else np.asarray(_Memory(array))
+
+
+def _each(call: str, what: str) -> str:
+    """Write a call for ``what``, or for each entry of the list that ``what`` is of a user of."""
+    name, of_user, _ = what.partition(" of user ")
+    return f"[{call.format('items')} for items in {name}]" if of_user else call.format(name)
+
+
+def check_indices(array: npt.NDArray[Any], what: str, ndim: int | None = None) -> None:
+    """Refuse an array that is not ``ndim``-d or not of integers; if empty, any dtype is fine."""
+    if ndim is not None and array.ndim != ndim:
+        msg = (
+            f"{what} must be a {ndim}-d array of item indices, "
+            f"got {array.ndim}-d of shape {array.shape}; type {_each('np.ravel({})', what)}"
+        )
+        raise ShapeError(msg)
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        msg = f"{what} names item {array.max()}; expected an index below 2^63"
+        raise InputError(msg)
+    if array.size and array.dtype.kind not in "iu":
+        msg = (
+            f"{what} must hold integer item indices, got dtype {array.dtype}; type "
+            f"{_each('np.asarray({}, np.int64)', what)} if these are indices"
+        )
+        raise InputTypeError(msg)
+
+
+def one_behind_another(
+    lists: Sequence[npt.NDArray[Any]], name: Callable[[int], str]
+) -> tuple[IntArray, IntArray]:
+    """Concatenate lists of item indices; gives where each starts, and the indices as int64.
+
+    ``name`` gives the name of a user's list in errors.
+    """
+    for user, items in enumerate(lists):
+        check_indices(items, name(user), ndim=1)
+    start = np.concatenate(([0], np.cumsum([len(items) for items in lists], dtype=np.int64)))
+    return start, np.concatenate([np.empty(0, np.int64), *lists], dtype=np.int64, casting="unsafe")

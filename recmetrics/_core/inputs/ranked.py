@@ -1,0 +1,243 @@
+"""Rankings that exist already, and the invalid items in them."""
+
+from collections.abc import Set
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._core.errors import InputTypeError, ShapeError
+from recmetrics._core.inputs.arrays import (
+    as_array,
+    as_kernel_array,
+    check_indices,
+    one_behind_another,
+    per_user,
+)
+from recmetrics._core.inputs.sets import UserIndex, entries_of
+from recmetrics._core.jit import kernel
+from recmetrics._core.options import one_of
+from recmetrics._core.types import BoolArray, IntArray, Invalid
+
+_SHORT = 32  # up to so many items a search among all pairs takes less time than a sort
+_ROOM = 4  # entries of a table per item, beyond which items are numbered by a sort
+
+
+class InvalidItems(NamedTuple):
+    """The number of invalid items, and of lists with invalid items.
+
+    A repeat is an item that occurs earlier in its list; an unknown item is outside the catalogue.
+    """
+
+    repeats: int = 0
+    lists_with_repeats: int = 0
+    unknown: int = 0
+    lists_with_unknown: int = 0
+
+    @classmethod
+    def of(cls, counts: IntArray) -> "InvalidItems":
+        """Add up the repeats and the unknown items of each list, (2, lists)."""
+        numbers, lists = counts.sum(axis=1), np.count_nonzero(counts, axis=1)
+        return cls(int(numbers[0]), int(lists[0]), int(numbers[1]), int(lists[1]))
+
+    def __str__(self) -> str:
+        return (
+            f"{_some(self.repeats, 'repeat')} in {_some(self.lists_with_repeats, 'list')}, "
+            f"{_some(self.unknown, 'unknown item')} in {_some(self.lists_with_unknown, 'list')}"
+        )
+
+
+def _some(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+class FlatLists(NamedTuple):
+    """Lists one behind another: list u has ``items[start[u]:start[u + 1]]``, best first.
+
+    If some ranks have no item, ``ranks`` holds the rank of each item, ascending in a list, and
+    ``reach`` the last rank of each list. Both are None if the ranks are 1, 2, 3, ...
+    """
+
+    items: IntArray  # an item of -1 is behind the end of its list
+    start: IntArray
+    ranks: IntArray | None = None
+    reach: IntArray | None = None
+    places: IntArray | None = None  # where each item was in its list; None where it still is there
+    width: int | None = None  # the length of every list, where it is known to be the same
+
+    @classmethod
+    def of(cls, rows: npt.NDArray[Any]) -> "FlatLists":
+        """The rows of a matrix as lists of one length."""
+        n_users, width = rows.shape
+        return cls(rows.ravel(), np.arange(n_users + 1) * width, width=width)
+
+    def take(self, users: UserIndex) -> "FlatLists":
+        """The lists of some users, in the order given."""
+        start, own = entries_of(self.start, users)
+        ranks, places = (None if each is None else each[own] for each in (self.ranks, self.places))
+        reach = None if self.reach is None else self.reach[users]
+        return FlatLists(self.items[own], start, ranks, reach, places, self.width)
+
+    def users(self) -> IntArray:
+        """The user of each item."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def matrix(self, values: IntArray, width: int) -> IntArray:
+        """The values of the items of each list as a row, -1 after the last.
+
+        At most ``width`` are read where lists may have several lengths.
+        """
+        if self.width is not None:
+            return values.reshape(len(self.start) - 1, self.width)
+        lengths = np.diff(self.start)
+        width = min(width, int(lengths.max(initial=0)))
+        rows = np.full((len(lengths), width), -1, np.int64)
+        is_filled = np.arange(width) < lengths[:, np.newaxis]
+        place = self.start[:-1, np.newaxis] + np.arange(width)
+        rows[is_filled] = values[place[is_filled]]
+        return rows
+
+    def rank_in(self, user: int, place: int) -> int:
+        """The rank, in the ranking as it was given, of an item that is at ``place`` now."""
+        return 1 + (place if self.places is None else int(self.places[self.start[user] + place]))
+
+    def count_in(self, mask: BoolArray) -> IntArray:
+        """Count the items of each list that are in ``mask``."""
+        return np.diff(np.append(0, np.cumsum(mask))[self.start])
+
+    def may_repeat(self) -> BoolArray:
+        """False for lists that name no item twice; short ones are not looked at."""
+        if np.diff(self.start).max(initial=0) <= _SHORT:
+            return np.ones(len(self.start) - 1, np.bool_)
+        if self.width is not None:
+            ordered = np.sort(self.matrix(self.items, self.width), axis=1)
+            repeats = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+            return np.asarray(repeats.any(axis=1))
+        return self.count_in(self.named_before() & (self.items >= 0)) > 0
+
+    def named_before(self) -> BoolArray:
+        """True for each item that also occurs earlier in its list."""
+        least, largest = int(self.items.min(initial=0)), int(self.items.max(initial=0))
+        if largest - least < _ROOM * self.items.size:
+            numbers, size = self.items - least, largest - least + 1
+        else:
+            numbers, size = np.unique(self.items, return_inverse=True)[1], self.items.size
+        again = np.empty(self.items.size, np.bool_)
+        _mark_repeats(self.start, numbers, np.full(size, -1, np.int64), again)
+        return again
+
+    def without(
+        self, is_repeat: BoolArray, is_unknown: BoolArray, repeats: Invalid, unknown: Invalid
+    ) -> "FlatLists":
+        """Take out the invalid items: a dropped one takes its rank along, a wasted one leaves it.
+
+        A list ends at its last item that is not dropped.
+        """
+        invalid = is_repeat | is_unknown
+        if not invalid.any():
+            return self
+        dropped = (is_repeat & (repeats == "drop")) | (is_unknown & (unknown == "drop"))
+        users = self.users()
+        places = np.arange(len(self.items)) - self.start[users]
+        ranks = reach = None
+        if self.ranks is not None or not np.array_equal(invalid, dropped):
+            up_to = np.append(0, np.cumsum(dropped))
+            n_before = up_to[1:] - up_to[self.start[users]]
+            ranks = (places + 1 if self.ranks is None else self.ranks) - n_before
+            stays = (self.items != -1) & ~dropped
+            reach = np.zeros(len(self.start) - 1, np.int64)
+            reach[users[stays]] = ranks[stays]  # the last of a list is assigned last
+            ranks = ranks[~invalid]
+        start = np.append(0, np.cumsum(~invalid))[self.start]
+        return FlatLists(self.items[~invalid], start, ranks, reach, places[~invalid])
+
+
+@kernel
+def _mark_repeats(start: IntArray, numbers: IntArray, seen: IntArray, again: BoolArray) -> None:
+    """Mark the numbers that their list has before; ``seen`` is the last list with each number."""
+    for row in range(start.size - 1):
+        for i in range(start[row], start[row + 1]):
+            again[i] = seen[numbers[i]] == row
+            seen[numbers[i]] = row
+
+
+class Rankings:
+    """The rankings of one call: checked to be item indices, and read block by block."""
+
+    def __init__(
+        self,
+        ranking: Any,
+        n_items: int | None = None,
+        *,
+        repeats: Invalid = "raise",
+        unknown: Invalid = "raise",
+    ) -> None:
+        one_of("repeats", repeats, Invalid)
+        one_of("unknown", unknown, Invalid)
+        self.lists = ranking if isinstance(ranking, FlatLists) else _as_lists(ranking)
+        self.repeats, self.unknown = repeats, unknown
+        # Rankings do not give the catalogue: its size is that of the caller, or unknown.
+        self.shape: tuple[int, int | None] = len(self.lists.start) - 1, n_items
+
+    @property
+    def lengths(self) -> IntArray:
+        """The length of each list, with each -1 after its end."""
+        return np.diff(self.lists.start)
+
+    @property
+    def largest_item(self) -> int:
+        """The largest item of all rankings, -1 where there is none."""
+        return int(self.lists.items.max(initial=-1))
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether each invalid item is an error."""
+        return self.repeats == self.unknown == "raise"
+
+    def take(self, users: UserIndex) -> "Rankings":
+        """Take the rankings of some users, in the order given."""
+        lists = self.lists.take(users)
+        return Rankings(lists, self.shape[1], repeats=self.repeats, unknown=self.unknown)
+
+    def flat(self, rows: slice) -> FlatLists:
+        """The lists of a block of users, as they are."""
+        lists = self.lists.take(rows)
+        return lists._replace(items=as_kernel_array(np.ascontiguousarray(lists.items, np.int64)))
+
+    def block(self, rows: slice, n_items: int | None) -> tuple[FlatLists, IntArray]:
+        """Read a block of users without the invalid items to waste or drop, and count both.
+
+        The counts of each list are those of its repeats and of its unknown items, (2, rows).
+        """
+        lists = self.flat(rows)
+        if self.is_strict:
+            return lists, np.zeros((2, len(lists.start) - 1), np.int64)
+        is_item = lists.items != -1
+        unknown = repeats = np.zeros_like(is_item)
+        if self.unknown != "raise" and n_items is not None:
+            unknown = is_item & ((lists.items < 0) | (lists.items >= n_items))
+        if self.repeats != "raise":
+            repeats = lists.named_before() & is_item & ~unknown
+        counts = np.stack([lists.count_in(repeats), lists.count_in(unknown)])
+        return lists.without(repeats, unknown, self.repeats, self.unknown), counts
+
+
+def _as_lists(ranking: Any) -> FlatLists:
+    lists = per_user(ranking, "ranking")
+    if lists is not None:
+        for user, items in enumerate(ranking):
+            if isinstance(items, Set):
+                msg = f"ranking of user {user} is a set, which has no order; expected a list"
+                raise InputTypeError(msg)
+        start, items = one_behind_another(lists, "ranking of user {}".format)
+        return FlatLists(items, start)
+    array = as_array(ranking, "ranking")
+    if array.ndim != 2:
+        hint = "; for one user type [ranking]" if array.ndim == 1 else ""
+        msg = (
+            "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
+            f"got {array.ndim}-d of shape {array.shape}{hint}"
+        )
+        raise ShapeError(msg)
+    check_indices(array, "ranking")
+    return FlatLists.of(array if array.size else np.empty(array.shape, np.int64))

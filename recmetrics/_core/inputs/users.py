@@ -1,0 +1,117 @@
+"""The users of a call: their sets of items and side information."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from recmetrics._core.errors import warn
+from recmetrics._core.inputs.ranked import Rankings
+from recmetrics._core.inputs.read_sets import read_item_sets, read_ranked_truth, read_whole_truth
+from recmetrics._core.inputs.scores import MAY_BE_EXCHANGED, ScoreMatrix, SparseScores
+from recmetrics._core.inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Side, Users
+from recmetrics._core.inputs.side import check_strata, read_side
+from recmetrics._core.spec import Request
+
+_INSPECTED = 1 << 14  # scores, of the first rows
+_GRADES = 5  # the largest grade of a common scale
+
+
+def read_users(
+    scores: Any,
+    ground_truth: Any,
+    given: Mapping[str, Any],
+    request: Request,
+    side: Side | None = None,
+) -> Users:
+    """Read the users of scores or rankings, of which only the shape and the items are read.
+
+    ``given`` are the shared keywords of the call. ``side`` is side information that has been read;
+    without it, what a metric of the request needs is read from ``given``.
+    """
+    if isinstance(scores, Rankings):
+        truth = read_ranked_truth(
+            ground_truth, scores.shape, scores.largest_item, request.n_threads
+        )
+    else:
+        hint = getattr(scores, "if_transposed", None)
+        shape, threads = scores.shape, request.n_threads
+        truth = read_item_sets(ground_truth, "truth", shape, threads, if_transposed=hint)
+        if isinstance(scores, ScoreMatrix):
+            _warn_if_exchanged(scores, truth)
+    return _users(truth, given, request, side)
+
+
+def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
+    """Warn of a truth without a 0 beside sparse scores, or of fractions beside grades."""
+    n_users, n_items = scores.shape
+    if not truth.is_dense or n_items < 2 or not n_users:
+        return
+    first = slice(0, 1)
+    if isinstance(scores, SparseScores):
+        if len(truth.rows(first).items) == n_items:
+            msg = f"all {n_items:,} items are relevant to the first user, and scores is sparse"
+            warn(f"{msg}; {MAY_BE_EXCHANGED}")
+        return
+    for rows in (first, slice(0, min(n_users, 1 + _INSPECTED // n_items))):
+        block = scores.array[rows]  # mostly, the first row decides
+        is_graded = block.dtype.kind in "biuf" and block.min() == 0 and block.max() <= _GRADES
+        if not (is_graded and np.all(block % 1 == 0)):
+            return
+        if np.count_nonzero(truth.rows(rows).values < 1.0) < 0.9 * block.size:
+            return
+    msg = "the truth holds fractions between 0 and 1, and the scores hold grades alone"
+    warn(f"{msg}; {MAY_BE_EXCHANGED}")
+
+
+def read_whole_users(
+    ground_truth: Any, n_items: int | None, given: Mapping[str, Any], request: Request
+) -> Users:
+    """Read the users of a truth without scores; the size of the catalogue must be known."""
+    truth = read_whole_truth(ground_truth, n_items, request.n_threads)
+    return _users(truth, given, request)
+
+
+def _users(
+    truth: ItemSets, given: Mapping[str, Any], request: Request, side: Side | None = None
+) -> Users:
+    shape = truth.n_users, truth.n_items  # n_items is known wherever the other two are taken
+    exclude, candidates = (
+        None
+        if given.get(what) is None
+        else read_item_sets(given[what], what, shape, request.n_threads)
+        for what in ("exclude", "candidates")
+    )
+    if side is None:
+        side = NO_SIDE
+        if request.of_side:
+            side = read_side(request.of_side, given, truth.n_users, truth.n_items)
+    elif truth.n_items is not None:
+        check_strata(side, truth.n_items)
+    return Users(truth, exclude, candidates, side, side.n_items or truth.n_items)
+
+
+def digests_of(data: Users | Side) -> dict[str, str]:
+    """Hash the sets and the side information by name, to compare them between processes."""
+    side = data.side if isinstance(data, Users) else data
+    given = {**side.values, **{f"strata[{name!r}]": sets for name, sets in side.strata.items()}}
+    if isinstance(data, Users):
+        given |= {"truth": data.truth, "exclude": data.exclude, "candidates": data.candidates}
+    digests = {}
+    for name, value in given.items():
+        arrays = getattr(value, "entries", value)
+        if isinstance(value, SharedSet):
+            arrays = value.items
+        elif isinstance(value, ItemSets):
+            arrays = value.rows(slice(0, value.n_users))
+            if name not in ("truth", "profile"):  # the others are sets, whose values do not count
+                arrays = arrays._replace(values=np.empty(0))
+        if arrays is None or (name == "exclude" and not len(arrays.items)):
+            continue
+        hashed = hashlib.blake2b(digest_size=8)
+        for array in arrays if isinstance(arrays, Rows) else (arrays,):
+            hashed.update(f"{array.dtype} {array.shape}".encode())
+            hashed.update(np.ascontiguousarray(array).data)
+        digests[name] = hashed.hexdigest()
+    return digests

@@ -1,0 +1,1194 @@
+"""Metrics of the first k ranks: whether the relevant items are near the top.
+
+Each metric is one block: the choices of its options, its reference (the definition in plain Python,
+for one user), its kernel (the same over the hits of all users), and its declaration. To add a
+metric, add a block and its name to ``Metrics``; the command, the README, the tests and the
+benchmarks find it.
+
+A kernel is called with the ``Hits``, the cutoff (``WHOLE_LIST`` without one), the array to fill,
+and then the options that it names: a choice by its number in the ``Literal``, a number that is not
+set as 0 (so ``gain >= rel`` holds for every relevant item if ``rel`` is not set). The array comes
+filled with 0, NaN for users without relevant items, so the kernels below visit only users with
+hits, and only relevant items of these count. The options
+``gain``, ``discount``, ``ideal``, and ``rel`` of a metric with ``gain``, change the ``Hits``
+instead, so no kernel names them.
+
+A kernel computes the expectation over the orders of equal scores: hits that share their ranks
+``first`` .. ``last`` are a tie group, in any order. A metric that is linear in the gains needs the
+mean weight of these ranks; ``hit``, ``map``, ``mrr`` and ``err`` look at a group as a whole. Once
+the order of ties is decided, every hit is a group of one rank, and the same loops compute the plain
+metric.
+
+In a formula ``{top}``, ``{k}``, ``{cut}`` and the like stand for the cutoff (``Formula``).
+"""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Unpack
+
+import numpy as np
+
+from recmetrics._core.errors import InputError
+from recmetrics._core.jit import allocating_kernel, helper, kernel
+from recmetrics._core.metrics.reference import (
+    OneUser,
+    dcg_of,
+    gain_of,
+    graded,
+    hit_list,
+    n_relevant,
+    ratio,
+    weighed_gains,
+    weighed_hits,
+)
+from recmetrics._core.options import ForHits
+from recmetrics._core.selection import WHOLE_LIST, Hits
+from recmetrics._core.spec import Number, choice, metric
+from recmetrics._core.types import FloatArray, Scores, Truth, UserValues
+
+_MANNING = "Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8"
+_YANG = (
+    "Yang et al.: Unbiased offline recommender evaluation for missing-not-at-random implicit "
+    "feedback, RecSys 2018"
+)
+_JAIN = "Jain, Prabhu, Varma: Extreme multi-label loss functions, KDD 2016"
+_EXP2_SOURCES = {"exp2": "Burges et al.: Learning to rank using gradient descent, ICML 2005"}
+_WEIGH_SOURCES = {"ips": f"{_YANG}; {_JAIN}", "snips": _YANG, "ps": _JAIN}
+_JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniques, TOIS 2002"
+
+# --- Options that several metrics have -----------------------------------------------------------
+
+Rel = Annotated[
+    float | None, Number("smallest relevance that counts as relevant; not set: any above 0")
+]
+Gain = Annotated[
+    Literal["linear", "exp2", "exp2_shifted", "binary"],
+    "gain of a relevant item: its relevance, 2^relevance - 1, 2^(relevance + 1) - 1, or 1",
+]
+GradedRel = Annotated[
+    float | None,
+    Number(
+        "threshold: relevance >= rel counts as 1, less as 0, before gains; not set: no threshold"
+    ),
+]
+Discount = Annotated[
+    Literal["log2", "log2_clip", "ln", "reciprocal"] | Callable[[int], float],
+    "divisor of the gain at rank r: log2(r + 1), max(log2(r), 1), ln(r + 1) or r",
+]
+# The text of the choices in a formula.
+_GAINS = {
+    "linear": "relevance",
+    "exp2": "(2^relevance - 1)",
+    "exp2_shifted": "(2^(relevance + 1) - 1, 0 where not relevant)",
+    "binary": "(1 where relevant)",
+}
+_DISCOUNTS = {
+    "log2": "log2(rank + 1)",
+    "log2_clip": "max(log2(rank), 1)",
+    "ln": "ln(rank + 1)",
+    "reciprocal": "rank",
+}
+
+# The weights of relevant items; the catalogue of the metrics below says which sources have them.
+Weigh = Literal["no", "ips", "snips", "ps"]
+_PS = choice(Weigh, "ps")
+_WEIGH_WORDS = {
+    "no": "hits in {top}",
+    "ips": "sum of 1 / propensity over the hits in {top}",
+    "snips": "sum over the hits in {top} of 1 / propensity, over its mean for the user's relevant "
+    "items,",
+    "ps": "sum of 1 / propensity over the hits in {top}, divided by that of the best order, both",
+}
+_WEIGHED = {
+    "no": "",
+    "ips": " / propensity",
+    "snips": " / propensity / (mean of 1 / propensity over the user's relevant items)",
+    "ps": " / propensity, in the ideal as well,",
+}
+Weighed = Annotated[
+    Weigh,
+    "weight of a relevant item: 1; 1 / propensity; 1 / propensity divided by its mean over the "
+    "user's relevant items; or 1 / propensity, and the result divided by that of the best order",
+]
+
+# --- Helpers of the kernels ----------------------------------------------------------------------
+# Helpers that take the Hits have one return and no break: with more exits Numba counts references
+# to each of its arrays, 0.15 us a call, where a whole metric takes 0.01 us for a user.
+
+
+@helper
+def _cut(hits: Hits, k: int, user: int) -> int:
+    """The number of ranks that count: k, or the length of the user's list."""
+    length = hits.length[user]
+    return length if k == WHOLE_LIST else k
+
+
+@helper
+def _n_relevant(hits: Hits, user: int, rel: float) -> int:
+    first = hits.start[user]
+    last = hits.start[user + 1]
+    if rel > 0.0:
+        while last > first and hits.ideal[last - 1] < rel:
+            last -= 1
+    return last - first  # type: ignore[no-any-return]
+
+
+@helper
+def _end(hits: Hits, user: int, depth: int) -> int:
+    """The end of the slots of the hits within ``depth``, which begin at ``hits.start[user]``."""
+    slot = hits.start[user]
+    last = slot + hits.n_hits[user]
+    while slot < last and hits.first[slot] <= depth:
+        slot += 1
+    return slot  # type: ignore[no-any-return]
+
+
+@helper
+def _hit_sum(hits: Hits, user: int, depth: int, rel: Any) -> float:
+    """The number of hits within ``depth``; with None for ``rel`` the sum of their gains."""
+    total = 0.0
+    slot = hits.start[user]
+    last = slot + hits.n_hits[user]
+    while slot < last and hits.first[slot] <= depth:  # not by _end: half of the time
+        worth = hits.gain[slot]
+        if rel is not None:
+            worth = 1.0 if worth >= rel else 0.0
+        begin, end = hits.first[slot], hits.last[slot]
+        if end > depth:  # the chance that a hit of a tie group is within the cutoff
+            worth *= (depth - begin + 1) / (end - begin + 1)
+        total += worth
+        slot += 1
+    return total
+
+
+@helper
+def _group_end(hits: Hits, slot: int, end: int) -> int:
+    after = slot + 1
+    while after < end and hits.first[after] == hits.first[slot]:
+        after += 1
+    return after
+
+
+@helper
+def _n_in_group(hits: Hits, slot: int, after: int, rel: float) -> int:
+    """The number of hits in the slots before ``after``."""
+    count = 0
+    for member in range(slot, after):
+        count += hits.gain[member] >= rel
+    return count
+
+
+@helper
+def _ratio(numerator: float, denominator: float) -> float:
+    """The quotient, with 0/0 = 0: a user with relevant items and nothing found scores 0."""
+    return numerator / denominator if denominator > 0.0 else 0.0
+
+
+@helper
+def _hits_over(divisor: float, hits: Hits, user: int, cut: int, rel: float, weigh: Any) -> float:
+    """Divide the hits, or their weights; with "ps" by the weight of the best order.
+
+    With weights the slots are of the relevant items alone, whose gains are their weights.
+    """
+    if weigh is None:
+        total = _hit_sum(hits, user, cut, rel)
+    else:
+        total = _hit_sum(hits, user, cut, None)
+        if weigh == _PS:
+            first, last = hits.start[user], hits.start[user + 1]
+            divisor = 0.0
+            for slot in range(first, min(first + cut, last)):
+                divisor += hits.ideal[slot]
+    return _ratio(total, divisor)
+
+
+# --- hit -----------------------------------------------------------------------------------------
+
+
+def hit_reference(user: OneUser, k: int, *, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    return float(any(hit_list(user, k, rel)))
+
+
+@kernel
+def _hit(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    for user in hits.users:
+        depth = _cut(hits, k, user)
+        missed = 1.0  # the chance that every hit of the groups so far is below the cutoff
+        of_group = 0
+        for slot in range(hits.start[user], _end(hits, user, depth)):
+            first, last = hits.first[slot], hits.last[slot]
+            if slot == hits.start[user] or first != hits.first[slot - 1]:
+                of_group = 0
+            if hits.gain[slot] >= rel:
+                # The ranks below the cutoff among those that earlier hits of the group left.
+                below = max(0, last - depth - of_group)
+                missed *= below / (last - first + 1 - of_group)
+                of_group += 1
+                if missed == 0.0:
+                    break
+        out[user] = 1.0 - missed
+
+
+@metric(
+    kernel=_hit,
+    reference=hit_reference,
+    formula="1 if any of {top} is relevant, else 0",
+    latex=r"\max_{r \le k} h_r",
+    citation="Deshpande, Karypis: Item-based top-N recommendation algorithms, TOIS 2004",
+    aliases=("hit_rate", "hit_ratio", "hitrate", "hr", "success"),
+)
+def hit_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """1 if any of the top k items is relevant, else 0 (hit rate).
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.hit_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)
+    array([1.])
+    >>> Metrics.hit_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=2)
+    array([0.])
+    """
+
+
+# --- precision -----------------------------------------------------------------------------------
+
+
+PrecisionDenom = Literal["k", "list"]
+_BY_LIST = choice(PrecisionDenom, "list")
+_PRECISION_WORDS = {"k": "/ {k}", "list": "/ {cut}"}
+
+
+def precision_reference(
+    user: OneUser, k: int, *, denom: str, rel: float | None, weigh: str
+) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    divisor = min(k, len(user.gains)) if denom == "list" else k
+    return ratio(weighed_hits(user, k, rel, weigh), 1 if weigh == "ps" else divisor)
+
+
+@kernel
+def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: Any) -> None:
+    for user in hits.users:
+        cut = _cut(hits, k, user)
+        divisor = min(cut, hits.length[user]) if denom == _BY_LIST else cut
+        out[user] = _hits_over(divisor, hits, user, cut, rel, weigh)
+
+
+@metric(
+    kernel=_precision,
+    reference=precision_reference,
+    formula="{weigh} {denom}",
+    words={"denom": _PRECISION_WORDS, "weigh": _WEIGH_WORDS},
+    varies=("denom",),
+    latex=r"\frac{1}{k} \sum_{r=1}^{k} h_r",
+    citation=_MANNING,
+    sources={"weigh": _WEIGH_SOURCES},
+    aliases=("p",),
+)
+def precision_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    denom: Annotated[PrecisionDenom, "divide by k, or by min(k, length of the list)"] = "k",
+    rel: Rel = None,
+    weigh: Weighed = "no",
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Share of the top k that is relevant.
+
+    Hits of a list shorter than k are still divided by k, unless ``denom="list"``.
+
+    ``weigh`` corrects for items that are observed more often than others; it needs ``propensity=``.
+    With ``weigh="ps"`` the value is divided by that of the best order, and ``denom`` is ignored.
+    ``precision(weigh=ips)@k`` is the PSP@k of Jain, Prabhu and Varma (KDD 2016). Papers divide its
+    mean over all users by the mean of the best possible values, which ``Metrics.ceiling`` computes.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.precision_at_k([[0.9, 0.1, 0.5]], [[0, 1, 1]], k=2)
+    array([0.5])
+    """
+
+
+# --- recall --------------------------------------------------------------------------------------
+
+
+RecallDenom = Literal["capped", "relevant", "list"]
+_RECALL_CAPPED, _RECALL_RELEVANT, _RECALL_LIST = (
+    choice(RecallDenom, name) for name in ("capped", "relevant", "list")
+)
+_RECALL_WORDS = {"capped": "/ min(R, {k})", "relevant": "/ R", "list": "/ min(R, {limits})"}
+
+
+def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None, weigh: str) -> float:
+    relevant = n_relevant(user, rel)
+    if relevant == 0:
+        return math.nan
+    divisor = {
+        "capped": min(relevant, k),
+        "relevant": relevant,
+        "list": min(relevant, k, len(user.gains)),
+    }
+    return ratio(weighed_hits(user, k, rel, weigh), 1 if weigh == "ps" else divisor[denom])
+
+
+@helper
+def _recall_divisor(relevant: int, cut: int, length: int, denom: int) -> int:
+    divisor = relevant
+    if denom != _RECALL_RELEVANT:
+        divisor = min(divisor, cut)
+    if denom == _RECALL_LIST:
+        divisor = min(divisor, length)
+    return divisor
+
+
+@kernel
+def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: Any) -> None:
+    for user in hits.users:
+        cut = _cut(hits, k, user)
+        relevant = _n_relevant(hits, user, 0.0 if weigh is not None else rel)
+        divisor = _recall_divisor(relevant, cut, hits.length[user], denom)
+        out[user] = _hits_over(divisor, hits, user, cut, rel, weigh)
+
+
+@metric(
+    kernel=_recall,
+    reference=recall_reference,
+    formula="{weigh} {denom}",
+    words={"denom": _RECALL_WORDS, "weigh": _WEIGH_WORDS},
+    varies=("denom",),
+    latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r",
+    citation="Liang et al.: Variational autoencoders for collaborative filtering, WWW 2018",
+    sources={"denom": {"relevant": _MANNING}, "weigh": _WEIGH_SOURCES},
+    aliases=("r",),
+)
+def recall_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    denom: Annotated[
+        RecallDenom,
+        "divide by min(R, k), by all R relevant items, or by min(R, k, length of the list)",
+    ] = "capped",
+    rel: Rel = None,
+    weigh: Weighed = "no",
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Hits in the top k / min(R, k) for a user with R relevant items: *capped* recall.
+
+    rectorch, LensKit and the VAE literature use this definition. For the textbook definition,
+    hits / R, type ``recall(denom=relevant)@k``:
+
+    >>> from recmetrics import Metrics
+    >>> scores, truth = [[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]]
+    >>> Metrics.compute(scores, truth, ["recall@2", "recall(denom=relevant)@2"])
+    {'recall@2': array([1.]), 'recall(denom=relevant)@2': array([0.66666667])}
+
+    ``weigh`` corrects for items that are observed more often than others; it needs ``propensity=``.
+    With ``weigh="ps"`` the value is divided by that of the best order, and ``denom`` is ignored.
+    ``recall(denom=relevant, weigh=snips)@k`` is the self-normalised estimator of Yang et al.
+    (RecSys 2018): the sum of 1 / propensity over the hits, divided by the sum over all relevant
+    items.
+    """
+
+
+# --- f1 ------------------------------------------------------------------------------------------
+
+
+_LARGEST_BETA = 1e100  # its square is finite
+F1Denom = Literal["k", "list", "capped", "relevant", "list+relevant"]
+_F1_LIST, _F1_RELEVANT, _F1_BOTH = (
+    choice(F1Denom, name) for name in ("list", "relevant", "list+relevant")
+)
+
+
+def _of_both(precision: str, recall: str) -> str:
+    return (
+        f"precision = hits in {{top}} {_PRECISION_WORDS[precision]}, "
+        f"recall = hits in {{top}} {_RECALL_WORDS[recall]}"
+    )
+
+
+def f1_reference(user: OneUser, k: int, *, denom: str, beta: float, rel: float | None) -> float:
+    of_list, of_relevant = "list" in denom, "relevant" in denom
+    precision = precision_reference(user, k, denom="list" if of_list else "k", rel=rel, weigh="no")
+    denominator = "relevant" if of_relevant else "capped"
+    recall = recall_reference(user, k, denom=denominator, rel=rel, weigh="no")
+    return ratio((1 + beta**2) * precision * recall, beta**2 * precision + recall)
+
+
+@kernel
+def _f1(hits: Hits, k: int, out: FloatArray, denom: int, beta: float, rel: float) -> None:
+    of_list = denom in (_F1_LIST, _F1_BOTH)
+    recall_denom = _RECALL_RELEVANT if denom in (_F1_RELEVANT, _F1_BOTH) else _RECALL_CAPPED
+    square = beta * beta
+    for user in hits.users:
+        cut = _cut(hits, k, user)
+        found = _hit_sum(hits, user, cut, rel)
+        precision = _ratio(found, min(cut, hits.length[user]) if of_list else cut)
+        relevant = _n_relevant(hits, user, rel)
+        recall = _ratio(found, _recall_divisor(relevant, cut, hits.length[user], recall_denom))
+        out[user] = _ratio((1.0 + square) * precision * recall, square * precision + recall)
+
+
+@metric(
+    kernel=_f1,
+    reference=f1_reference,
+    formula="{beta}, 0 without hits; {denom}",
+    words={
+        "beta": {
+            1.0: "2 precision recall / (precision + recall)",
+            float: "(1 + {number}^2) precision recall / ({number}^2 precision + recall)",
+        },
+        "denom": {
+            "k": _of_both("k", "capped"),
+            "list": _of_both("list", "capped"),
+            "capped": _of_both("k", "capped"),
+            "relevant": _of_both("k", "relevant"),
+            "list+relevant": _of_both("list", "relevant"),
+        },
+    },
+    latex=r"\frac{(1 + \beta^2) \cdot \mathrm{precision} \cdot \mathrm{recall}}{\beta^2 \cdot "
+    r"\mathrm{precision} + \mathrm{recall}}",
+    citation="van Rijsbergen: Information Retrieval, 2nd edition, 1979, ch. 7",
+    aliases=("f", "f_beta"),
+)
+def f1_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    denom: Annotated[
+        F1Denom,
+        "divisor of precision (k or list) or of recall (capped or relevant); k and capped unless "
+        "named",
+    ] = "k",
+    beta: Annotated[
+        float, Number("recall counts beta times as much as precision", below=_LARGEST_BETA)
+    ] = 1.0,
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Harmonic mean of precision and recall at k, weighted by ``beta``.
+
+    ``denom`` is the divisor of precision or of recall, as in these two metrics; ``"list+relevant"``
+    sets both.
+
+    >>> from recmetrics import Metrics
+    >>> scores, truth = [[4, 3, 2, 1]], [[1, 0, 0, 1]]  # precision 1/3, recall 1/2
+    >>> Metrics.f1_at_k(scores, truth, k=3)
+    array([0.4])
+    """
+
+
+# --- map -----------------------------------------------------------------------------------------
+
+
+MapDenom = Literal["capped", "relevant", "hits", "list", "k"]
+_MAP_RELEVANT, _MAP_HITS, _MAP_LIST, _MAP_K = (
+    choice(MapDenom, name) for name in ("relevant", "hits", "list", "k")
+)
+MapOver = Literal["hits", "ranks"]
+_OVER_RANKS = choice(MapOver, "ranks")
+
+
+def map_reference(user: OneUser, k: int, *, denom: str, over: str, rel: float | None) -> float:
+    relevant = n_relevant(user, rel)
+    if relevant == 0:
+        return math.nan
+    found = hit_list(user, k, rel)
+    if over == "ranks":
+        return ratio(sum(sum(found[:rank]) / rank for rank in range(1, k + 1)), k)
+    precisions = [sum(found[:rank]) / rank for rank, hit in enumerate(found, start=1) if hit]
+    divisor = {
+        "capped": min(relevant, k),
+        "relevant": relevant,
+        "hits": len(precisions),
+        "list": min(relevant, k, len(user.gains)),
+        "k": k,
+    }
+    return ratio(sum(precisions), divisor[denom])
+
+
+def _map(hits: Hits, k: int, out: FloatArray, denom: int, over: int, rel: float) -> None:
+    # Two loops, since in one each call would wait until both are compiled.
+    if over == _OVER_RANKS:
+        _mean_precision(hits, k, out, rel)
+    else:
+        _average_precision(hits, k, out, denom, rel)
+
+
+@kernel
+def _mean_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    for user in hits.users:
+        cut = _cut(hits, k, user)
+        slot = hits.start[user]
+        end = _end(hits, user, cut)
+        total = 0.0
+        found = 0.0  # expected hits so far
+        first = last = 0  # of a tie group
+        step = 0.0
+        for rank in range(1, cut + 1):
+            if rank > last and slot < end:
+                after = _group_end(hits, slot, end)
+                first, last = hits.first[slot], hits.last[slot]
+                step = _n_in_group(hits, slot, after, rel) / (last - first + 1)
+                slot = after
+            if first <= rank <= last:
+                found += step
+            total += found / rank
+        out[user] = _ratio(total, cut)
+
+
+@kernel
+def _average_precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
+    for user in hits.users:
+        cut = _cut(hits, k, user)
+        relevant = _n_relevant(hits, user, rel)
+        end = _end(hits, user, cut)
+        found = 0
+        precisions = 0.0
+        slot = hits.start[user]
+        while slot < end:
+            after = _group_end(hits, slot, end)
+            tied = _n_in_group(hits, slot, after, rel)
+            first, last = hits.first[slot], hits.last[slot]
+            places = last - first + 1
+            # The chance of a hit at a rank; given one, the expected hits at each rank before it.
+            chance = tied / places
+            others = (tied - 1) / (places - 1) if tied > 1 else 0.0
+            for rank in range(first, min(last, cut) + 1 if tied > 0 else first):
+                precisions += chance * (found + 1 + (rank - first) * others) / rank
+            found += tied
+            slot = after
+        if denom == _MAP_HITS:
+            divisor = found
+        elif denom == _MAP_RELEVANT:
+            divisor = relevant
+        elif denom == _MAP_K:
+            divisor = cut
+        else:
+            divisor = min(relevant, cut)
+            if denom == _MAP_LIST:
+                divisor = min(divisor, hits.length[user])
+        out[user] = _ratio(precisions, divisor)
+
+
+@metric(
+    kernel=_map,
+    reference=map_reference,
+    formula="{over}",
+    words={
+        "over": {
+            "hits": "sum of the precision at each hit in {top} {denom}",
+            "ranks": "mean of the precision at every {down}",
+        },
+        "denom": {**_RECALL_WORDS, "hits": "/ hits found", "k": "/ {k}"},
+    },
+    varies=("denom", "over"),
+    latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r \, \frac{1}{r} \sum_{s=1}^{r} h_s",
+    citation=_MANNING,
+    aliases=("average_precision", "ap"),
+    divides_by_hits={"denom": "hits"},
+    read_with={"denom": ("over", "hits")},
+)
+def map_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    denom: Annotated[
+        MapDenom,
+        "divide by min(R, k), by all R relevant items, by the hits found, by min(R, k, length of "
+        "the list), or by k",
+    ] = "capped",
+    over: Annotated[
+        MapOver,
+        "average the precision at each hit, with denom; or average the precision at all ranks 1, "
+        "2, ..., k, without denom",
+    ] = "hits",
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Average precision at k; its mean over users is MAP.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.map_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], k=3)  # (1/1 + 2/3) / 2
+    array([0.83333333])
+    """
+
+
+# --- mrr -----------------------------------------------------------------------------------------
+
+
+def mrr_reference(user: OneUser, k: int, *, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    ranks = [rank for rank, hit in enumerate(hit_list(user, k, rel), start=1) if hit]
+    return 1 / ranks[0] if ranks else 0.0
+
+
+@kernel
+def _mrr(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    for user in hits.users:
+        cut = _cut(hits, k, user)
+        end = _end(hits, user, cut)
+        slot = hits.start[user]
+        while slot < end:
+            after = _group_end(hits, slot, end)
+            tied = _n_in_group(hits, slot, after, rel)
+            if tied > 0:
+                first, last = hits.first[slot], hits.last[slot]
+                chance = tied / (last - first + 1)  # that the first hit is at this rank
+                for rank in range(first, min(last - tied + 1, cut) + 1):
+                    out[user] += chance / rank
+                    left = last - rank
+                    chance *= (left - tied + 1) / max(1, left)
+                break
+            slot = after
+
+
+@metric(
+    kernel=_mrr,
+    reference=mrr_reference,
+    formula="1 / rank of the first hit, 0 if there is none in {top}",
+    latex=r"\max_{r \le k} \frac{h_r}{r}",
+    citation="Voorhees: The TREC-8 question answering track report, 1999",
+    aliases=("reciprocal_rank", "rr"),
+)
+def mrr_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Reciprocal rank of the first hit; its mean over users is MRR.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.mrr_at_k([[4, 2, 3, 1], [1, 2, 3, 4]], [[0, 0, 1, 1], [0, 0, 1, 1]], k=3)
+    array([0.5, 1. ])
+    """
+
+
+# --- ndcg ----------------------------------------------------------------------------------------
+
+
+IdealDepth = Literal["k", "all", "list", "full"]
+_ALL, _LIST, _FULL = (choice(IdealDepth, name) for name in ("all", "list", "full"))
+
+
+def ndcg_reference(
+    user: OneUser,
+    k: int,
+    *,
+    gain: str,
+    discount: str,
+    ideal: str,
+    ideal_depth: str,
+    rel: float | None,
+    weigh: str,
+) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    listed, relevant = weighed_gains(user, k, gain, rel, weigh)
+    if weigh in ("ips", "snips"):
+        _, relevant = weighed_gains(user, k, gain, rel, "no")
+    best = sorted(relevant if ideal == "truth" else listed, reverse=True)
+    if ideal_depth == "full":
+        best = best[:1] * k
+    depth = {"k": k, "full": k, "all": len(best), "list": min(k, len(user.gains))}
+    return ratio(dcg_of(listed, discount), dcg_of(best[: depth[ideal_depth]], discount))
+
+
+@helper
+def _dcg_of(hits: Hits, user: int, cut: int) -> float:
+    total = 0.0
+    weight = 0.0
+    begin = slot = hits.start[user]
+    end = begin + hits.n_hits[user]
+    while slot < end and hits.first[slot] <= cut:  # as in _hit_sum
+        first, last = hits.first[slot], hits.last[slot]
+        if slot == begin or first != hits.first[slot - 1]:
+            weight = 0.0
+            for rank in range(first, min(last, cut) + 1):
+                weight += hits.discount[rank - 1]
+            if last > first:
+                weight /= last - first + 1
+        total += hits.gain[slot] * weight
+        slot += 1
+    return total
+
+
+@kernel
+def _ndcg(hits: Hits, k: int, out: FloatArray, ideal_depth: int) -> None:
+    ideal = 0.0
+    gain, added = 0.0, 0  # where all gains are equal, as in binary truth, the ideal of ``added``
+    for user in hits.users:
+        dcg = _dcg_of(hits, user, _cut(hits, k, user))
+        if dcg == 0.0:
+            continue
+        first, last = hits.start[user], hits.start[user + 1]
+        depth = _cut(hits, k, user)
+        if ideal_depth == _ALL:
+            depth = last - first
+        elif ideal_depth == _LIST:
+            depth = min(depth, hits.length[user])
+        step = 0 if ideal_depth == _FULL else 1
+        if step == 1:
+            depth = min(depth, last - first)
+        largest = hits.ideal[first]
+        if depth != added or largest != gain or hits.ideal[first + step * (depth - 1)] != gain:
+            ideal = 0.0
+            for i in range(depth):
+                ideal += hits.ideal[first + step * i] * hits.discount[i]
+            equal = hits.ideal[first + step * (depth - 1)] == largest
+            gain, added = largest, depth if equal else 0
+        out[user] = _ratio(dcg, ideal)
+
+
+@metric(
+    kernel=_ndcg,
+    reference=ndcg_reference,
+    formula="sum over {top} of {gain}{weigh} / {discount}, divided by the same sum of the "
+    "ideal: {ideal}, {ideal_depth}",
+    words={
+        "gain": _GAINS,
+        "discount": _DISCOUNTS,
+        "weigh": _WEIGHED,
+        "ideal": {
+            "truth": "the user's relevances in descending order",
+            "retrieved": "the relevances in {top} in descending order",
+        },
+        "ideal_depth": {
+            "k": "{first}",
+            "all": "all of them",
+            "list": "{first_cut}",
+            "full": "the largest at every {down}",
+        },
+    },
+    latex=r"\frac{\sum_{r=1}^{k} g_r / \log_2(r + 1)}{\sum_{r=1}^{k} g^*_r / \log_2(r + 1)}",
+    citation=_JARVELIN,
+    sources={"gain": _EXP2_SOURCES, "weigh": _WEIGH_SOURCES},
+    divides_by_hits={"ideal": "retrieved"},
+    # A list of equal relevances, however small, reaches 1; descending ones do not.
+    ceiling_unless={"ideal": "retrieved", "ideal_depth": "full"},
+)
+def ndcg_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    ideal: Annotated[
+        Literal["truth", "retrieved"],
+        "the ideal is the best order of all relevances, or of those in the user's own top k",
+    ] = "truth",
+    ideal_depth: Annotated[
+        IdealDepth,
+        "last rank of the ideal. k: k; all: that of the last relevant item; list: min(k, length of "
+        "the list); full: k, with the best item at every rank, even if the user has fewer relevant "
+        "items",
+    ] = "k",
+    rel: GradedRel = None,
+    weigh: Weighed = "no",
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Normalised discounted cumulative gain at k.
+
+    ``discount`` may also be a callable of the rank. If its values fall with the rank, they are
+    weights; if they grow, they are divisors. ``rel`` makes graded truth binary: a relevance of at
+    least ``rel`` counts as 1, any other as 0. A user without a 1 has no relevant items.
+
+    ``weigh`` multiplies gains by 1 / propensity; it needs ``propensity=``. The ideal has these
+    weights as well with ``weigh="ps"`` and with ``ideal="retrieved"``.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.ndcg_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)  # 1/log2(4) / (1 + 1/log2(3))
+    array([0.3065736])
+    """
+
+
+# --- dcg -----------------------------------------------------------------------------------------
+
+
+def dcg_reference(
+    user: OneUser, k: int, *, gain: str, discount: str, rel: float | None, weigh: str
+) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    return dcg_of(weighed_gains(user, k, gain, rel, weigh)[0], discount)
+
+
+@kernel
+def _dcg(hits: Hits, k: int, out: FloatArray) -> None:
+    for user in hits.users:
+        out[user] = _dcg_of(hits, user, _cut(hits, k, user))
+
+
+@metric(
+    kernel=_dcg,
+    reference=dcg_reference,
+    formula="sum over {top} of {gain}{weigh} / {discount}",
+    words={"gain": _GAINS, "discount": _DISCOUNTS, "weigh": _WEIGHED},
+    latex=r"\sum_{r=1}^{k} \frac{g_r}{\log_2(r + 1)}",
+    citation=_JARVELIN,
+    sources={"gain": _EXP2_SOURCES, "weigh": _WEIGH_SOURCES},
+    bounds=(0.0, math.inf),
+    is_sum=True,
+)
+def dcg_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    rel: GradedRel = None,
+    weigh: Annotated[
+        Literal["no", "ips", "snips"],
+        "weight of a gain: 1; 1 / propensity; or 1 / propensity divided by its mean over the "
+        "user's relevant items",
+    ] = "no",
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Discounted cumulative gain at k.
+
+    The value is 0 for a user without relevant items, unless ``undefined="raise"``. ``weigh``
+    multiplies gains by 1 / propensity; it needs ``propensity=``.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.dcg_at_k([[3, 2, 1]], [[3, 2, 0]], k=3)  # 3 + 2 / log2(3)
+    array([4.26185951])
+    """
+
+
+# --- cg ------------------------------------------------------------------------------------------
+
+
+def cg_reference(user: OneUser, k: int, *, gain: str, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    return sum(gain_of(relevance, gain) for relevance in graded(user.gains[:k], rel))
+
+
+@kernel
+def _cg(hits: Hits, k: int, out: FloatArray) -> None:
+    for user in hits.users:
+        out[user] = _hit_sum(hits, user, _cut(hits, k, user), None)
+
+
+@metric(
+    kernel=_cg,
+    reference=cg_reference,
+    formula="sum over {top} of {gain}",
+    words={"gain": _GAINS},
+    latex=r"\sum_{r=1}^{k} g_r",
+    citation=_JARVELIN,
+    bounds=(0.0, math.inf),
+    is_sum=True,
+)
+def cg_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    gain: Gain = "linear",
+    rel: GradedRel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Cumulative gain at k.
+
+    The value is 0 for a user without relevant items, unless ``undefined="raise"``.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.cg_at_k([[5, 4, 3, 2, 1]], [[5, 3, 2, 1, 2]], k=5)
+    array([13.])
+    """
+
+
+# --- r_precision ---------------------------------------------------------------------------------
+
+
+def r_precision_reference(user: OneUser, k: int, *, rel: float | None) -> float:
+    relevant = n_relevant(user, rel)
+    if relevant == 0:
+        return math.nan
+    return sum(hit_list(user, min(relevant, k), rel)) / relevant
+
+
+@kernel
+def _r_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    for user in hits.users:
+        relevant = _n_relevant(hits, user, rel)
+        depth = min(relevant, _cut(hits, k, user))
+        out[user] = _hit_sum(hits, user, depth, rel) / relevant
+
+
+@metric(
+    kernel=_r_precision,
+    reference=r_precision_reference,
+    formula="hits in the top min(R, {k}) / R",
+    latex=r"\frac{1}{R} \sum_{r=1}^{\min(R, k)} h_r",
+    citation=_MANNING,
+)
+def r_precision_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Precision at R, the number of the user's relevant items.
+
+    Only the top k is read, so at most k of the R items can be hits. The usual definition is
+    ``"r_precision"`` without a cutoff.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.r_precision_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]])  # 1 of the top 2
+    array([0.5])
+    """
+
+
+# --- rbp -----------------------------------------------------------------------------------------
+
+
+def rbp_reference(user: OneUser, k: int, *, p: float, normalize: str, rel: float | None) -> float:
+    relevant = n_relevant(user, rel)
+    if relevant == 0:
+        return math.nan
+    listed = hit_list(user, k, rel)
+    total = sum(p**i for i, hit in enumerate(listed) if hit)
+    if normalize == "yes":
+        return ratio(total, sum(p**i for i in range(min(relevant, len(listed)))))
+    return (1 - p) * total
+
+
+@helper
+def _power(base: float, exponent: int) -> float:
+    """Raise by squaring: ``**`` has other last bits compiled than in plain Python."""
+    power = 1.0
+    while exponent > 0:
+        if exponent & 1:
+            power *= base
+        base *= base
+        exponent >>= 1
+    return power
+
+
+@kernel
+def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: Any, rel: float) -> None:
+    for user in hits.users:
+        relevant = _n_relevant(hits, user, rel)
+        cut = _cut(hits, k, user)
+        total = 0.0
+        weight = 0.0
+        begin = hits.start[user]
+        for slot in range(begin, _end(hits, user, cut)):
+            first, last = hits.first[slot], hits.last[slot]
+            if slot == begin or first != hits.first[slot - 1]:
+                weight = 0.0
+                for rank in range(first, min(last, cut) + 1):
+                    weight += _power(p, rank - 1)
+                if last > first:
+                    weight /= last - first + 1
+            if hits.gain[slot] >= rel:
+                total += weight
+        out[user] = (1.0 - p) * total
+        if normalize is not None:
+            best = 0.0
+            for rank in range(1, min(relevant, cut, hits.length[user]) + 1):
+                best += _power(p, rank - 1)
+            out[user] = _ratio(total, best)
+
+
+@metric(
+    kernel=_rbp,
+    reference=rbp_reference,
+    formula="{normalize}",
+    words={
+        "normalize": {
+            "no": "(1 - {p}) times the sum of {p}^(rank - 1) over the hits in {top}",
+            "yes": "sum of {p}^(rank - 1) over the hits in {top}, divided by the same sum over "
+            "the ranks 1 .. min(R, {limits})",
+        }
+    },
+    varies=("normalize",),
+    latex=r"(1 - p) \sum_{r=1}^{k} h_r \, p^{r-1}",
+    citation="Moffat, Zobel: Rank-biased precision for measurement of retrieval "
+    "effectiveness, TOIS 2008",
+)
+def rbp_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    p: Annotated[
+        float, Number("probability that a user continues to the next item", below=1.0)
+    ] = 0.8,
+    normalize: Annotated[
+        Literal["no", "yes"], "whether to divide by the value of the best list of the same length"
+    ] = "no",
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Rank-biased precision at k: a user continues to the next item with probability p.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.rbp_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], p=0.5)  # 0.5 (1 + 0.25)
+    array([0.625])
+    """
+
+
+# --- err -----------------------------------------------------------------------------------------
+
+
+def err_reference(user: OneUser, k: int, *, max_rel: float | None) -> float:
+    if not user.relevances:
+        return math.nan
+    top_grade = user.relevances[0] if max_rel is None else max_rel
+    total, still_looking = 0.0, 1.0
+    for rank, relevance in enumerate(user.gains[:k], start=1):
+        satisfied = (2**relevance - 1) / 2**top_grade
+        total += still_looking * satisfied / rank
+        still_looking *= 1 - satisfied
+    return total
+
+
+@helper
+def _satisfied(grade: float, top_grade: float) -> float:
+    """(2^g - 1) / 2^G without the overflow of 2^G."""
+    least = -math.expm1(-grade * math.log(2.0)) if grade < 0.5 else 1.0 - 2.0**-grade
+    return least * 2.0 ** (grade - top_grade)  # type: ignore[no-any-return]
+
+
+@helper
+def _err_of_group(
+    hits: Hits,
+    slot: int,
+    after: int,
+    top_grade: float,
+    cut: int,
+    passed: FloatArray,
+    ends: FloatArray,
+    drawn: FloatArray,
+) -> float:
+    """The contribution of the tie group of the hits ``slot`` to ``after``.
+
+    Over all orders, with P the chance to be satisfied by an item: ``passed[j]`` is the mean product
+    of 1 - P over j of the relevant items, ``ends[j]`` the same times the P of one more. At each
+    rank, ``drawn[j]`` is the chance that j relevant items came before it. All are means, so nothing
+    overflows or cancels. ``passed[n]``, the chance to go on after the group, stays in ``passed``.
+    """
+    n = after - slot
+    first, last = hits.first[slot], hits.last[slot]
+    passed[: n + 1] = 0.0
+    ends[: n + 1] = 0.0
+    drawn[: n + 1] = 0.0
+    passed[0] = 1.0
+    for t in range(n):  # the means over t items become those over t + 1
+        satisfied = _satisfied(hits.gain[slot + t], top_grade)
+        for j in range(t + 1, -1, -1):
+            one_less = passed[j - 1] if j > 0 else 0.0
+            end_less = ends[j - 1] if j > 0 else 0.0
+            mixed = j * (1.0 - satisfied)
+            ends[j] = (satisfied * passed[j] + mixed * end_less + (t - j) * ends[j]) / (t + 1)
+            passed[j] = ((t + 1 - j) * passed[j] + mixed * one_less) / (t + 1)
+    drawn[0] = 1.0
+    total = 0.0
+    for rank in range(first, min(last, cut) + 1):
+        left = last - rank + 1  # places, the one at this rank included
+        most = min(rank - first, n)
+        for j in range(most, -1, -1):
+            chance = (n - j) / left  # that this rank holds a relevant item
+            total += drawn[j] * chance * ends[j] / rank
+            if j < n:
+                drawn[j + 1] += drawn[j] * chance
+            drawn[j] *= 1.0 - chance
+    return total
+
+
+@allocating_kernel
+def _err(hits: Hits, k: int, out: FloatArray, max_rel: float) -> None:
+    most = 1
+    for user in hits.users:
+        most = max(most, hits.start[user + 1] - hits.start[user])
+    passed, ends, drawn = np.empty(most + 1), np.empty(most + 1), np.empty(most + 1)
+    for user in hits.users:
+        first = hits.start[user]
+        top_grade = max_rel if max_rel > 0.0 else hits.ideal[first]
+        total = 0.0
+        still_looking = 1.0
+        cut = _cut(hits, k, user)
+        end = _end(hits, user, cut)
+        slot = first
+        while slot < end:
+            after = _group_end(hits, slot, end)
+            if hits.first[slot] == hits.last[slot]:  # as below, without the work of a group
+                satisfied = _satisfied(hits.gain[slot], top_grade)
+                total += still_looking * satisfied / hits.first[slot]
+                still_looking *= 1.0 - satisfied
+            else:
+                total += still_looking * _err_of_group(
+                    hits, slot, after, top_grade, cut, passed, ends, drawn
+                )
+                still_looking *= passed[after - slot]
+            slot = after
+        out[user] = total
+
+
+def _check_max_rel(hits: Hits, options: dict[str, Any]) -> None:
+    largest = hits.ideal.max(initial=0.0)
+    if options["max_rel"] is not None and largest > options["max_rel"]:
+        msg = (
+            f"err(max_rel={options['max_rel']:g}) needs relevances of at most "
+            f"{options['max_rel']:g}, got {largest:g}; give the largest grade of the scale: "
+            f"max_rel={largest:g} or more"
+        )
+        raise InputError(msg)
+
+
+@metric(
+    kernel=_err,
+    reference=err_reference,
+    formula="sum over {top} of P(rank) / rank times the product of 1 - P over the ranks "
+    "before, P = (2^relevance - 1) / 2^{max_rel}",
+    words={"max_rel": {None: "(largest relevance of the user)"}},
+    latex=r"\sum_{r=1}^{k} \frac{P_r}{r} \prod_{s=1}^{r-1} (1 - P_s), \quad P_r = "
+    r"\frac{2^{y_r} - 1}{2^{y_{\max}}}",
+    citation="Chapelle et al.: Expected reciprocal rank for graded relevance, CIKM 2009",
+    check_truth=_check_max_rel,
+)
+def err_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    max_rel: Annotated[
+        float | None,
+        Number("largest grade of the scale; not set: the largest relevance of the user"),
+    ] = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Expected reciprocal rank at k, for graded truth.
+
+    To compare users whose best grades differ, set ``max_rel`` to the largest grade of the scale.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.err_at_k([[3, 2, 1]], [[1, 0, 1]], k=3)  # 1/2 + 1/2 * 1/2 * 1/3
+    array([0.58333333])
+    """

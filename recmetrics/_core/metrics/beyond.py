@@ -1,0 +1,762 @@
+"""Metrics beyond accuracy with one value per user.
+
+The file is structured like ``accuracy.py``, but these kernels read the lists themselves: a kernel
+is called with the lists of a block of users, the side information of the call, the cutoff, the
+array to fill, and then the options that it names. It passes the arrays that it needs to a jitted
+loop. If a metric has a ``prepare`` function, its kernel gets the result of that function in place
+of the side information; it is computed once for all blocks and batches. A mean over an empty list
+is 0.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._core.errors import warn
+from recmetrics._core.inputs import (
+    HEAD_SLACK,
+    ItemSets,
+    Rows,
+    SharedSet,
+    Side,
+    is_in_tail,
+    place_of,
+)
+from recmetrics._core.jit import allocating_kernel, helper, kernel
+from recmetrics._core.metrics.accuracy import Rel
+from recmetrics._core.metrics.reference import OneList, is_hit, ratio, weight_of
+from recmetrics._core.options import Shared
+from recmetrics._core.selection import WHOLE_LIST, Lists
+from recmetrics._core.spec import Number, choice, metric
+from recmetrics._core.types import FloatArray, IntArray, Scores, Truth, UserValues
+
+Array = npt.NDArray[Any]
+
+SMOOTHING = 0.01  # alpha of calibration
+
+
+@helper
+def _cut(k: int, length: int) -> int:
+    return length if k == WHOLE_LIST else min(k, length)
+
+
+@kernel
+def _mean_over_list(
+    items: IntArray,
+    length: IntArray,
+    worth: FloatArray,
+    k: int,
+    by_k: bool,
+    skip_nan: bool,
+    out: FloatArray,
+) -> None:
+    """Average the values of the items of each list, or divide their sum by k."""
+    for user in range(out.size):
+        cut = _cut(k, length[user])
+        total = 0.0
+        count = 0
+        for i in range(cut):
+            value = worth[items[user, i]]
+            if not (skip_nan and np.isnan(value)):
+                total += value
+                count += 1
+        if by_k:
+            count = cut if k == WHOLE_LIST else k
+        out[user] = total / count if count > 0 else 0.0
+
+
+# --- diversity -----------------------------------------------------------------------------------
+
+
+def diversity_reference(user: OneList, k: int) -> float:
+    listed = user.items[:k]
+    pairs = [(a, b) for rank, a in enumerate(listed) for b in listed[rank + 1 :]]
+    return 1 - sum(user.similarity[a][b] for a, b in pairs) / len(pairs) if pairs else math.nan
+
+
+class _Compared(NamedTuple):
+    """The data that items are compared by: features, or a similarity matrix."""
+
+    features: Array | Rows | None
+    scale: FloatArray  # 1 / the norm of each item's features
+    n_features: int
+    similarity: Array | Rows | None
+
+
+def _compared(side: Side, _: Mapping[str, Any]) -> _Compared:
+    if "features" not in side.values:
+        return _Compared(None, np.empty(0), 0, side.values["similarity"].entries)
+    features, (n_items, n_features) = side.values["features"]
+    if isinstance(features, Rows):
+        start, values = features.start, features.values
+    else:
+        start, values = np.arange(n_items + 1) * n_features, features.reshape(-1)
+    return _Compared(features, _scales(start, values), n_features, None)
+
+
+def _diversity(lists: Lists, compared: _Compared, k: int, out: FloatArray) -> None:
+    """Compare items by features in the linear form, or by a similarity matrix pair by pair.
+
+    For the unit vectors e of m items, |sum e|^2 = m + 2 (sum of the cosines of all pairs). The
+    cosine of a vector of zeros with any vector, itself too, is 0.
+    """
+    items, length = lists.items, lists.length
+    features, scale, n_features, similarity = compared
+    if isinstance(features, Rows):
+        _diversity_of_entries(items, length, *features, scale, n_features, k, out)
+    elif features is not None:
+        _diversity_of_rows(items, length, features, scale, k, out)
+    elif isinstance(similarity, Rows):
+        _diversity_by_sparse_similarity(items, length, *similarity, k, out)
+    elif similarity is not None:  # pragma: no branch - without either nothing is called
+        _diversity_by_similarity(items, length, similarity, k, out)
+
+
+@helper
+def _inverse_norm(values: Array) -> float:
+    """1 / the Euclidean norm, 0 for zeros; neither large nor small values overflow."""
+    # np.float64: without the JIT, the sum would stay in the float32 of the values.
+    largest = 0.0
+    for i in range(values.size):
+        largest = max(largest, abs(np.float64(values[i])))
+    total = 0.0
+    if largest > 0.0:
+        for i in range(values.size):
+            total += (np.float64(values[i]) / largest) ** 2
+    return 1.0 / np.sqrt(total) / largest if largest > 0.0 else 0.0
+
+
+@allocating_kernel
+def _scales(start: IntArray, values: Array) -> FloatArray:
+    scale = np.empty(start.size - 1)
+    for item in range(scale.size):
+        scale[item] = _inverse_norm(values[start[item] : start[item + 1]])
+    return scale
+
+
+@allocating_kernel
+def _diversity_of_rows(
+    items: IntArray, length: IntArray, features: Array, scale: FloatArray, k: int, out: FloatArray
+) -> None:
+    total = np.empty(features.shape[1])
+    for user in range(out.size):
+        cut = _cut(k, length[user])
+        if cut < 2:
+            out[user] = np.nan
+            continue
+        total[:] = 0.0
+        n_units = 0
+        for i in range(cut):
+            row = features[items[user, i]]
+            weight = scale[items[user, i]]
+            n_units += weight > 0.0
+            for c in range(total.size):
+                total[c] += weight * row[c]
+        square = 0.0
+        for c in range(total.size):
+            square += total[c] * total[c]
+        out[user] = max(0.0, 1.0 - (square - n_units) / (cut * (cut - 1.0)))
+
+
+@allocating_kernel
+def _diversity_of_entries(
+    items: IntArray,
+    length: IntArray,
+    start: IntArray,
+    columns: IntArray,
+    values: FloatArray,
+    scale: FloatArray,
+    n_features: int,
+    k: int,
+    out: FloatArray,
+) -> None:
+    total = np.zeros(n_features)
+    for user in range(out.size):
+        cut = _cut(k, length[user])
+        if cut < 2:
+            out[user] = np.nan
+            continue
+        n_units = 0
+        for i in range(cut):
+            item = items[user, i]
+            n_units += scale[item] > 0.0
+            for entry in range(start[item], start[item + 1]):
+                total[columns[entry]] += scale[item] * values[entry]
+        square = 0.0
+        for i in range(cut):
+            item = items[user, i]
+            for entry in range(start[item], start[item + 1]):
+                square += total[columns[entry]] * total[columns[entry]]
+                total[columns[entry]] = 0.0
+        out[user] = max(0.0, 1.0 - (square - n_units) / (cut * (cut - 1.0)))
+
+
+@kernel
+def _diversity_by_similarity(
+    items: IntArray, length: IntArray, similarity: Array, k: int, out: FloatArray
+) -> None:
+    for user in range(out.size):
+        cut = _cut(k, length[user])
+        total = 0.0
+        for i in range(cut):
+            row = similarity[items[user, i]]
+            for j in range(i + 1, cut):
+                total += np.float64(row[items[user, j]])
+        out[user] = 1.0 - total / (0.5 * cut * (cut - 1.0)) if cut > 1 else np.nan
+
+
+@kernel
+def _diversity_by_sparse_similarity(
+    items: IntArray,
+    length: IntArray,
+    start: IntArray,
+    columns: IntArray,
+    values: FloatArray,
+    k: int,
+    out: FloatArray,
+) -> None:
+    for user in range(out.size):
+        cut = _cut(k, length[user])
+        total = 0.0
+        for i in range(cut):
+            item = items[user, i]
+            for j in range(i + 1, cut):
+                entry = place_of(items[user, j], columns, start[item], start[item + 1])
+                if entry >= 0:
+                    total += values[entry]
+        out[user] = 1.0 - total / (0.5 * cut * (cut - 1.0)) if cut > 1 else np.nan
+
+
+@metric(
+    reads="lists",
+    kernel=_diversity,
+    prepare=_compared,
+    reference=diversity_reference,
+    needs=(("features", "similarity"),),
+    formula="1 - mean similarity of all pairs in {top} (cosine of the features)",
+    latex=r"1 - \frac{2}{m (m - 1)} \sum_{r < s \le m} \mathrm{sim}(i_r, i_s)",
+    citation="Ziegler et al.: Improving recommendation lists through topic diversification, "
+    "WWW 2005",
+    aliases=("ild",),
+    bounds=(0.0, 2.0),
+    undefined="a list of fewer than two items",
+)
+def diversity_at_k(
+    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
+) -> UserValues:
+    """Mean dissimilarity of the items of the list to each other.
+
+    Items are compared by the cosine of their ``features=``, in time linear in k; an item whose
+    features are all 0 has cosine 0 with every item. With ``similarity=``, the entry (i, j) is read
+    for each pair in which item i ranks above item j. Similarities outside [-1, 1] give values
+    outside the bounds.
+
+    >>> from recmetrics import Metrics
+    >>> features = [[1, 0], [0, 1], [1, 0]]  # items 0 and 2 are alike
+    >>> Metrics.diversity_at_k([[3, 2, 1]], [[0, 0, 1]], k=3, features=features)
+    array([0.66666667])
+    """
+
+
+# --- novelty -------------------------------------------------------------------------------------
+
+
+NoveltyDenom = Literal["list", "k"]
+Unseen = Literal["rarest", "zero", "inf", "nan", "skip"]
+_BY_K = choice(NoveltyDenom, "k")
+_SKIP = choice(Unseen, "skip")
+
+
+def novelty_reference(user: OneList, k: int, *, denom: str, unseen: str) -> float:
+    least = min((share for share in user.popularity if share > 0), default=math.nan)
+    of_unseen = {"rarest": -math.log2(least), "zero": 0.0, "inf": math.inf, "nan": math.nan}
+    shares = [user.popularity[item] for item in user.items[:k]]
+    if unseen == "skip":
+        shares = [share for share in shares if share > 0]
+    information = [-math.log2(share) if share > 0 else of_unseen[unseen] for share in shares]
+    return ratio(sum(information), k if denom == "k" else len(information))
+
+
+def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
+    popularity: FloatArray = side.values["popularity"]
+    of_unseen = {"zero": 0.0, "inf": np.inf}.get(options["unseen"], np.nan)
+    information = np.full(popularity.size, of_unseen)
+    seen = popularity > 0.0
+    information[seen] = 0.0 - np.log2(popularity[seen])
+    if options["unseen"] == "rarest" and not seen.all():
+        if seen.any():
+            information[~seen] = information[seen].max()
+        msg = (
+            f"novelty reads {np.count_nonzero(~seen):,} of {seen.size:,} items, whose popularity "
+            "is 0, as the least popular of the other items; expected a popularity above 0 for "
+            "every item; type novelty(unseen=skip) to leave these items out, or unseen=zero, inf "
+            "or nan"
+        )
+        warn(msg)
+    return information
+
+
+def _novelty(
+    lists: Lists, information: FloatArray, k: int, out: FloatArray, denom: int, unseen: int
+) -> None:
+    by_k, skips = denom == _BY_K, unseen == _SKIP
+    _mean_over_list(lists.items, lists.length, information, k, by_k, skips, out)
+
+
+@metric(
+    reads="lists",
+    kernel=_novelty,
+    prepare=_self_information,
+    reference=novelty_reference,
+    needs=(("popularity",),),
+    formula="{denom} of -log2(popularity) over {top}, {unseen}",
+    words={
+        "denom": {"list": "mean", "k": "1 / {k} times the sum"},
+        "unseen": {
+            "rarest": "where popularity 0 counts as the lowest popularity above 0",
+            "zero": "0 for an item of popularity 0",
+            "inf": "infinite for an item of popularity 0",
+            "nan": "NaN for an item of popularity 0",
+            "skip": "items of popularity 0 left out",
+        },
+    },
+    varies=("denom",),
+    latex=r"- \frac{1}{m} \sum_{r=1}^{m} \log_2 \pi(i_r)",
+    citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
+    "systems, PNAS 2010",
+    bounds=(0.0, math.inf),
+    undefined="an item of popularity 0 with unseen=nan, or if all popularities are 0",
+)
+def novelty_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    denom: Annotated[
+        NoveltyDenom, "divide by the length of the list, or by k even if the list is shorter"
+    ] = "list",
+    unseen: Annotated[
+        Unseen,
+        "value of an item of popularity 0; rarest: that of the least popular item with a "
+        "popularity above 0; skip: the item is left out, also from the length",
+    ] = "rarest",
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Mean self-information of the items of the list, in bits; it is high for unpopular items.
+
+    An empty list has 0. The self-information of an item of popularity 0 is infinite. By default,
+    such an item counts like the least popular item with a popularity above 0, as in Elliot, and a
+    ``RecmetricsWarning`` gives the number of such items. RecTools and RePlay count it as an item
+    with one user, which is the same if the least popular item has one user. The option ``unseen``
+    selects other rules.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.novelty_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, popularity=[0.5, 0.125, 1])
+    array([2.])
+    """
+
+
+# --- popularity ----------------------------------------------------------------------------------
+
+
+def popularity_reference(user: OneList, k: int) -> float:
+    shares = [user.popularity[item] for item in user.items[:k]]
+    return ratio(sum(shares), len(shares))
+
+
+def _mean_worth(lists: Lists, worth: FloatArray, k: int, out: FloatArray) -> None:
+    _mean_over_list(lists.items, lists.length, worth, k, False, False, out)
+
+
+@metric(
+    reads="lists",
+    higher_is_better=False,
+    kernel=_mean_worth,
+    prepare=lambda side, _: side.values["popularity"],
+    reference=popularity_reference,
+    needs=(("popularity",),),
+    formula="mean popularity of {top}",
+    latex=r"\frac{1}{m} \sum_{r=1}^{m} \pi(i_r)",
+    citation="Yin et al.: Challenging the long tail recommendation, VLDB 2012",
+    undefined="never; an empty list has 0",
+)
+def popularity_at_k(
+    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
+) -> UserValues:
+    """Mean share of users who have the items of the list; 0 for an empty list.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.popularity_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, popularity=[0.5, 0.25, 1])
+    array([0.375])
+    """
+
+
+# --- long_tail -----------------------------------------------------------------------------------
+
+
+def long_tail_reference(user: OneList, k: int, *, tail: float) -> float:
+    by_popularity = sorted(enumerate(user.popularity), key=lambda pair: (-pair[1], pair[0]))
+    target = (1 - tail) * sum(user.popularity) * (1 - HEAD_SLACK)
+    head, made = set(), 0.0
+    for item, share in by_popularity:
+        if made >= target:
+            break
+        head.add(item)
+        made += share
+    listed = user.items[:k]
+    return ratio(sum(item not in head for item in listed), len(listed))
+
+
+def _in_tail(side: Side, options: Mapping[str, Any]) -> FloatArray:
+    """1 for the items outside the head, 0 for those in it."""
+    return is_in_tail(side.values["popularity"], options["tail"]).astype(np.float64)
+
+
+@metric(
+    reads="lists",
+    kernel=_mean_worth,
+    prepare=_in_tail,
+    reference=long_tail_reference,
+    needs=(("popularity",),),
+    formula=(
+        "share of {top} outside the head, the smallest set of most popular items with at least "
+        "1 - {tail} of the interactions"
+    ),
+    latex=r"\frac{1}{m} \sum_{r=1}^{m} [i_r \notin H]",
+    citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
+    "personalized re-ranking, FLAIRS 2019",
+    undefined="never; an empty list has 0",
+)
+def long_tail_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    tail: Annotated[
+        float, Number("largest share of all interactions that the tail may have", below=1.0)
+    ] = 0.8,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Share of the list that is in the long tail; 0 for an empty list.
+
+    Items are ordered by falling popularity, equal ones by index; in tables, as in the catalogue or,
+    without one, the table of popularity. The head is the shortest prefix of
+    this order whose popularities add up to at least 1 - ``tail`` of the sum of all (within a
+    relative 1e-9, so that rounding does not decide). The tail is the rest.
+
+    >>> from recmetrics import Metrics
+    >>> popularity = [0.5, 0.4, 0.1]  # the head is item 0: half of the interactions
+    >>> Metrics.long_tail_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, tail=0.5, popularity=popularity)
+    array([0.5])
+    """
+
+
+# --- share ---------------------------------------------------------------------------------------
+
+
+ShareDenom = Literal["list", "k"]
+_SHARE_BY_K = choice(ShareDenom, "k")
+
+
+def share_reference(user: OneList, k: int, *, discount: str, denom: str, of: str | None) -> float:
+    listed = user.items[:k]
+    if not listed:
+        return math.nan
+    weights = [1.0 if discount == "no" else weight_of(rank, discount) for rank in range(1, k + 1)]
+    pairs = zip(listed, weights, strict=False)
+    total = sum(weight for item, weight in pairs if of is None or item in user.strata[of])
+    return total / sum(weights if denom == "k" else weights[: len(listed)])
+
+
+def _share(
+    lists: Lists, chosen: ItemSets | Side, k: int, out: FloatArray, discount: int | None, denom: int
+) -> None:
+    """Compute the share of the places; ``chosen`` is the ``Side`` where all items are."""
+    every = Rows(np.zeros(2, np.int64), np.empty(0, np.int64), np.empty(0))
+    by_k, own = denom == _SHARE_BY_K, every
+    if isinstance(chosen, SharedSet):
+        own = every._replace(start=np.array([0, len(chosen.items)]), items=chosen.items)
+    elif isinstance(chosen, ItemSets):
+        own = chosen.rows(lists.rows)
+    given = lists.items, lists.length, lists.ranks
+    if lists.any_order and own is not every:
+        # Each place has the same chance to go to the stratum: its share of all items.
+        _share_of_places(*given, *own[:2], False, WHOLE_LIST, False, None, out)
+        of_all = np.empty_like(out)
+        _share_of_places(*given, *every[:2], True, k, by_k, discount, of_all)
+        out *= of_all
+    else:
+        _share_of_places(*given, *own[:2], own is every, k, by_k, discount, out)
+
+
+@kernel
+def _share_of_places(
+    items: IntArray,
+    length: IntArray,
+    ranks: Any,
+    start: IntArray,
+    chosen: IntArray,
+    is_every: bool,
+    k: int,
+    by_k: bool,
+    discount: Any,
+    out: FloatArray,
+) -> None:
+    for user in range(out.size):
+        row = min(user, start.size - 2)  # a stratum of all users is one row
+        cut = _cut(k, length[user])
+        total = 0.0
+        whole = 0.0
+        for i in range(cut):
+            rank = i + 1
+            if ranks is not None:
+                rank = ranks[user, i]
+            exposure = _exposure(rank, discount)
+            whole += exposure
+            if is_every or place_of(items[user, i], chosen, start[row], start[row + 1]) >= 0:
+                total += exposure
+        if by_k and k != WHOLE_LIST:
+            whole = 0.0
+            for rank in range(1, k + 1):
+                whole += _exposure(rank, discount)
+        out[user] = total / whole if cut > 0 else np.nan
+
+
+@helper
+def _exposure(rank: int, discount: Any) -> float:
+    return 1.0 if discount is None else 1.0 / np.log2(rank + 1.0)
+
+
+@metric(
+    reads="lists",
+    any_order=True,
+    kernel=_share,
+    reference=share_reference,
+    formula="sum of {discount} over the items of {top} in {of}, divided by that of {denom}",
+    words={
+        "of": {None: "the stratum", "of": "the stratum", float: "the stratum {number}"},
+        "discount": {"no": "1", "log2": "1 / log2(rank + 1)"},
+        "denom": {"list": "all its items", "k": "the ranks 1 .. {k}"},
+    },
+    varies=("discount", "denom"),
+    latex=r"\frac{\sum_{r=1}^{m} [i_r \in S]}{m}",
+    citation="Singh, Joachims: Fairness of exposure in rankings, KDD 2018",
+    undefined="an empty list",
+)
+def share_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    discount: Annotated[
+        Literal["no", "log2"], "exposure of a place: 1, or 1 / log2(rank + 1)"
+    ] = "no",
+    denom: Annotated[
+        ShareDenom, "divide by the places of the list, or by k places even if the list is shorter"
+    ] = "list",
+    of: Annotated[str | None, "the stratum whose items are counted; not set: all items"] = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Share of the places of the list, or of their exposure, that go to a stratum of items.
+
+    The stratum is one of ``strata=``, such as the items of a provider, of a genre, or of the tail:
+    ``share(of=tail)@k`` is ``long_tail@k`` of a list that is not empty. Without ``of``, the share
+    is 1. It counts items whether they are relevant or not.
+
+    >>> from recmetrics import Metrics
+    >>> strata = {"tail": [0, 3]}
+    >>> Metrics.share_at_k([[4, 3, 2, 1]], [[0, 0, 0, 1]], k=3, of="tail", strata=strata)
+    array([0.33333333])
+    """
+
+
+# --- serendipity ---------------------------------------------------------------------------------
+
+
+def serendipity_reference(user: OneList, k: int, *, rel: float | None) -> float:
+    if not any(relevance > 0 and is_hit(relevance, rel) for relevance in user.relevance):
+        return math.nan
+    listed = user.items[:k]
+    found = [i for i in listed if user.relevance[i] > 0 and is_hit(user.relevance[i], rel)]
+    return ratio(sum(1 - user.popularity[item] for item in found), len(listed))
+
+
+def _serendipity(lists: Lists, side: Side, k: int, out: FloatArray, rel: float) -> None:
+    _mean_over_relevant(
+        lists.items, lists.length, *lists.relevant, side.values["popularity"], k, rel, out
+    )
+
+
+@kernel
+def _mean_over_relevant(
+    items: IntArray,
+    length: IntArray,
+    start: IntArray,
+    relevant: IntArray,
+    relevance: FloatArray,
+    popularity: FloatArray,
+    k: int,
+    rel: float,
+    out: FloatArray,
+) -> None:
+    for user in range(out.size):
+        first, last = start[user], start[user + 1]
+        n_relevant = 0
+        for slot in range(first, last):
+            n_relevant += relevance[slot] >= rel
+        cut = _cut(k, length[user])
+        total = 0.0
+        for i in range(cut):
+            slot = place_of(items[user, i], relevant, first, last)
+            if slot >= 0 and relevance[slot] >= rel:
+                total += 1.0 - popularity[items[user, i]]
+        if n_relevant == 0:
+            out[user] = np.nan
+        else:
+            out[user] = total / cut if cut > 0 else 0.0
+
+
+@metric(
+    reads="lists",
+    kernel=_serendipity,
+    reference=serendipity_reference,
+    needs=(("popularity",),),
+    formula="mean over {top} of 1 - popularity if the item is relevant, else 0",
+    latex=r"\frac{1}{m} \sum_{r=1}^{m} h_r \, (1 - \pi(i_r))",
+    citation="Murakami et al.: Metrics for evaluating the serendipity of recommendation lists, "
+    "JSAI 2007, with popularity as the primitive prediction and 1 as that of the list",
+    undefined="no relevant item",
+)
+def serendipity_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Share of the list that is relevant and unexpected.
+
+    A relevant item counts 1 - its popularity, whatever its grade; any other item counts 0. The
+    value is undefined for a user without relevant items, and 0 for an empty list.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.serendipity_at_k([[3, 2, 1]], [[1, 0, 1]], k=2, popularity=[0.5, 0.25, 1])
+    array([0.25])
+    """
+
+
+# --- calibration ---------------------------------------------------------------------------------
+
+
+def calibration_reference(user: OneList, k: int) -> float:
+    listed = [shares(user.genres[item]) for item in user.items[:k]]
+    p = shares(user.profile)
+    q = shares([sum(column) for column in zip(*listed, strict=True)])
+    if not any(p) or not any(q):
+        return math.nan
+    smoothed = [(1 - SMOOTHING) * b + SMOOTHING * a for a, b in zip(p, q, strict=True)]
+    return sum(a * math.log(a / b) for a, b in zip(p, smoothed, strict=True) if a > 0)
+
+
+def shares(weights: list[float]) -> list[float]:
+    return [ratio(weight, sum(weights)) for weight in weights]
+
+
+def _calibration(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
+    genres: Rows = side.values["genres"].entries
+    profile, n_genres = side.values["profile"], side.values["genres"].shape[1]
+    own: Rows = profile.rows(lists.rows)
+    _divergence(
+        lists.items, lists.length, *genres, n_genres, *own, profile.n_items != n_genres, k, out
+    )
+
+
+@helper
+def _add_genres(
+    start: IntArray, genres: IntArray, values: FloatArray, item: int, weight: float, p: FloatArray
+) -> None:
+    total = 0.0
+    for entry in range(start[item], start[item + 1]):
+        total += values[entry]
+    for entry in range(start[item], start[item + 1]):
+        p[genres[entry]] += weight * (values[entry] / total)
+
+
+@allocating_kernel
+def _divergence(
+    items: IntArray,
+    length: IntArray,
+    start: IntArray,
+    genres: IntArray,
+    values: FloatArray,
+    n_genres: int,
+    profile_start: IntArray,
+    profile: IntArray,
+    profile_values: FloatArray,
+    of_items: bool,
+    k: int,
+    out: FloatArray,
+) -> None:
+    p = np.empty(n_genres)
+    q = np.empty(n_genres)
+    for user in range(out.size):
+        p[:] = 0.0
+        q[:] = 0.0
+        for slot in range(profile_start[user], profile_start[user + 1]):
+            if of_items:
+                _add_genres(start, genres, values, profile[slot], profile_values[slot], p)
+            else:
+                p[profile[slot]] += profile_values[slot]
+        for i in range(_cut(k, length[user])):
+            _add_genres(start, genres, values, items[user, i], np.float64(1.0), q)
+        p_total = 0.0
+        q_total = 0.0
+        for genre in range(n_genres):
+            p_total += p[genre]
+            q_total += q[genre]
+        if p_total == 0.0 or q_total == 0.0:
+            out[user] = np.nan
+            continue
+        divergence = 0.0
+        for genre in range(n_genres):
+            share = p[genre] / p_total
+            if share > 0.0:
+                smoothed = (1.0 - SMOOTHING) * (q[genre] / q_total) + SMOOTHING * share
+                divergence += share * np.log(share / smoothed)
+        out[user] = max(0.0, divergence)
+
+
+@metric(
+    reads="lists",
+    higher_is_better=False,
+    kernel=_calibration,
+    reference=calibration_reference,
+    needs=(("genres",), ("profile",)),
+    formula=(
+        "sum over the genres of p ln(p / (0.99 q + 0.01 p)), where p is the share of a genre in "
+        "the profile and q in {top}"
+    ),
+    latex=r"\sum_{c} p_c \ln \frac{p_c}{0.99 \, q_c + 0.01 \, p_c}",
+    citation="Steck: Calibrated recommendations, RecSys 2018",
+    bounds=(0.0, -math.log(SMOOTHING)),
+    undefined="no item with a genre in the list or the profile",
+)
+def calibration_at_k(
+    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
+) -> UserValues:
+    """Divergence of the genres of the list from those of the user's profile, in nats.
+
+    This is the Kullback-Leibler divergence of q, the genre distribution of the list, from p, that
+    of the profile; 0 is best. Each item is divided among its genres, equally if ``genres=`` holds
+    only 0 and 1; items without a genre do not count. If ``profile=`` is a training matrix, its
+    values weight the items.
+
+    >>> from recmetrics import Metrics
+    >>> genres, train = [[1, 0], [0, 1], [1, 1]], [[0, 0, 1]]
+    >>> Metrics.calibration_at_k([[3, 2, 1]], [[0, 1, 0]], k=2, genres=genres, profile=train)
+    array([0.])
+    """

@@ -1,0 +1,252 @@
+"""``metric``: a metric of one's own, from its definition in plain Python."""
+
+import functools
+import inspect
+import math
+import re
+import typing
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, overload
+
+import numpy as np
+
+from recmetrics._core.errors import ArgumentError, InputTypeError
+from recmetrics._core.metrics.reference import OneUser
+from recmetrics._core.selection import WHOLE_LIST, Hits
+from recmetrics._core.spec import ALIASES, METHOD_SUFFIX, METRICS, Number, Option, read_option
+from recmetrics._core.spec import metric as register
+from recmetrics._core.types import FloatArray
+
+F = TypeVar("F", bound=Callable[..., float])
+
+_NAME = re.compile("[a-z][a-z0-9_]*")
+# To the hits, before kernels.
+_APPLIED = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of")
+
+
+@overload
+def metric(function: F, /) -> F: ...
+
+
+@overload
+def metric(
+    *,
+    formula: str | None = None,
+    citation: str = "own definition",
+    bounds: tuple[float, float] = (0.0, 1.0),
+    higher_is_better: bool = True,
+    kernel: Callable[..., Any] | None = None,
+) -> Callable[[F], F]: ...
+
+
+def metric(
+    function: Callable[..., float] | None = None,
+    /,
+    *,
+    formula: str | None = None,
+    citation: str = "own definition",
+    bounds: tuple[float, float] = (0.0, 1.0),
+    higher_is_better: bool = True,
+    kernel: Callable[..., Any] | None = None,
+) -> Any:
+    """Declare a metric of your own: the decorated function is its definition for one user.
+
+    >>> import math
+    >>> import recmetrics
+    >>> @recmetrics.metric
+    ... def clean(user: recmetrics.OneUser, k: int, *, rel: float = 1.0) -> float:
+    ...     "Whether the top of the list has relevant items alone."
+    ...     if not user.relevances:
+    ...         return math.nan
+    ...     return float(all(gain >= rel for gain in user.gains))
+    >>> recmetrics.Metrics.compute([[3, 2, 1]], [[4, 1, 0]], ["clean@2", "clean(rel=3)@2"])
+    {'clean@2': array([1.]), 'clean(rel=3)@2': array([0.])}
+
+    The name of the function is that of the metric. It then works in every metric string: of
+    ``Metrics``, evaluators, tables, ``compare`` and ``explain``, in this process. A process of a
+    pool, or one that reads a saved state, must import the module that declares it. Declaring the
+    function of a module anew replaces it, as when a cell of a notebook runs again. Evaluators made
+    before keep the definition with which they were made.
+
+    Parameters
+    ----------
+    function
+        The function, where the decorator has no arguments: ``@recmetrics.metric``.
+    formula
+        The definition in one line; by default the first line of the docstring. ``{k}`` stands for
+        the cutoff, ``{top}`` for "the top 10", and the name of an option in braces for its value.
+    citation
+        Its source.
+    bounds
+        The least and the greatest value.
+    higher_is_better
+        False where lower values are better.
+    kernel
+        A loop over all users with this definition, compiled by Numba with ``nogil=True``. It gets
+        the hits of the users (see "Add a metric" in the documentation), the cutoff (0 for the whole
+        list), the array to fill, and then the options that it names, choices by their number.
+        Without it, the function is called for each user, about a thousand times slower, and
+        ``ties`` other than "index" are an error.
+
+    Returns
+    -------
+    callable
+        The function, unchanged; with arguments, a decorator that returns it. The function takes a
+        ``OneUser`` and ``k``, the cutoff, which is the length of the list where a metric string has
+        none. Its docstring begins with the summary. Its other parameters are keyword-only, the
+        options of the metric, annotated with ``Literal["a", "b"]`` or ``float``, or with
+        ``Annotated`` types of these and what they mean. NaN is the value of a user for whom the
+        metric is undefined.
+
+    Raises
+    ------
+    ArgumentError
+        If the name exists or cannot stand in a metric string; if a parameter is neither the user,
+        ``k`` nor keyword-only; if an option has another annotation or no default; or if there is no
+        formula, or one with a word in braces that stands for nothing.
+    """
+
+    def declare(function: F) -> F:
+        if not hasattr(function, "__name__"):
+            msg = (
+                f"metric declares a function, got {function!r}; type @recmetrics.metric or "
+                "@recmetrics.metric(formula=...) above the function"
+            )
+            raise ArgumentError(msg)
+        name = function.__name__.removesuffix(METHOD_SUFFIX)
+        _check_name(name, function)
+        parameters = _options_of(name, function)
+        declaration = functools.wraps(function)(lambda: None)
+        hints = typing.get_type_hints(function, include_extras=True)
+        declaration.__annotations__ = {p.name: _annotated(name, p, hints) for p in parameters}
+        declaration.__name__ = name
+        options = [
+            read_option(p.name, p.default, declaration.__annotations__[p.name]) for p in parameters
+        ]
+        decorate = register(
+            kernel=kernel or _kernel_of(function, options),
+            reference=function,
+            formula=_first_line(name, function) if formula is None else formula,
+            latex="",
+            citation=citation,
+            bounds=bounds,
+            higher_is_better=higher_is_better,
+            module=function.__module__,
+            only_reference=kernel is None,
+        )
+        decorate(declaration)
+        return function
+
+    return declare if function is None else declare(function)
+
+
+def _check_name(name: str, function: Callable[..., Any]) -> None:
+    if not _NAME.fullmatch(name):
+        msg = f"a metric must have a name of small letters, digits and '_', got {name!r}"
+        raise ArgumentError(msg)
+    known = METRICS.get(ALIASES.get(name, name))
+    if known is not None and known.module != function.__module__:
+        msg = f"the metric {name!r} exists; give the function another name"
+        raise ArgumentError(msg)
+
+
+def _options_of(name: str, function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The keyword-only parameters; refuses others than the user and k before them."""
+    parameters = list(inspect.signature(function).parameters.values())
+    options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    others = positional[2:]
+    # The star of "*values" would be the one behind which options stand.
+    gathering = [p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+    if len(positional) < 2 or positional[1].name != "k":
+        got = ", ".join(map(str, positional)) or "neither"
+        advice = f"type def {function.__name__}(user, k)"
+    elif gathering:
+        got = ", ".join(map(str, gathering))
+        advice = f"leave out {got}, and write each option as a parameter after *"
+    elif others:
+        got = ", ".join(p.name for p in others)
+        written = ", ".join(map(str, [*positional[:2], "*", *others, *options]))
+        advice = f"write {got} after *: def {function.__name__}({written})"
+    else:
+        return options
+    msg = (
+        f"the metric {name!r} must be a function of the user and k, with its options after *, got "
+        f"{got}; {advice}"
+    )
+    raise ArgumentError(msg)
+
+
+def _first_line(name: str, function: Callable[..., Any]) -> str:
+    """The first line of the docstring, for a metric declared without a formula."""
+    line = (inspect.getdoc(function) or "").partition("\n")[0]
+    if not line:
+        msg = (
+            f"the metric {name!r} has no formula; write it in the first line of the docstring, or "
+            "type @recmetrics.metric(formula=...)"
+        )
+        raise ArgumentError(msg)
+    return line
+
+
+def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
+    hint = hints.get(option.name)
+    kind, *about = get_args(hint) if get_origin(hint) is Annotated else (hint, option.name)
+    is_choice = get_origin(kind) is Literal
+    is_number = kind is float or set(get_args(kind)) == {float, type(None)}
+    if option.name in _APPLIED:
+        msg = f"metric {name!r} has the option {option.name!r}, which is applied to hits; rename it"
+        raise ArgumentError(msg)
+    if not (is_choice or is_number) or option.default is inspect.Parameter.empty:
+        msg = (
+            f"the option {option.name!r} of metric {name!r} must have a default and be annotated "
+            f'with float, float | None or Literal["a", "b"], got {option}'
+        )
+        raise ArgumentError(msg)
+    meaning = about[0]
+    if is_number and not isinstance(meaning, Number):
+        # A kernel gets 0 for a number that is not set.
+        meaning = Number(str(meaning), above=0.0 if option.default is None else -math.inf)
+    return Annotated[kind, meaning]
+
+
+def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
+    def kernel(hits: Hits, k: int, out: FloatArray, *codes: Any) -> None:
+        values = {
+            option.name: _value(option, code) for option, code in zip(options, codes, strict=True)
+        }
+        for user in range(len(out)):
+            depth = int(hits.length[user])
+            one = _one_user(hits, user, depth if k == WHOLE_LIST else min(k, depth))
+            number = reference(one, depth if k == WHOLE_LIST else k, **values)
+            if not isinstance(number, Real | np.bool_):
+                msg = (
+                    f"the function {reference.__name__} of a metric must return a number, got "
+                    f"{number!r:.40}; return math.nan where the metric is undefined"
+                )
+                raise InputTypeError(msg)
+            out[user] = number
+
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for name in ("hits", "k", "out", *(option.name for option in options))
+    ]
+    kernel.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return kernel
+
+
+def _value(option: Option, code: Any) -> Any:
+    if option.choices:
+        return "no" if code is None else option.choices[code]
+    return None if option.default is None and code == 0.0 else code
+
+
+def _one_user(hits: Hits, user: int, depth: int) -> OneUser:
+    start, end = hits.start[user : user + 2]
+    gains = [0.0] * depth
+    for slot in range(start, start + hits.n_hits[user]):
+        if hits.first[slot] <= depth:
+            gains[hits.first[slot] - 1] = float(hits.gain[slot])
+    return OneUser(gains, hits.ideal[start:end].tolist(), [])

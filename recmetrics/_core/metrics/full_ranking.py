@@ -1,0 +1,296 @@
+"""Metrics of the whole ranking: every item that may be recommended counts.
+
+With a cutoff, all but ``fallout`` read the top k alone. The file is structured like
+``accuracy.py``.
+"""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+import math
+from typing import Unpack
+
+import numpy as np
+
+from recmetrics._core.jit import helper, kernel
+from recmetrics._core.metrics.accuracy import Rel, _hit_sum, _n_relevant
+from recmetrics._core.metrics.reference import OneUser, hit_list, is_hit, n_relevant
+from recmetrics._core.options import ForHits
+from recmetrics._core.selection import WHOLE_LIST, Hits
+from recmetrics._core.spec import metric
+from recmetrics._core.types import FloatArray, Scores, Truth, UserValues
+
+# --- fallout -------------------------------------------------------------------------------------
+
+
+def fallout_reference(user: OneUser, k: int, *, rel: float | None) -> float:
+    others = [not hit for hit in hit_list(user, len(user.gains), rel)]
+    return sum(others[:k]) / sum(others) if any(others) else math.nan
+
+
+@kernel
+def _fallout(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    for user in range(out.size):
+        first = hits.start[user]
+        length = hits.length[user]
+        depth = length if k == WHOLE_LIST else min(k, length)
+        relevant = 0
+        for slot in range(first, first + hits.n_hits[user]):
+            relevant += hits.gain[slot] >= rel
+        others = length - relevant
+        listed = _hit_sum(hits, user, depth, rel)
+        out[user] = (depth - listed) / others if others > 0 else np.nan
+
+
+@metric(
+    kernel=_fallout,
+    reference=fallout_reference,
+    formula="items in {top} that are not relevant / all recommendable items that are not relevant",
+    latex=r"\frac{\sum_{r=1}^{k} (1 - h_r)}{|R_-|}",
+    citation="Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8",
+    aliases=("fall_out",),
+    whole_list=True,
+    undefined="every item that may be recommended is relevant",
+    higher_is_better=False,
+)
+def fallout_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Share of all non-relevant items that are in the top k.
+
+    0 is best. Only items that may be recommended count. A user without relevant items has a value:
+    k / the number of recommendable items. A given ranking must contain all recommendable items.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.fallout_at_k([[5, 4, 3, 2, 1]], [[1, 0, 1, 0, 0]], k=2)
+    array([0.33333333])
+    """
+
+
+# --- auc -----------------------------------------------------------------------------------------
+
+
+def auc_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    # With a cutoff, a list is in order, also where scores are equal.
+    values = user.scores if k is None else [-float(rank) for rank in range(len(user.scores))]
+    listed = list(zip(values, user.gains, strict=True))[:k]
+    relevant = [value for value, gain in listed if is_hit(gain, rel)]
+    others = [value for value, gain in listed if not is_hit(gain, rel)]
+    if listed and not others:
+        return math.nan if k is None else 1.0
+    if not relevant:
+        return 0.0
+    in_order = sum((a > b) + 0.5 * (a == b) for a in relevant for b in others)
+    return in_order / (len(relevant) * len(others))
+
+
+@kernel
+def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    """Use mean ranks: the pairs in the wrong order are their sum - P (P + 1) / 2 (Mann-Whitney)."""
+    for user in range(out.size):
+        first = hits.start[user]
+        relevant = _n_relevant(hits, user, rel)
+        length = hits.length[user] if k == WHOLE_LIST else min(k, hits.length[user])
+        found = 0
+        ranks = 0.0
+        for slot in range(first, first + hits.n_hits[user]):
+            if hits.gain[slot] >= rel and hits.first[slot] <= length:
+                found += 1
+                ranks += 0.5 * (hits.first[slot] + hits.last[slot])
+        others = length - found
+        if relevant == 0:
+            out[user] = np.nan
+        elif found == 0:
+            out[user] = 0.0
+        elif others == 0:
+            out[user] = np.nan if k == WHOLE_LIST else 1.0
+        else:
+            inverted = ranks - 0.5 * found * (found + 1)
+            out[user] = 1.0 - inverted / (found * others)
+
+
+@metric(
+    kernel=_auc,
+    reference=auc_reference,
+    formula="share of the pairs (relevant item, other item), both {among}, in which the relevant "
+    "item {in_order}",
+    latex=r"\frac{1}{|R_+| \, |R_-|} \sum_{i \in R_+} \sum_{j \in R_-} "
+    r"\left( [s_i > s_j] + \frac{1}{2} [s_i = s_j] \right)",
+    citation="Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback, UAI 2009",
+    averages_ties=True,
+    undefined="no relevant item, or only relevant ones",
+    divides_at_k=True,
+    counts_all_items=True,
+)
+def auc(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int | None = None,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Area under the ROC curve of each user.
+
+    It compares all recommendable items, and is also undefined if all of them are relevant. A given
+    ranking must contain all recommendable items.
+
+    ``auc@k`` is another metric. It counts the pairs within the top k, in the order of the list, so
+    equal scores rank by item index. It is 0 without hits and 1 with hits only. An additional hit at
+    the end of the top k lowers it, and items below the top k do not change it.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.auc([[3, 2, 1]], [[0, 1, 0]])
+    array([0.5])
+    >>> Metrics.auc([[4, 3, 2, 1]], [[1, 0, 1, 1]], k=3)  # 1 of the pairs (0, 1), (2, 1)
+    array([0.5])
+    """
+
+
+# --- mean_rank -----------------------------------------------------------------------------------
+
+
+def mean_rank_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
+    places = len(user.gains) if k is None else k
+    if n_relevant(user, rel) == 0 or (k is None and places == 0):
+        return math.nan
+    ranks = [rank for rank, hit in enumerate(hit_list(user, places, rel), 1) if hit]
+    below = n_relevant(user, rel) - len(ranks)
+    return (sum(ranks) + below * (places + 1)) / (len(ranks) + below)
+
+
+@helper
+def _ranks_above(hits: Hits, user: int, places: int, rel: float, relevant: int) -> float:
+    """Sum the number of ranks above each relevant item, ``places`` for one below these ranks."""
+    total = 0.0
+    found = 0
+    for slot in range(hits.start[user], hits.start[user] + hits.n_hits[user]):
+        first, last = hits.first[slot], hits.last[slot]
+        if hits.gain[slot] < rel or first > places:
+            continue
+        found += 1
+        if last <= places:
+            total += 0.5 * (first + last) - 1.0
+        else:  # tied: at some of the ranks it is below
+            listed = places - first + 1
+            above = listed * 0.5 * (first + places - 2) + (last - places) * places
+            total += above / (last - first + 1)
+    return total + (relevant - found) * places
+
+
+@kernel
+def _mean_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    for user in range(out.size):
+        places = hits.length[user] if k == WHOLE_LIST else k
+        relevant = _n_relevant(hits, user, rel)
+        if relevant and places:
+            out[user] = 1.0 + _ranks_above(hits, user, places, rel, relevant) / relevant
+        else:
+            out[user] = np.nan
+
+
+@metric(
+    kernel=_mean_rank,
+    reference=mean_rank_reference,
+    formula="mean rank of the relevant items; {below}",
+    latex=r"\frac{1}{R} \sum_{i \in R_+} \min(r_i, k + 1)",
+    citation="Bordes et al.: Translating embeddings for modeling multi-relational data, NIPS 2013",
+    bounds=(1.0, math.inf),
+    counts_all_items=True,
+    undefined="no relevant item, or without a cutoff no item that may be recommended",
+    higher_is_better=False,
+)
+def mean_rank(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int | None = None,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Mean rank of the relevant items.
+
+    1 is the best rank. A relevant item that may not be recommended has the rank after the last one:
+    the length of the list + 1. With a cutoff, every relevant item outside the top k has rank k + 1.
+    Without a cutoff, a given ranking must contain all recommendable items. ``Metrics.ranks`` gives
+    the rank of each item. ``ties="best"`` is the best order of the whole list, in which only one of
+    several tied items is first; under ``Metrics.ranks(ties="best")`` each of them is.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.mean_rank([[4, 3, 2, 1]], [[1, 0, 0, 1]])  # (1 + 4) / 2
+    array([2.5])
+    >>> Metrics.mean_rank([[4, 3, 2, 1]], [[1, 0, 0, 1]], k=2)  # (1 + 3) / 2
+    array([2.])
+    """
+
+
+# --- percentile_rank -----------------------------------------------------------------------------
+
+
+def percentile_rank_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    last = len(user.gains) if k is None else k + 1  # place
+    ranks = [
+        rank for rank, hit in enumerate(hit_list(user, last if k is None else k, rel), 1) if hit
+    ]
+    shares = [(rank - 1) / (last - 1) if last > 1 else 0.0 for rank in ranks]
+    shares += [1.0] * (n_relevant(user, rel) - len(shares))
+    return sum(shares) / len(shares)
+
+
+@kernel
+def _percentile_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    for user in range(out.size):
+        # Without a cutoff, the last item has 1, and so has an item that may not be recommended.
+        places = max(1, hits.length[user] - 1) if k == WHOLE_LIST else k
+        relevant = _n_relevant(hits, user, rel)
+        if relevant:
+            above = _ranks_above(hits, user, places, rel, relevant)
+            out[user] = above / (relevant * places)
+        else:
+            out[user] = np.nan
+
+
+@metric(
+    kernel=_percentile_rank,
+    reference=percentile_rank_reference,
+    formula="mean over the relevant items of (rank - 1) / {over_last}",
+    latex=r"\frac{1}{R} \sum_{i \in R_+} \frac{\min(r_i, k + 1) - 1}{k}",
+    citation="Hu, Koren, Volinsky: Collaborative filtering for implicit feedback datasets, ICDM "
+    "2008, eq. 8",
+    aliases=("mpr",),
+    counts_all_items=True,
+    higher_is_better=False,
+)
+def percentile_rank(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int | None = None,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Mean percentile rank of the relevant items: 0 at the top of the list, 1 at its end.
+
+    Without a cutoff, a random order has 0.5 on average. A relevant item that may not be recommended
+    counts as 1; with a cutoff, so does an item below the top k. Without a cutoff, a given ranking
+    must contain all recommendable items. As in ``mean_rank``, ``ties="best"`` is the best order of
+    the whole list: of several tied items, only one is first.
+
+    Hu, Koren and Volinsky compute one mean over all relevant items of all users. For binary truth,
+    this is the mean that ``recmetrics.summary(values, weights=n)`` gives, where n is the number of
+    relevant items of each user.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.percentile_rank([[4, 3, 2, 1]], [[0, 1, 0, 1]])  # (1/3 + 3/3) / 2
+    array([0.66666667])
+    >>> Metrics.percentile_rank([[4, 3, 2, 1]], [[0, 1, 0, 1]], k=2)  # (1/2 + 1) / 2
+    array([0.75])
+    """

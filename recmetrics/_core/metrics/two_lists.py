@@ -1,0 +1,285 @@
+"""Measures of two lists of one user, such as those of two models.
+
+They are not metrics, because they read a second list and no truth. So they have a table of their
+own, ``MEASURES``, apart from the registry. Each is one block: its options, and a function that
+fills the values of a block of users. All read how many items both lists have among their first 1,
+2, 3, ... ranks, which ``compared`` counts once, in time linear in the ranks.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
+
+import numpy as np
+
+from recmetrics._core.errors import (
+    MetricSpecError,
+    UnknownMetricError,
+    UnknownOptionError,
+    did_you_mean,
+)
+from recmetrics._core.jit import kernel
+from recmetrics._core.spec import METRICS, Option, check_k, choice, take_apart
+from recmetrics._core.types import FloatArray, IntArray
+
+MeasuresList = str | Iterable[str]
+"""The strings of one or more measures of two lists."""
+F = TypeVar("F", bound=Callable[..., None])
+
+_EXAMPLE = "rbo(p=0.9)@10"
+_EXPECTED = f"measures such as ['{_EXAMPLE}', 'overlap@10']"
+
+
+class Pairs(NamedTuple):
+    """The two lists of each user of a block, compared."""
+
+    common: IntArray  # (rows, depth) the items in both lists among their first 1, 2, 3, ... ranks
+    length: IntArray  # (2, rows) the ranks of each list
+
+    def to_rank(self, k: int | None) -> "Pairs":
+        """The lists cut at rank ``k``."""
+        return self if k is None else self._replace(length=np.minimum(self.length, k))
+
+
+def compared(a: tuple[IntArray, IntArray], b: tuple[IntArray, IntArray], n_items: int) -> Pairs:
+    """Compare two lists of each user: items (rows, width), all below ``n_items``, and lengths.
+
+    An item of -1 is a rank without an item; those at the end of a list do not count as ranks.
+    """
+    (items_a, length_a), (items_b, length_b) = a, b
+    n_rows, depth = len(items_a), max(items_a.shape[1], items_b.shape[1])
+    if n_items > items_a.size + items_b.size:
+        # A table of all items would exceed the lists.
+        both = np.concatenate([items_a.ravel(), items_b.ravel()])
+        known, number = np.unique(both, return_inverse=True)
+        number = number.reshape(-1) - np.searchsorted(known, 0)
+        items_a = number[: items_a.size].reshape(items_a.shape)
+        items_b = number[items_a.size :].reshape(items_b.shape)
+        n_items = len(known)
+    pairs = Pairs(np.empty((n_rows, depth), np.int64), np.zeros((2, n_rows), np.int64))
+    _count_common(items_a, length_a, items_b, length_b, np.full(n_items, -1, np.int64), *pairs)
+    return pairs
+
+
+@kernel
+def _count_common(
+    items_a: IntArray,
+    length_a: IntArray,
+    items_b: IntArray,
+    length_b: IntArray,
+    user_of: IntArray,
+    common: IntArray,
+    length: IntArray,
+) -> None:
+    """Fill ``common`` and ``length``; ``user_of`` is a table of the last user with each item.
+
+    A list names an item once. So an item that the user has already is one of the other list.
+    """
+    for user in range(common.shape[0]):
+        n_common = 0
+        for i in range(common.shape[1]):
+            if i < length_a[user] and items_a[user, i] >= 0:
+                item = items_a[user, i]
+                n_common += user_of[item] == user
+                user_of[item] = user
+                length[0, user] = i + 1
+            if i < length_b[user] and items_b[user, i] >= 0:
+                item = items_b[user, i]
+                n_common += user_of[item] == user
+                user_of[item] = user
+                length[1, user] = i + 1
+            common[user, i] = n_common
+
+
+# --- The measures --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure: its options, and the function that fills the values of a block."""
+
+    name: str
+    compute: Callable[..., None]
+    options: Mapping[str, Option]
+
+    def option(self, name: str) -> Option:
+        """Find the option called ``name``; the error names all."""
+        if name not in self.options:
+            known = f"it has {', '.join(self.options)}" if self.options else "it takes none"
+            msg = f"measure {self.name!r} has no option {name!r}; {known}"
+            raise UnknownOptionError(msg)
+        return self.options[name]
+
+
+MEASURES: dict[str, Measure] = {}
+
+
+def measure(*options: Option) -> Callable[[F], F]:
+    """Add a function to the table under its name."""
+
+    def declare(compute: F) -> F:
+        name = compute.__name__
+        MEASURES[name] = Measure(name, compute, {option.name: option for option in options})
+        return compute
+
+    return declare
+
+
+Form = Literal["ext", "min", "sum", "norm"]
+_EXT, _MIN, _NORM = (choice(Form, form) for form in ("ext", "min", "norm"))
+
+
+@measure(
+    Option(
+        "p", 0.9, "the probability that a reader continues to the next rank", above=0.0, below=1.0
+    ),
+    Option("form", "ext", "what to assume below the end of the lists", get_args(Form)),
+)
+def rbo(pairs: Pairs, out: FloatArray, p: float, form: str) -> None:
+    """Rank-biased overlap: the expected agreement of the lists at the rank where a reader stops.
+
+    X_d is the number of items that both lists have among their first d ranks, A_d = X_d / d their
+    agreement. A reader continues from each rank to the next with probability p, and so stops at
+    rank d with probability (1 - p) p^(d - 1). For lists of s and l >= s ranks:
+
+    form=ext    RBO_ext, the extrapolated value: it assumes that the agreement at the end stays.
+                sum_{d <= l} (1 - p) p^(d - 1) A_d + p^l A_l, where below rank s the shorter list
+                is assumed to agree as before: A_d = (X_d - X_s) / d + X_s / s for d > s
+    form=min    RBO_min, the lowest value of all continuations: no further item is in both lists.
+                sum_d (1 - p) p^(d - 1) X_d / d, where X_d = X_l for d > l
+    form=sum    The same sum over the l ranks alone; 1 - p^l for equal lists.
+    form=norm   form=sum divided by 1 - p^l, its value for equal lists.
+
+    Source: Webber, Moffat, Zobel: A similarity measure for indefinite rankings, TOIS 2010;
+    RBO_ext is equation 32, RBO_min equation 11. form=norm is the RBO of LensKit.
+
+    >>> from recmetrics import overlap_ranked  # A = 0, 1, 2/3
+    >>> overlap_ranked([[0, 1, 2]], [[1, 0, 3]], "rbo(p=0.5)")  # 1/4 * 1 + 1/8 * 2/3 + 1/8 * 2/3
+    {'rbo(p=0.5)': array([0.41666667])}
+    """
+    limit = (1.0 - p) * (-math.log1p(-p) / p)  # sum_d (1 - p) p^(d - 1) / d
+    _rbo(*pairs, p, limit, choice(Form, form), out)
+
+
+@kernel
+def _rbo(
+    common: IntArray, length: IntArray, p: float, limit: float, form: int, out: FloatArray
+) -> None:
+    """Fill the values; for equal lists ``value`` is ``total``, to the bit, so that the end is 1."""
+    for user in range(out.size):
+        shorter = min(length[0, user], length[1, user])
+        longer = max(length[0, user], length[1, user])
+        if shorter == 0:
+            out[user] = np.nan if longer == 0 else 0.0
+            continue
+        at_end = common[user, shorter - 1]
+        value, total, shares, agreement = 0.0, 0.0, 0.0, 0.0
+        weight = 1.0 - p
+        for rank in range(1, longer + 1):
+            agreement = common[user, rank - 1] / rank
+            if form == _EXT and rank > shorter:
+                agreement = (common[user, rank - 1] - at_end) / rank + at_end / shorter
+            value += weight * agreement
+            total += weight
+            shares += weight / rank
+            weight *= p
+        if form == _EXT:
+            value += max(0.0, 1.0 - total) * agreement
+        elif form == _MIN:
+            value += max(0.0, limit - shares) * common[user, longer - 1]
+        elif form == _NORM:
+            value /= total
+        out[user] = min(1.0, value)
+
+
+@measure()
+def overlap(pairs: Pairs, out: FloatArray) -> None:
+    """Items in both lists / ranks of the longer list.
+
+    |A and B| / k if one of the lists reaches rank k. If both are shorter, the divisor is the length
+    of the longer list, so that equal lists have 1.
+
+    Source: Fagin, Kumar, Sivakumar: Comparing top k lists, SIAM J. Discrete Math. 2003.
+
+    >>> from recmetrics import overlap_ranked
+    >>> overlap_ranked([[0, 1, 2, 3]], [[1, 0, 4, 3]], ["overlap@3", "overlap"])  # 2/3, 3/4
+    {'overlap@3': array([0.66666667]), 'overlap': array([0.75])}
+    """
+    _share_common(*pairs, False, out)
+
+
+@measure()
+def jaccard(pairs: Pairs, out: FloatArray) -> None:
+    """Items in both lists / items in at least one list.
+
+    Source: Jaccard: The distribution of the flora in the alpine zone, New Phytologist 1912.
+
+    >>> from recmetrics import overlap_ranked
+    >>> overlap_ranked([[0, 1, 2, 3]], [[1, 0, 4, 3]], ["jaccard@3", "jaccard"])  # 2/4, 3/5
+    {'jaccard@3': array([0.5]), 'jaccard': array([0.6])}
+    """
+    _share_common(*pairs, True, out)
+
+
+@kernel
+def _share_common(common: IntArray, length: IntArray, of_union: bool, out: FloatArray) -> None:
+    """Divide the items in both lists by those in their union, or by the longer list; 0/0 is NaN."""
+    for user in range(out.size):
+        longer = max(length[0, user], length[1, user])
+        n_common = common[user, longer - 1] if longer else 0
+        n_either = length[0, user] + length[1, user] - n_common
+        out[user] = n_common / (n_either if of_union else longer) if longer else np.nan
+
+
+# --- Their strings -------------------------------------------------------------------------------
+
+
+class MeasureSpec(NamedTuple):
+    """A measure that a call asks for."""
+
+    measure: Measure
+    k: int | None
+    values: dict[str, Any]  # of its options
+
+    def fill(self, pairs: Pairs, out: FloatArray) -> None:
+        """Compute the values of a block of users."""
+        self.measure.compute(pairs.to_rank(self.k), out, **self.values)
+
+
+def read_measures(measures: MeasuresList) -> dict[str, MeasureSpec]:
+    """Read the measures asked for, under the caller's own spelling and in the caller's order."""
+    given: object = measures
+    if isinstance(given, bytes) or hasattr(given, "shape") or not isinstance(given, Iterable):
+        msg = f"measures must be a list of {_EXPECTED}, got {measures!r:.80}"
+        raise MetricSpecError(msg)
+    texts = [measures] if isinstance(measures, str) else list(measures)
+    if not texts:
+        msg = f"measures is empty; expected {_EXPECTED}"
+        raise MetricSpecError(msg)
+    return {text: _read(text) for text in texts}
+
+
+def _read(text: str) -> MeasureSpec:
+    name, options, k = take_apart(text, "measure", _EXAMPLE)
+    try:
+        found = _lookup(name)
+        values = {name: option.default for name, option in found.options.items()}
+        values |= {name: found.option(name).check(value) for name, value in options.items()}
+        return MeasureSpec(found, None if k is None else check_k(k), values)
+    except MetricSpecError as error:
+        msg = f"in measure {text!r}: {error}"
+        raise type(error)(msg) from None
+
+
+def _lookup(name: str) -> Measure:
+    if name in MEASURES:
+        return MEASURES[name]
+    hint = did_you_mean(name, MEASURES) or f"choose from {', '.join(MEASURES)}"
+    if name in METRICS:
+        hint = (
+            f"it is a metric of one model and a truth, for Metrics.compute; measures of two lists "
+            f"are {', '.join(MEASURES)}"
+        )
+    msg = f"unknown measure {name!r}; {hint}"
+    raise UnknownMetricError(msg)

@@ -1,0 +1,140 @@
+"""What lies beneath Numba's documented interface: faster compilation and a cache that knows more.
+
+This file alone reads Numba's internals. With a version of Numba that it was not tried with, or that
+lacks a name, it cannot be imported, and ``jit`` does without. A name that stays and changes its
+meaning would do more harm than one that goes.
+"""
+
+import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from types import SimpleNamespace
+from typing import Any
+
+import numba
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core.caching import FunctionCache, NullCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.event import Listener, install_listener
+from numba.core.options import DefaultOptions
+from numba.extending import intrinsic
+
+TRIED = ("0.60", "0.62", "0.65", "0.68")  # minor versions with which the tests passed
+if not numba.__version__.startswith(tuple(f"{version}." for version in TRIED)):
+    raise ImportError(numba.__version__)
+
+
+class _LinkedCode(JITCodeLibrary):
+    """The code of a helper, which kernels link to theirs; LLVM optimises and compiles it there.
+
+    Numba would also optimise and compile each helper on its own, and in each helper that calls it:
+    a quarter of the time of a first call. The kernels are as fast either way.
+    """
+
+    # Nothing keeps globals for Python code, which helpers do not run.
+    codegen = SimpleNamespace(set_env=lambda *_: None)
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
+        return 0
+
+
+class _HelperCompiler(Compiler):
+    def __init__(self, typing_context: Any, target_context: Any, _: None, *others: Any) -> None:
+        library: Any = _LinkedCode(target_context.codegen(), "helper")  # type: ignore[no-untyped-call]
+        super().__init__(typing_context, target_context, library, *others)  # type: ignore[no-untyped-call]
+
+
+# Numba documents this for its own functions.
+_UNCOUNTED = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
+
+
+def options(is_helper: bool, makes_arrays: bool) -> dict[str, Any]:
+    """Options of the decorator that save time of the compilation, or of each call."""
+    # No wrapper for C, which is never called: it would take a sixth of the compilation time.
+    found: dict[str, Any] = {"no_cfunc_wrapper": True}
+    if is_helper:  # no wrapper that converts Python objects to arrays, either: another sixth
+        found |= {"no_cpython_wrapper": True, "pipeline_class": _HelperCompiler}
+    return found if makes_arrays else found | _UNCOUNTED
+
+
+class _Cache(NullCache):
+    """Numba's cache on disk, opened at the first call; where it fails, the function is compiled.
+
+    To look for a folder for each of a hundred functions took a tenth of the import. Numba raises
+    what it meets on a full disk, or in a damaged file, on every call. It also asks the kernel's
+    file alone, by its time or its text, whether machine code is stale; here ``stamp`` decides. Two
+    processes that save at once may exchange the code of two signatures, which is seen here.
+    """
+
+    def __init__(self, function: Callable[..., Any], stamp: Callable[[], str]) -> None:
+        self._function, self._stamp = function, stamp
+
+    @functools.cached_property
+    def _opened(self) -> Any:
+        cache: Any = FunctionCache(self._function)  # type: ignore[no-untyped-call]
+        cache._cache_file._source_stamp = self._stamp()
+        return cache
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            found = self._opened.load_overload(sig, target_context)
+            return found if found is None or found.signature.args == tuple(sig) else None
+        except Exception:  # any: no folder can be written, and damaged files are pickles
+            with suppress(Exception):
+                self._opened.flush()  # the next process finds nothing
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(Exception):
+            self._opened.save_overload(sig, data)
+
+
+def cache(compiled: Any, function: Callable[..., Any], stamp: Callable[[], str]) -> None:
+    """Let a compiled function keep its machine code on disk, for as long as ``stamp()`` is this."""
+    compiled._cache = _Cache(function, stamp)
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
+    """See ``jit.prefetch``."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        struct = context.make_array(signature.args[0])(context, builder, values[0])
+        bytes_ = ir.IntType(8).as_pointer()
+        place = builder.bitcast(builder.gep(struct.data, [values[1]]), bytes_)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+        ask = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+        builder.call(ask, [place, number(0), number(3), number(1)])  # to read; soon; data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+def while_compiling(tell: Callable[[bool], object]) -> AbstractContextManager[object]:
+    """See ``jit.while_compiling``."""
+    return install_listener("numba:compile", _Listener(tell))
+
+
+class _Listener(Listener):
+    def __init__(self, tell: Callable[[bool], object]) -> None:
+        self._tell = tell
+        self._depth = 0  # a function is compiled while its caller is
+
+    def on_start(self, event: object) -> None:  # noqa: ARG002
+        if self._depth == 0:
+            self._tell(True)
+        self._depth += 1
+
+    def on_end(self, event: object) -> None:  # noqa: ARG002
+        self._depth -= 1
+        if self._depth == 0:
+            self._tell(False)

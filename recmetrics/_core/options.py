@@ -1,0 +1,268 @@
+"""The shared keyword arguments: their names and types, written once, and checks of single values.
+
+``Metrics.compute`` and ``Evaluator`` spell the keywords out, since people read these two. All other
+entry points take ``**shared: Unpack[...]`` of one of the dictionaries below; ``takes`` shows every
+keyword in ``help()`` and refuses an unknown one.
+"""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+import functools
+import inspect
+import operator
+import os
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict, TypeVar
+
+import numpy as np
+
+from recmetrics._core.errors import ArgumentError
+from recmetrics._core.types import (
+    Candidates,
+    Convention,
+    ItemValues,
+    Matrix,
+    NaNPolicy,
+    Progress,
+    Strata,
+    TiePolicy,
+    Ties,
+    Truth,
+    Undefined,
+)
+
+if typing.TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Sets(TypedDict, total=False):
+    exclude: Truth | None
+    candidates: Candidates | None
+
+
+class _Relevant(TypedDict, total=False):
+    """The keywords that select or weight relevant items."""
+
+    strata: Strata | None
+    propensity: ItemValues | None
+
+
+class _Meaning(TypedDict, total=False):
+    undefined: Undefined | None
+    convention: Convention | None
+
+
+class _Order(TypedDict, total=False):
+    nan: NaNPolicy
+    ties: Ties | None
+
+
+class _Threads(TypedDict, total=False):
+    n_threads: int | None
+
+
+class _Progress(TypedDict, total=False):
+    progress: Progress
+
+
+class _OfItems(TypedDict, total=False):
+    popularity: ItemValues | None
+    features: Matrix | None
+    similarity: Matrix | None
+    genres: Matrix | None
+
+
+class Side(_OfItems, total=False):
+    """Side information."""
+
+    profile: Matrix | None
+
+
+class SideTables(TypedDict, total=False):
+    """Side information as tables."""
+
+    propensity: IntoDataFrame | None
+    popularity: IntoDataFrame | None
+    features: IntoDataFrame | None
+    similarity: IntoDataFrame | None
+    genres: IntoDataFrame | None
+    profile: IntoDataFrame | None
+
+
+class Shared(_Sets, _Relevant, _Meaning, _Order, _Threads, _Progress, Side, total=False):
+    """The keywords of ``Metrics.compute``."""
+
+
+class ForHits(Shared, total=False):
+    """The keywords of the methods of metrics that read hits."""
+
+    of: str | None
+
+
+class ForBatches(_Sets, _Relevant, _Meaning, _Order, _Threads, Side, total=False):
+    """The keywords of functions that take users in batches."""
+
+
+class ForStreams(_Relevant, _Meaning, _Order, _Threads, _OfItems, total=False):
+    """The keywords of functions whose batches bring their own users."""
+
+
+class ForRankings(_Relevant, _Meaning, _Threads, _Progress, Side, total=False):
+    """The keywords of functions that read rankings: without ties, NaN and other candidates."""
+
+
+class ForRanks(_Sets, _Threads, _Progress, total=False):
+    """The keywords of functions that find ranks but compute no metric."""
+
+    nan: NaNPolicy
+    ties: TiePolicy | None
+
+
+class ForGroups(_Meaning, _Order, _Threads, total=False):
+    """The keywords of functions that read groups, whose items have no names."""
+
+
+class ForLists(_Sets, _Threads, _Progress, total=False):
+    """The keywords of functions that read the lists of two models and no truth."""
+
+    nan: NaNPolicy
+
+
+class ForRankedLists(_Threads, _Progress, total=False):
+    """The keywords of functions that read the rankings of two models and no truth."""
+
+
+class ForTruth(_Sets, _Relevant, _Meaning, total=False):
+    """The keywords of functions that read no scores."""
+
+
+_NAMES = tuple(typing.get_type_hints(Shared))
+
+
+def shared_of(arguments: Mapping[str, Any]) -> Shared:
+    """Collect the shared keywords from the ``locals()`` of a function that spells them out."""
+    return typing.cast(Shared, {name: arguments[name] for name in _NAMES if name in arguments})
+
+
+def spelled_out(
+    function: Callable[..., Any], keywords: Any, **defaults: object
+) -> inspect.Signature:
+    """Give the signature of a function with ``keywords`` in place of its ``**`` parameter.
+
+    Their default is None, except for ``nan`` and those in ``defaults``.
+    """
+    defaults = {"nan": "raise", **defaults}
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    annotations = keywords.__annotations__
+    order = [name for name in dict.fromkeys((*_NAMES, *annotations)) if name in annotations]
+    shared = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=defaults.get(name),
+            annotation=annotations[name].__forward_arg__,
+        )
+        for name in order
+        if name not in signature.parameters
+    ]
+    return signature.replace(parameters=[*own, *shared])
+
+
+def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
+    """Show the shared keywords of a function in ``help()``, and refuse any other keyword.
+
+    A function may spell some of them out itself. ``defaults`` are passed on for keywords that the
+    caller does not give.
+    """
+
+    def spell(function: F) -> F:
+        public = spelled_out(function, keywords, **defaults)
+
+        @functools.wraps(function)
+        def checked(*arguments: Any, **given: Any) -> Any:
+            for name in given:
+                if name not in public.parameters:
+                    msg = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
+                    if name == "k" and "metrics_list" in public.parameters:
+                        metrics = public.bind_partial(*arguments).arguments | given
+                        msg += _with_cutoff(metrics.get("metrics_list"), given["k"])
+                    raise TypeError(msg)
+            return function(*arguments, **{**defaults, **given})
+
+        checked.__signature__ = public  # type: ignore[attr-defined]  # inspect reads it
+        return typing.cast(F, checked)
+
+    return spell
+
+
+def _with_cutoff(metrics: Any, k: object) -> str:
+    """Write the hint for ``k=``, which metric strings have in themselves."""
+    first = metrics[0] if isinstance(metrics, list | tuple) and metrics else metrics
+    name = first.partition("@")[0] if isinstance(first, str) else "ndcg"
+    return f"; a metric string has its own cutoff: type '{name}@{k}'"
+
+
+def one_of(name: str, value: object, literal: Any, hint: str = "") -> None:
+    """Refuse a value that is none of the choices of a ``Literal``."""
+    choices = typing.get_args(literal)
+    if not isinstance(value, str) or value not in choices:
+        expected = ", ".join(repr(choice) for choice in choices[:-1]) + f" or {choices[-1]!r}"
+        msg = f"{name} must be {expected}, got {value!r}{hint}"
+        raise ArgumentError(msg)
+
+
+def check_progress(progress: object) -> None:
+    """Refuse a value that is neither a bool, a callable nor None."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        msg = f"progress must be True, False or a callable of (rows done, rows), got {progress!r}"
+        raise ArgumentError(msg)
+
+
+def whole_number(value: Any) -> int | None:
+    """Convert ``value`` to an int; None where it is not an integer.
+
+    True is not accepted: a flag in place of a number is a mistake.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def check_count(name: str, given: object, least: int, hint: str = "") -> int:
+    """Read an integer that is at least this large."""
+    number = whole_number(given)
+    if number is None or number < least:
+        msg = f"{name} must be an integer >= {least}, got {given!r}{hint}"
+        raise ArgumentError(msg)
+    return number
+
+
+def check_share(name: str, share: Any, least: float) -> float:
+    """Refuse a share outside its range; it may equal ``least`` unless that is 0."""
+    is_number = isinstance(share, float | np.floating)
+    if not is_number or not least <= share < 1 or not share:
+        bounds = f"from {least:g} to below 1" if least else "above 0 and below 1"
+        msg = f"{name} must be a number {bounds}, such as 0.95, got {share!r}"
+        raise ArgumentError(msg)
+    return float(share)
+
+
+def thread_count(n_threads: int | None) -> int:
+    """Count the threads that a call may use: the argument, else the environment, else the cores."""
+    value: Any = n_threads
+    what, advice = "n_threads", "leave it out"
+    if n_threads is None:
+        value = os.environ.get("RECMETRICS_NUM_THREADS", "").strip()
+        if not value:
+            affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
+            return len(affinity(0)) if affinity else os.cpu_count() or 1
+        what, advice = "the environment variable RECMETRICS_NUM_THREADS", "unset it"
+        value = int(value) if value.isdecimal() and len(value) <= 18 else value
+    return check_count(what, value, 1, f"; {advice} to use all cores")

@@ -1,0 +1,32 @@
+"""Hits -> values: one array for each metric string, for one call or for many batches.
+
+    measure   ``values_of``: calls the kernels that read hits or exposure; applies ``undefined=``
+    store     what an evaluator keeps: a log of batches, each added whole or not at all, and the
+              rows or totals of earlier ones; merging, gathering from processes
+    rows      one row for each user, which later values replace
+    totals    counts and sums of events, which have no user
+    sampled   metrics over the whole catalogue, estimated from ranks among sampled negatives
+    saved     the schema of a store: which stores may be merged; state as plain arrays, and back
+
+The hits of small batches are kept, and their metrics are computed together.
+"""
+
+from recmetrics._core.results.measure import (
+    RowNames,
+    check_truth,
+    is_swallowed,
+    logger_key,
+    measured,
+    ranks_of,
+    settled,
+    size_of_weights,
+    system_values,
+    user_values,
+    values_of,
+    warn_of_swallowed,
+    whole_values,
+)
+from recmetrics._core.results.rows import KeptLists, UserRows, item_dtype
+from recmetrics._core.results.sampled import Method, estimated
+from recmetrics._core.results.store import Accumulator, Store
+from recmetrics._core.results.totals import Keep

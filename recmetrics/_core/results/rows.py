@@ -1,0 +1,179 @@
+"""The rows of users, and of a batch: values, and the lists that metrics of all lists need.
+
+A user has one row, which later values replace. So a user who is added twice, as by distributed
+samplers that pad, counts once. This needs the lists of each user: sums per item could not remove
+the first list again.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from recmetrics._core.inputs import InvalidItems, as_indices
+from recmetrics._core.results.saved import Arrays, Schema, check
+from recmetrics._core.selection import Exposures, Lists, exposures
+from recmetrics._core.spec import Request
+from recmetrics._core.threads import row_blocks
+from recmetrics._core.types import BoolArray, FloatArray, IntArray
+
+_ADDED = 1 << 20  # items of lists read at once
+
+
+def item_dtype(n_items: int) -> type[np.signedinteger[Any]]:
+    """Choose the smallest dtype for the items of kept lists."""
+    return np.int32 if n_items < 1 << 31 else np.int64
+
+
+class KeptLists:
+    """The lists of one batch, kept instead of added up; also a reader of the first ``depth``."""
+
+    row_items = 0
+
+    def __init__(self, n_users: int, n_items: int, depth: int) -> None:
+        self._n_users, self.depth = n_users, depth
+        self._blocks: list[tuple[slice, IntArray, IntArray]] = []
+        self.offered = np.zeros(n_items if depth else 0, np.bool_)
+
+    def offer(self, items: IntArray | slice) -> None:
+        """Note which items may be in a list; every thread writes the same value."""
+        self.offered[items] = True
+
+    def add(self, rows: slice, items: IntArray, length: IntArray) -> None:
+        """Keep the lists of a block of rows."""
+        self._blocks.append((rows, items, length))
+
+    def read(self, lists: Lists) -> None:
+        """Keep the lists of a block of rows, of which no metric is computed."""
+        self.add(lists.rows, *lists.by_rank(self.depth))
+
+    def joined(self) -> IntArray:
+        """Join the lists of all blocks: (n_users, longest) items, -1 after the end of a list."""
+        width = max((int(length.max(initial=0)) for _, _, length in self._blocks), default=0)
+        lists = np.full((self._n_users, min(self.depth, width)), -1, np.int64)
+        for rows, items, length in self._blocks:
+            width = min(lists.shape[1], items.shape[1])
+            is_item = np.arange(width) < length[:, np.newaxis]
+            lists[rows, :width] = np.where(is_item, items[:, :width], -1)
+        return lists
+
+
+class Batch(NamedTuple):
+    """A batch of users or events."""
+
+    values: Any  # (metrics, rows), or what was found: the metrics are still to be computed
+    lists: IntArray  # (rows, width) -1 after the end of a list
+    offered: BoolArray  # (n_items,)
+    invalid: IntArray | None  # (2, rows) repeats and unknown items; None where they are errors
+    size: tuple[int, int, int]  # rows, relevant items, bytes of lists
+    n_items: int | None
+    swallowed: tuple[int, int]
+    users: Any = None  # a ``UserIndex``; None for events
+
+
+class UserRows(NamedTuple):
+    """The rows of some users."""
+
+    users: IntArray
+    values: FloatArray  # (metrics, users)
+    lists: IntArray  # (users, width) -1 after the end of a list
+    offered: BoolArray  # (n_items,)
+    invalid: IntArray | None = None  # (2, users) repeats and unknown items, where there were any
+
+    def in_order(self, places: list[int]) -> Self:
+        """The same rows, their metrics in another order."""
+        return self._replace(values=self.values[places])
+
+    def batch(self) -> Batch:
+        """The rows as a batch."""
+        size = len(self.users), 0, self.lists.nbytes + self.offered.nbytes
+        return Batch(*self[1:], size, None, (0, 0), self.users)
+
+    def arrays(self) -> Arrays:
+        """The rows as plain arrays."""
+        invalid = np.zeros((2, 0), np.int64) if self.invalid is None else self.invalid
+        return {**self._asdict(), "invalid": invalid}
+
+    @classmethod
+    def read(cls, fields: Arrays, request: Request, schema: Schema) -> Self:
+        """Read plain arrays; a ValueError names one that does not fit."""
+        users, values, lists, offered, invalid = (fields[name].copy() for name in cls._fields)
+        n_users, n_items = (size or 0 for size in schema.shape)
+        depth, n = request.cutoffs(n_items).exposure, users.size
+        check("users", users, "iu", (n,), 0, n_users - 1)
+        check("values", values, "f", (len(request.per_user), n))
+        # Kernels do not check items; at -1 a rank has none.
+        check("lists", lists, "iu", (n, min(lists.shape[-1], depth)), -1, n_items - 1)
+        check("offered", offered, "b", (n_items if depth else 0,))
+        check("invalid", invalid, "iu", (2, n if invalid.size else 0), 0)
+        return cls(users, values, lists, offered, invalid if invalid.size else None)
+
+
+class UserTable:
+    """The rows of all users. Writing the same batches again changes nothing."""
+
+    def __init__(self, request: Request, n_users: int, n_items: int) -> None:
+        self._cutoffs = request.cutoffs(n_items)
+        depth = self._cutoffs.exposure
+        # (metrics, users) NaN where undefined or never updated
+        self.values: FloatArray = np.full((len(request.per_user), n_users), np.nan)
+        self.updated: BoolArray = np.zeros(n_users, np.bool_)
+        self.lists: IntArray = np.empty((n_users, 0), item_dtype(n_items))
+        self.offered: BoolArray = np.zeros(n_items if depth else 0, np.bool_)
+        self.invalid: IntArray | None = None  # (2, users), where there were any
+
+    def plus(self, batches: Sequence[Batch], values: FloatArray, request: Request) -> Self:  # noqa: ARG002
+        """Write batches into the rows; of a user the last row counts."""
+        for batch in batches:
+            if self.offered.size:
+                self._write_lists(batch)
+            if batch.invalid is not None and self.invalid is None:
+                self.invalid = np.zeros((2, len(self.updated)), np.int64)
+            if self.invalid is not None:
+                self.invalid[:, batch.users] = 0 if batch.invalid is None else batch.invalid
+        users = batches[0].users
+        if len(batches) > 1:
+            users = np.concatenate([as_indices(batch.users) for batch in batches])
+        self.values[:, users] = values
+        self.updated[users] = True
+        return self
+
+    def _write_lists(self, batch: Batch) -> None:
+        width, added = self.lists.shape[1], batch.lists.shape[1]
+        if added > width:
+            more = np.full((len(self.lists), added - width), -1, self.lists.dtype)
+            self.lists = np.concatenate([self.lists, more], axis=1)
+        self.lists[batch.users, :added] = batch.lists
+        self.lists[batch.users, added:] = -1
+        self.offered |= batch.offered
+
+    def part(self) -> UserRows:
+        """The rows of all updated users."""
+        users, invalid = np.flatnonzero(self.updated), self.invalid
+        invalid = None if invalid is None else invalid[:, users]
+        values, lists = self.values[:, users], self.lists[users]
+        return UserRows(users, values, lists, self.offered.copy(), invalid)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of updated users."""
+        return int(np.count_nonzero(self.updated))
+
+    @property
+    def n_defined(self) -> IntArray:
+        """The number of users for whom each metric is defined, (metrics,)."""
+        return np.asarray(np.count_nonzero(~np.isnan(self.values), axis=1))
+
+    @property
+    def invalid_items(self) -> InvalidItems:
+        """The invalid items in the rankings of all users."""
+        return InvalidItems() if self.invalid is None else InvalidItems.of(self.invalid)
+
+    def exposure_of(self, request: Request) -> Exposures:
+        """Add up the lists of all users."""
+        state = exposures(request, self._cutoffs)
+        state.offer(np.flatnonzero(self.offered))
+        for block in row_blocks(len(self.lists), _ADDED // max(1, self.lists.shape[1])):
+            lists = self.lists[block].astype(np.int64)
+            state.add(block, lists, np.full(len(lists), lists.shape[1]))
+        return state

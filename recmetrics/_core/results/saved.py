@@ -1,0 +1,183 @@
+"""The parts of a store that leave it: for another store, another process, or a file.
+
+A part goes with its schema. A store takes only parts of its own schema.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Self, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, UnknownMetricError
+from recmetrics._core.options import one_of
+from recmetrics._core.spec import LEAST, Definition, MetricSpec, Request, parse
+from recmetrics._core.types import NaNPolicy, TiePolicy, Undefined
+
+Arrays = dict[str, npt.NDArray[Any]]
+Shape = tuple[int | None, int | None]  # users and items, None where these are not known
+_TEXTS = ("metrics", "specs", "modules", "undefined", "ties", "nan", "keep", "data")
+
+
+class Schema(NamedTuple):
+    """The metrics, policies, data and shape of results; parts of equal schemas can be merged."""
+
+    metrics: dict[str, str]  # the canonical string of each
+    undefined: dict[str, str]
+    ties: dict[str, str]
+    nan: str
+    keep: str  # "rows" of users, or of events "values" or "means"
+    shape: Shape
+    data: dict[str, str]  # a hash of the truth, of the other sets and of the side information
+
+    @classmethod
+    def of(cls, request: Request, keep: str, shape: Shape, data: dict[str, str]) -> Self:
+        """Make the schema of the results of a request."""
+        definitions = request.definitions.items()
+        return cls(
+            metrics={text: str(definition.spec) for text, definition in definitions},
+            undefined={text: definition.undefined for text, definition in definitions},
+            ties={text: definition.ties for text, definition in definitions},
+            nan=request.nan,
+            keep=keep,
+            shape=shape,
+            data=data,
+        )
+
+    @property
+    def is_range(self) -> bool:
+        """True with the keys of ``ties="range"``."""
+        return any(key.endswith(LEAST) for key in self.metrics)
+
+    def check_same(self, other: "Schema") -> None:
+        """Refuse the schema of another store whose parts cannot be merged into this one."""
+
+        def refuse(what: str, *both: object) -> None:
+            shown = f": {both[0]} and {both[1]}" if both else ""
+            msg = (
+                f"evaluators of different {what} cannot be merged{shown}; expected the same in both"
+            )
+            raise ArgumentError(msg)
+
+        if self.is_range != other.is_range:
+            refuse("ties", *("range" if s.is_range else _shortly(s.ties) for s in (self, other)))
+        for name in ("metrics", "undefined", "ties", "nan", "keep"):
+            own, its = getattr(self, name), getattr(other, name)
+            if own != its:
+                refuse(name, _shortly(own), _shortly(its))
+        for own, its in zip(self.shape, other.shape, strict=True):
+            if own != its and None not in (own, its):
+                refuse("users and items", self.shape, other.shape)
+        for name in self.data | other.data:
+            if self.data.get(name) != other.data.get(name):
+                refuse(name)
+
+    def arrays(self, request: Request) -> Arrays:
+        """The metrics, policies and hashes as plain arrays."""
+        for text, (spec, _, _) in request.definitions.items():
+            if any(callable(value) for _, value in spec.options):
+                msg = (
+                    f"{text} has a callable as an option, which arrays cannot hold; pickle the "
+                    "evaluator instead, with a function that a module defines, not a lambda"
+                )
+                raise ArgumentError(msg)
+        texts = (
+            list(self.metrics),
+            list(self.metrics.values()),
+            # Of metrics that are none of the package: they are known where these are imported.
+            [definition.spec.metric.module for definition in request.definitions.values()],
+            list(self.undefined.values()),
+            list(self.ties.values()),
+            self.nan,
+            self.keep,
+            list(self.data.items()),
+        )
+        arrays = {n: np.array(text, np.str_) for n, text in zip(_TEXTS, texts, strict=True)}
+        return arrays | {"shape": np.array([-1 if n is None else n for n in self.shape])}
+
+
+def check(
+    name: str,
+    array: npt.NDArray[Any],
+    kinds: str,
+    shape: tuple[int, ...],
+    least: float = -math.inf,
+    most: float = math.inf,
+) -> npt.NDArray[Any]:
+    """Refuse an array of other kinds of numbers, of another shape, or with numbers outside."""
+    is_right = array.dtype.kind in kinds and array.shape == shape
+    if is_right and "i" in kinds and array.size:
+        is_right = least <= array.min() <= array.max() <= most
+    if not is_right:
+        msg = f"{name} does not fit"
+        raise ValueError(msg)
+    return array
+
+
+@contextmanager
+def reading(
+    state: Mapping[str, Any], of: str, keeps: Sequence[str]
+) -> Iterator[tuple[Arrays, Request, Schema]]:
+    """Read the arrays of a state of the class ``of``; an error says what is wrong with them."""
+    expected = f"expected what {of}.state() gave"
+    if not isinstance(state, Mapping):
+        msg = f"state is a {type(state).__name__}; {expected}"
+        raise InputTypeError(msg)
+    try:
+        fields = {name: np.asarray(array) for name, array in state.items()}
+        yield fields, *_schema_of(fields, keeps)
+    except UnknownMetricError:
+        raise
+    except KeyError as error:
+        msg = f"state lacks {error.args[0]}; {expected}"
+        raise InputError(msg) from None
+    except (IndexError, TypeError, ValueError) as error:
+        msg = f"state is damaged ({error}); {expected}"
+        raise InputError(msg) from None
+
+
+def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
+    if any(fields[name].dtype.kind != "U" for name in _TEXTS):
+        msg = "names are not text"
+        raise ValueError(msg)
+    texts, specs, modules, undefined, ties, nan, keep, data = (
+        fields[name].tolist() for name in _TEXTS
+    )
+    definitions = {}
+    for text, spec, module, *policies in zip(texts, specs, modules, ties, undefined, strict=True):
+        one_of("ties", policies[0], TiePolicy)
+        one_of("undefined", policies[1], Undefined)
+        definitions[text] = Definition(_known(spec, module), *policies)
+    one_of("nan", nan, NaNPolicy)
+    if keep not in keeps:
+        msg = f"keep is {keep!r}"
+        raise ValueError(msg)
+    check("shape", fields["shape"], "iu", (2,), -1)
+    if data and not all(len(pair) == 2 for pair in data):
+        msg = "data does not fit"
+        raise ValueError(msg)
+    n_users, n_items = (None if n == -1 else n for n in fields["shape"].tolist())
+    request = Request.of(definitions, nan=nan)
+    return request, Schema.of(request, keep, (n_users, n_items), dict(data))
+
+
+def _known(spec: str, module: str) -> MetricSpec:
+    try:
+        return parse(spec)
+    except UnknownMetricError as error:
+        if not module:
+            raise ValueError(*error.args) from None
+        declare = f"type: import {module}"
+        if module == "__main__":
+            declare = "declare it here as well, or in a module that both programs import"
+        msg = f"{spec} is a metric of the program that saved the state; {declare}"
+        raise UnknownMetricError(msg) from error
+
+
+def _shortly(value: object) -> object:
+    """The one policy that all metrics have, or the value unchanged."""
+    policies = set(value.values()) if isinstance(value, dict) else set()
+    is_policy = policies <= {*get_args(TiePolicy), *get_args(Undefined)}
+    return policies.pop() if len(policies) == 1 and is_policy else value

@@ -1,0 +1,460 @@
+"""The store of an evaluator: a log of batches, and the rows or totals of those before.
+
+Python's overhead for a metric is the same for ten users as for ten thousand. So the hits of batches
+wait in the log until the metrics of a few thousand users can be computed together.
+
+A batch is added by one statement, which appends it to the log. Writing the log into the rows can be
+repeated: where it is interrupted, the next caller writes them again. So an interrupted or failed
+call has added a batch as a whole, or not at all.
+"""
+
+import copy
+import functools
+import math
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, UndefinedMetricError
+from recmetrics._core.inputs import InvalidItems, Side, UserIndex, Users, as_indices, digests_of
+from recmetrics._core.results.measure import (
+    ROWS_ARE_USERS,
+    RowNames,
+    settled,
+    system_values,
+    user_rows,
+)
+from recmetrics._core.results.rows import Batch, KeptLists, UserRows, UserTable
+from recmetrics._core.results.saved import Schema, Shape, reading
+from recmetrics._core.results.totals import Totals
+from recmetrics._core.selection import Selection, Slots, exposures, join
+from recmetrics._core.spec import NUMBERS, Cutoffs, Request
+from recmetrics._core.types import BoolArray, IntArray, UserValues
+
+# Users, relevant items, and bytes of lists, of batches that wait: 8 MB together.
+WAITING = 1 << 15, 1 << 17, 1 << 22
+MOST = 256  # batches that wait; the arrays of one take a kilobyte without any user
+EVENTS = RowNames("event", "event {}".format)
+
+
+class Kept(NamedTuple):
+    """All that changes, replaced by one statement."""
+
+    n_items: int | None  # None until something gives it
+    content: Any = None  # rows or totals of earlier batches, made when they are first needed
+    log: tuple[Batch, ...] = ()
+    size: tuple[int, int, int] = (0, 0, 0)  # of the batches in the log
+    next_user: int = 0  # the first row of the next batch where it does not name its users
+    has_merged: bool = False  # users that no batch named may have been updated
+
+
+class Store:
+    """A log of batches of users, who have an index, or of events, which have none.
+
+    ``keep`` is "rows" for users, "values" or "means" for events. One thread at a time reads or
+    changes the store.
+    """
+
+    def __init__(self, request: Request, keep: str, shape: Shape, data: Any) -> None:
+        self.request = request
+        self.keep = keep
+        self.n_users = shape[0] or 0  # none for events
+        self.shape = shape
+        self._data = data  # to be hashed, or the hashes
+        self.cutoffs = request.cutoffs(shape[1])
+        self._texts = request.per_user
+        # A batch with an invalid callable is refused, so it must not wait.
+        self._has_callable = request.has_callable
+        self._kept = Kept(shape[1])
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            # A copy: pickling goes on when the lock is free again.
+            content = copy.deepcopy(self.content())
+            return vars(self) | {"_kept": self._kept._replace(content=content), "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
+
+    def clear(self) -> None:
+        """Remove all rows."""
+        self._kept = Kept(self.shape[1])
+
+    @functools.cached_property
+    def data(self) -> dict[str, str]:
+        """A hash of each set of items and of each piece of side information."""
+        return digests_of(self._data) if isinstance(self._data, Side | Users) else self._data
+
+    @property
+    def schema(self) -> Schema:
+        """The schema that a store must share for its rows to be merged."""
+        return Schema.of(self.request, self.keep, (self.shape[0], self.n_items), self.data)
+
+    @property
+    def n_items(self) -> int | None:
+        """The size of the catalogue, None until something gives it."""
+        return self._kept.n_items
+
+    @property
+    def next_user(self) -> int:
+        """The first row of the next batch where it does not name its users."""
+        return self._kept.next_user
+
+    @property
+    def updated(self) -> BoolArray:
+        """True for the users who were updated, (n_users,)."""
+        return cast(UserTable, self.content()).updated
+
+    def is_merged(self, users: slice) -> bool:
+        """Say whether any of the users was updated in an evaluator that was merged."""
+        return self._kept.has_merged and bool(self.updated[users].any())
+
+    # --- Adding
+
+    def cutoffs_for(self, n_items: int | None, longest: int) -> Cutoffs:
+        """The cutoffs of events whose catalogue has ``n_items``; refuses another size."""
+        self._check_size(n_items, 0)
+        return self.request.cutoffs(self.n_items if n_items is None else n_items, longest)
+
+    def _check_size(self, n_items: int | None, n_rows: int) -> None:
+        known = self.n_items
+        if None not in (known, n_items):
+            if n_items != known:
+                msg = (
+                    f"scores have {n_items} items, expected {known}, as in n_items= or an earlier "
+                    "batch; call reset() before using another catalogue"
+                )
+                raise InputError(msg)
+        elif (n_rows if n_items is None else self.n_rows) and n_items != known:
+            msg = (
+                "earlier rankings were added without the size of the catalogue, so k was not "
+                "limited to it; give n_items= to StreamEvaluator"
+            )
+            raise ArgumentError(msg)
+
+    def sink(self, n_rows: int, cutoffs: Cutoffs) -> KeptLists | None:
+        """Make a sink for the lists of a batch; None where no metric of all lists reads them."""
+        if not self.request.of_exposure:
+            return None
+        if cutoffs.n_items is None:
+            exposures(self.request, cutoffs)  # refuses this
+        return KeptLists(n_rows, cutoffs.n_items or 0, cutoffs.exposure)
+
+    def measured(self, found: Selection, users: UserIndex) -> UserRows:
+        """Compute the rows of a batch of users without adding them."""
+        rows = user_rows(found, self.request)
+        return UserRows(as_indices(users), rows, *_lists_of(found), found.invalid)
+
+    def add(
+        self, found: Selection, users: UserIndex | None = None, *, in_order: bool = False
+    ) -> None:
+        """Add a batch; the metrics of several batches are computed together.
+
+        Users ``in_order`` follow those of the batch before, which must not have changed since they
+        were chosen.
+        """
+        lists, offered = _lists_of(found)
+        size = len(found.hits.n_hits), len(found.hits.rank), lists.nbytes + offered.nbytes
+        if not size[0]:
+            return  # it would move the next users, or decide the size of a catalogue
+        values: Any = found._replace(exposure=None)
+        if self._has_callable or not _fits(size):
+            values = user_rows(found, self.request)
+        n_items, swallowed = (
+            found.cutoffs.n_items,
+            (0, 0) if users is not None else found.swallowed(),
+        )
+        batch = Batch(values, lists, offered, found.invalid, size, n_items, swallowed, users)
+        with self._lock:
+            self._check_size(n_items, size[0])
+            next_user = 0
+            if isinstance(users, slice):
+                if in_order and users.start != self.next_user:
+                    msg = (
+                        "another thread updated this evaluator during this update, so the next "
+                        "users are not known; give users= if several threads update one evaluator"
+                    )
+                    raise ArgumentError(msg)
+                next_user = users.stop
+            elif users is not None:
+                next_user = int(users[-1]) + 1
+            self._append(batch, n_items=n_items, next_user=next_user)
+
+    def _append(self, batch: Batch, **changes: Any) -> None:
+        kept = self._kept
+        (rows, relevant, n_bytes), size = kept.size, batch.size
+        size = rows + size[0], relevant + size[1], n_bytes + size[2]
+        if kept.log and not (_fits(size) and len(kept.log) < MOST):
+            self.content()
+            kept, size = self._kept, batch.size
+        self._kept = kept._replace(log=(*kept.log, batch), size=size, **changes)
+
+    # --- Reading
+
+    def content(self) -> UserTable | Totals:
+        """The rows or totals of all batches, with the log written into them."""
+        with self._lock:
+            kept = self._kept
+            content: UserTable | Totals = kept.content
+            if content is None and self.keep == "rows":
+                content = UserTable(self.request, self.n_users, self.n_items or 0)
+            elif content is None:
+                content = Totals.none(self.request, self.keep)
+            # The metrics of batches that wait are computed together, those of another were before.
+            for _, together in groupby(
+                kept.log, lambda b: isinstance(b.values, Selection) or id(b)
+            ):
+                batches = list(together)
+                values = batches[0].values
+                if isinstance(values, Selection):
+                    values = user_rows(_joined([b.values for b in batches]), self.request)
+                content = content.plus(batches, values, self.request)
+            self._kept = kept._replace(content=content, log=(), size=(0, 0, 0))
+            return content
+
+    @property
+    def n_rows(self) -> int:
+        """The number of updated users, or of events."""
+        return self.content().n_rows
+
+    def compute(self) -> dict[str, UserValues]:
+        """Compute the values of all rows, and the metrics of all lists."""
+        rows = ROWS_ARE_USERS if self.keep == "rows" else EVENTS
+        definitions = self.request.definitions
+        with self._lock:
+            content = self.content()
+            values = dict(zip(self._texts, content.values.copy(), strict=True)) | self.of_lists()
+            return {
+                text: settled(values[text], text, definitions[text], content.updated, rows)
+                for text in definitions
+            }
+
+    def means(self) -> dict[str, tuple[float, float]]:
+        """Compute the mean of each metric of events, and half of its 95 % interval."""
+        found, definitions = {}, self.request.definitions
+        with self._lock:
+            totals, of_lists = cast(Totals, self.content()), self.of_lists()
+        for row, text in enumerate(self._texts):
+            undefined = definitions[text].undefined
+            n_missing = totals.n_rows - int(totals.n_defined[row])
+            if undefined == "raise" and n_missing:
+                reason = definitions[text].spec.metric.undefined
+                msg = (
+                    f"{text} is undefined for {n_missing} of {totals.n_rows} events ({reason}); "
+                    "give undefined='nan' or 'zero'"
+                )
+                raise UndefinedMetricError(msg)
+            found[text] = totals.mean(row, undefined)
+        for text, value in of_lists.items():
+            found[text] = float(settled(value, text, definitions[text], rows=EVENTS)), math.nan
+        return {text: found[text] for text in definitions}
+
+    @property
+    def swallowed(self) -> tuple[int, int]:
+        """Events whose relevant items are all excluded, and those that have any."""
+        n_swallowed, n_relevant = cast(Totals, self.content()).swallowed.tolist()
+        return n_swallowed, n_relevant
+
+    def of_lists(self) -> dict[str, UserValues]:
+        """Compute the metrics of all lists, NaN where they are undefined."""
+        if not self.request.of_exposure:
+            return {}
+        with self._lock:
+            exposure = self.content().exposure_of(self.request)
+        if exposure is None:  # no event
+            return {text: np.array(math.nan) for text in self.request.of_exposure}
+        return system_values(exposure, self.request, self.request.cutoffs(self.n_items))
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Count the rows for which each metric is defined and undefined."""
+        with self._lock:
+            n, n_defined = self.n_rows, self.content().n_defined.tolist()
+        counts = dict.fromkeys(self.request.definitions, (n, 0))
+        for text, defined in zip(self._texts, n_defined, strict=True):
+            if self.request.definitions[text].undefined not in NUMBERS:
+                counts[text] = defined, n - defined
+        return counts
+
+    # --- Merging, saving
+
+    def part(self) -> tuple[Schema, UserRows | Totals]:
+        """The schema and all rows, for another store."""
+        with self._lock:
+            return self.schema, self.content().part()
+
+    def take(self, schema: Schema, part: UserRows | Totals) -> None:
+        """Add the part of another store; one of another schema is refused."""
+        self.schema.check_same(schema)
+        rows = [text for text in schema.metrics if text in self._texts]
+        part = part.in_order([rows.index(text) for text in self._texts])
+        with self._lock:
+            if isinstance(part, UserRows):
+                self._append(part.batch(), has_merged=True)
+                return
+            self._check_size(schema.shape[1], part.n_rows)
+            n_items = self.n_items if schema.shape[1] is None else schema.shape[1]
+            self._kept = Kept(n_items, cast(Totals, self.content()).joined(part))
+
+    def empty(self) -> Self:
+        """Make a store of the same schema without rows."""
+        return type(self)(self.request, self.keep, self.shape, self.data)
+
+
+class Accumulator:
+    """Merging and saving of the evaluators, which add batches to a store."""
+
+    _results: Store
+    _keeps: tuple[str, ...]
+
+    @classmethod
+    def _of(cls, results: Store) -> Self:
+        evaluator = cls.__new__(cls)
+        evaluator._results = results
+        return evaluator
+
+    def invalid_items(self) -> InvalidItems:
+        """Count the items of rankings that ``repeats`` or ``unknown`` wasted or dropped.
+
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
+        >>> evaluator.update_ranked([[0, 0], [7, 8]], repeats="drop", unknown="waste")
+        >>> evaluator.invalid_items()
+        InvalidItems(repeats=1, lists_with_repeats=1, unknown=2, lists_with_unknown=1)
+        """
+        return self._results.content().invalid_items
+
+    def merge(self, other: Self) -> Self:
+        """Add the users or events of another evaluator of the same class, metrics and items.
+
+        If both have values of a user, those of ``other`` are kept. Events have no index: those of
+        ``other`` come after those of this one. The values are the same, bit for bit, as those of
+        one evaluator with all batches. Returns this evaluator, for use with ``functools.reduce``.
+
+        Raises
+        ------
+        ArgumentError
+            If the two differ in metrics, policies, ``keep``, users or items, or were built with
+            different data, such as another truth or other side information.
+        """
+        if getattr(other, "_keeps", None) != self._keeps:
+            msg = f"merge takes another {type(self).__name__}, got {type(other).__name__}"
+            raise InputTypeError(msg)
+        self._results.take(*other._results.part())
+        return self
+
+    def all_gather(self, group: Any = None) -> Self:
+        """Gather the users or events of all processes of ``torch.distributed``, in every process.
+
+        Every process of the group must call it, even one without a batch. This evaluator does not
+        change. The returned evaluator gives results but takes no updates, like one from
+        ``from_state``.
+
+        If two processes have the same user, as with samplers that pad, the user counts once, with
+        the values of the process of higher rank. Events have no index, so duplicates are not
+        detected: an event that a ``DistributedSampler`` repeats as padding counts twice.
+
+        Parameters
+        ----------
+        group
+            The process group; None means the default one.
+
+        Raises
+        ------
+        ArgumentError
+            If torch.distributed is not initialised, or the evaluators cannot be merged.
+        """
+        torch: Any = sys.modules.get("torch")
+        distributed = None if torch is None else torch.distributed
+        if distributed is None or not (distributed.is_available() and distributed.is_initialized()):
+            msg = (
+                "all_gather needs the processes of torch.distributed, which is not initialised; "
+                "call torch.distributed.init_process_group(...) first, or use merge()"
+            )
+            raise ArgumentError(msg)
+        if distributed.get_rank(group) < 0:
+            msg = (
+                "all_gather was called by a process outside the group; expected only members of "
+                "the group"
+            )
+            raise ArgumentError(msg)
+        parts: list[Any] = [None] * distributed.get_world_size(group)
+        distributed.all_gather_object(parts, self._results.part(), group=group)
+        whole = self._results.empty()
+        for schema, part in parts:
+            whole.take(schema, part)
+        return self._of(whole)
+
+    def reset(self) -> None:
+        """Remove all users or events, for the next epoch; truth and metrics stay.
+
+        A catalogue size that a stream took from scores is also removed.
+        """
+        self._results.clear()
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Export all users or events as plain arrays: for checkpoints, files and other machines.
+
+        The arrays contain neither truth nor scores.
+
+        >>> import numpy as np
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
+        >>> evaluator.update([[1, 2, 3]], users=[1])
+        >>> state = evaluator.state()  # np.savez("state.npz", **state) writes it
+        >>> state["users"], state["values"]
+        (array([1]), array([[1.]]))
+        >>> Evaluator.from_state(state).counts() == evaluator.counts()
+        True
+        """
+        schema, part = self._results.part()
+        return schema.arrays(self._results.request) | part.arrays()
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Self:
+        """Make an evaluator from the arrays of ``state``, for results and merging.
+
+        It has neither truth nor side information, so it takes no updates. To continue updating,
+        merge it into an evaluator built with the same arguments as the first one; an ``Evaluator``
+        then needs ``users`` with each batch.
+
+        Raises
+        ------
+        InputError
+            If the arrays are not those of ``state``.
+        """
+        with reading(state, cls.__name__, cls._keeps) as (fields, request, schema):
+            store = Store(request, schema.keep, schema.shape, schema.data)
+            kind: type[UserRows | Totals] = UserRows if schema.keep == "rows" else Totals
+            part = kind.read(fields, request, schema)
+        store.take(schema, part)
+        return cls._of(store)
+
+
+def _lists_of(found: Selection) -> tuple[IntArray, BoolArray]:
+    kept = found.exposure
+    if isinstance(kept, KeptLists):
+        return kept.joined(), kept.offered
+    return np.empty((len(found.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
+
+
+def _fits(size: tuple[int, int, int]) -> bool:
+    return size[0] <= WAITING[0] and size[1] <= WAITING[1] and size[2] <= WAITING[2]
+
+
+def _joined(found: Sequence[Selection]) -> Selection:
+    """Join the hits of batches, in order, into one batch."""
+    if len(found) == 1:
+        return found[0]
+    of_lists = {
+        text: np.concatenate([each.of_lists[text] for each in found]) for text in found[0].of_lists
+    }
+    blocks = [each.slots for each in found if each.slots is not None]
+    slots = Slots.join(blocks) if blocks else None
+    hits = join([each.hits for each in found])
+    return found[0]._replace(hits=hits, of_lists=of_lists, slots=slots)

@@ -1,0 +1,47 @@
+"""Selection: the relevant items among the k best of each user, and their ranks.
+
+    find       ``find_hits``, the one door from scores to hits: picks the ranker of the scores;
+               ``FactorRanker``, for factor models, whose own code selects the k best
+    matrix     ``MatrixRanker``: scores in memory
+    factors    scores of a factor model, which BLAS multiplies in tiles
+    device     ``DeviceRanker``: scores or factors on a GPU, ranked there by torch
+    rankings   ``ListRanker``: the hits of rankings that the user gives; the error where a
+               ranking is faulty
+    tied       ``TiedRanker``: the hits where all items have the same score; the mean over the
+               orders of these ties is the chance level, their best order the ceiling
+    kernels    the loops that compare scores; equal scores rank by the lower item index
+    hits       ``Hits``, which most metrics read; tie policies; gains and discounts
+    lists      ``Lists``: each user's k best items, for the metrics of ``metrics/beyond``;
+               ``ListReader`` calls their kernels
+    exposure   ``Exposure``, which metrics of all lists read: how often each item is listed
+
+Every ranker has the method ``hits``. It reads its scores in row blocks, in threads, and gives the
+rank of each relevant item that is among the k best. Lists are made only where a metric reads them,
+block by block; only an ``Evaluator`` with metrics of all lists keeps them, in ``results/store``.
+"""
+
+from recmetrics._core.selection import kernels
+from recmetrics._core.selection.exposure import COSINE, Exposure, Exposures, exposures
+from recmetrics._core.selection.factors import check_bias, check_factors
+from recmetrics._core.selection.find import (
+    AnyScores,
+    Selection,
+    Source,
+    find_hits,
+    longest_list,
+    ranker_of,
+    read_factors,
+    read_scores,
+)
+from recmetrics._core.selection.hits import (
+    WHOLE_LIST,
+    Hits,
+    Slots,
+    Views,
+    empty_hits,
+    hits_of_slots,
+    join,
+)
+from recmetrics._core.selection.lists import Lists, Ranker
+from recmetrics._core.selection.matrix import MatrixRanker
+from recmetrics._core.selection.tied import EqualScores

@@ -1,0 +1,336 @@
+"""Scores in the memory of a device: the ranks of relevant items, and lists, by torch alone.
+
+The rank of a relevant item is counted, as ``kernels`` says. So a block of rows is compared once
+with each of the relevant items of its users. The rows of users who have many are sorted instead. A
+list is selected by ``topk``, which may take any of the items that are equal to the last one of a
+list; the first of them are taken.
+
+Only a block of bounded size is ever copied: with the lowest score where an item may not be
+recommended. All results leave the device as integers, since some devices have no float64.
+
+The tests run this code on torch's CPU device. It has not been run on a CUDA, ROCm or MPS device.
+"""
+
+import contextlib
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from recmetrics._core.errors import DeviceMemoryError, InputTypeError
+from recmetrics._core.inputs import N_NAN, NAN_ROW, Rows, SharedSet, Users, check_2d, refuse_nan
+from recmetrics._core.selection.factors import SWAPPED, check_bias, check_factors
+from recmetrics._core.selection.hits import Hits, empty_hits, join
+from recmetrics._core.selection.lists import Lists, Reader
+from recmetrics._core.spec import Request
+from recmetrics._core.threads import in_blocks, row_blocks
+from recmetrics._core.types import IntArray
+
+_DLPACK_DEVICE = {2, 10}  # CUDA and ROCm
+_BLOCK = 1 << 23  # scores ranked together; with copies, masks and indices they take about 256 MB
+_MANY = 64  # relevant items of a user; from so many on, a sort of the row beats counting
+_SINGLE = {"float16", "bfloat16", "float32"}  # factors that are multiplied as float32
+_REAL = {"bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"} | {
+    "float16", "bfloat16", "float32", "float64",
+}  # fmt: skip
+
+
+def on_device(value: Any) -> bool:
+    """Say whether ``value`` is in the memory of a device, such as a GPU."""
+    kind = getattr(getattr(value, "device", None), "type", "cpu")  # of torch
+    if kind not in {"cpu", "meta"}:
+        return True
+    try:
+        return value.__dlpack_device__()[0] in _DLPACK_DEVICE
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        return False  # reading it raises the exact error
+
+
+def as_tensor(value: Any) -> Any:
+    """Convert ``value`` to a torch tensor that shares its memory; None where torch cannot.
+
+    A tensor is returned unchanged; arrays of JAX, CuPy and others are read by DLPack.
+    """
+    try:
+        torch = _torch()
+        return value if isinstance(value, torch.Tensor) else torch.from_dlpack(value)
+    except (ImportError, AssertionError, BufferError, RuntimeError, TypeError, ValueError):
+        return None  # no torch, or a torch built without that device
+
+
+def _torch() -> Any:
+    return importlib.import_module("torch")
+
+
+@contextlib.contextmanager
+def refuse_full_memory() -> Iterator[None]:
+    """Raise one error wherever the memory of a device is full, as a decorator."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "out of memory" not in str(error):  # no class of error is common to all devices
+            raise
+        msg = (
+            f"the device has no memory left to rank the scores, and nothing was added: {error}; "
+            "give fewer users at a time"
+        )
+        raise DeviceMemoryError(msg) from error
+
+
+class DeviceScores:
+    """The scores of one call as a tensor."""
+
+    if_transposed: str | None = None  # the hint where the truth has users and items exchanged
+
+    def __init__(self, tensor: Any) -> None:
+        _check(tensor, "scores")
+        self._tensor = tensor.detach()
+        self.shape: tuple[int, int] = tuple(tensor.shape)
+
+    def take(self, rows: slice) -> "DeviceScores":
+        return DeviceScores(self._tensor[rows])
+
+    def block(self, rows: slice) -> Any:
+        """Give the scores of some consecutive users, (rows, n_items), as a tensor."""
+        return self._tensor[rows]
+
+
+class DeviceFactors(DeviceScores):
+    """The scores of a factor model whose factors are on a device: the products of a block of users.
+
+    They are rounded as the device rounds them. So items whose scores differ by a rounding may
+    change places against ``FactorScores``; ``factors`` states the bound. Factors that are neither
+    float32 nor half precision are multiplied as float64, which MPS does not have.
+    """
+
+    if_transposed = SWAPPED
+
+    @refuse_full_memory()
+    def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
+        for factors, what in ((user_factors, "user_factors"), (item_factors, "item_factors")):
+            _check(factors, what)
+        if user_factors.device != item_factors.device:
+            msg = (
+                f"user_factors is on the device {user_factors.device} and item_factors on "
+                f"{item_factors.device}, expected one device; type "
+                f"item_factors.to({str(user_factors.device)!r})"
+            )
+            raise InputTypeError(msg)
+        check_factors(tuple(user_factors.shape), tuple(item_factors.shape))
+        self.shape = (len(user_factors), len(item_factors))
+        # As ``FactorScores`` computes them. On a GPU torch multiplies no whole numbers.
+        torch = _torch()
+        both = {_name(factors.dtype) for factors in (user_factors, item_factors)}
+        dtype = torch.float32 if both <= _SINGLE else torch.float64
+        self._users, self._items = user_factors.detach(), item_factors.detach().to(dtype)
+        self._bias = None
+        if item_bias is not None:
+            self._bias = torch.as_tensor(item_bias).detach().to(self._items)
+            check_bias(tuple(self._bias.shape), self.shape[1])
+
+    def take(self, rows: slice) -> "DeviceFactors":
+        return DeviceFactors(self._users[rows], self._items, self._bias)
+
+    def block(self, rows: slice) -> Any:
+        scores = self._users[rows].to(self._items.dtype) @ self._items.T
+        return scores if self._bias is None else scores.add_(self._bias)
+
+
+class DeviceRanker:
+    """Scores on a device, and the truth, exclude and candidates of the same users."""
+
+    def __init__(self, scores: DeviceScores, users: Users) -> None:
+        self._scores, self._users = scores, users
+        self.n_users, self.n_items = scores.shape
+
+    @refuse_full_memory()
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
+        users = self._users
+        ties = rules.ties and k is not None
+
+        def rank_block(rows: slice) -> tuple[Hits, IntArray, int]:
+            relevant = users.truth.rows(rows)
+            excluded = None if users.exclude is None else users.exclude.rows(rows)
+            scores, lowest, nan_found = self._recommendable(rows, excluded, reader)
+            nan_found[NAN_ROW] += rows.start
+            hits = empty_hits(relevant.start, relevant.values, ties=ties)
+            n_swallowed = 0
+            if k is not None:
+                n_listed = (scores > lowest).sum(1).cpu().numpy()
+                hits.length[:] = np.minimum(k, n_listed)
+                _keep_hits(_rank(scores, lowest, relevant), relevant, k, hits, ties=ties)
+                n_swallowed = 0 if excluded is None else relevant.n_within(excluded)
+            if reader is not None:
+                items = _select(scores, lowest, min(reader.depth, self.n_items))
+                reader.read(Lists(rows, items, np.count_nonzero(items >= 0, axis=1), relevant))
+            return hits, nan_found, n_swallowed
+
+        # One thread, since the device works in parallel.
+        blocks = row_blocks(self.n_users, _BLOCK // max(1, self.n_items))
+        results = in_blocks(rank_block, blocks, 1, rules.progress)
+        hits, nan_found, n_swallowed = zip(*results, strict=True)
+        if rules.nan == "raise":
+            refuse_nan(nan_found, users)
+        return join(hits), sum(n_swallowed)
+
+    def _recommendable(
+        self, rows: slice, excluded: Rows | None, reader: Reader | None
+    ) -> tuple[Any, Any, IntArray]:
+        """The scores of a block, with the lowest for items that may not be recommended.
+
+        Also gives this lowest score, and the NaN of the rows, or of the candidates; excluded ones
+        are counted, too. The row of the first is counted within the block.
+        """
+        scores, lowest = _comparable(self._scores.block(rows))
+        candidates = self._users.candidates
+        if candidates is not None:
+            own: tuple[Any, Any]
+            if isinstance(candidates, SharedSet):
+                offered = candidates.items
+                own = slice(None), _send(offered, scores)
+            else:
+                sets = candidates.rows(rows)
+                offered, own = sets.items, _entries(sets, scores)
+            if reader is not None and len(scores):  # the block without users is offered nothing
+                reader.offer(offered)
+            chosen = scores.new_full(scores.shape, lowest)
+            chosen[own] = scores[own]
+            scores = chosen
+        nan_found = np.zeros(3, np.int64)
+        if scores.is_floating_point():
+            is_nan = scores.isnan()
+            nan_found[N_NAN] = int(is_nan.sum())
+            if nan_found[N_NAN]:
+                nan_found[NAN_ROW:] = is_nan.nonzero()[0].tolist()
+                scores = scores.masked_fill(is_nan, lowest)
+        if excluded is not None:
+            scores = scores.index_put(_entries(excluded, scores), scores.new_tensor(lowest))
+        return scores, lowest, nan_found
+
+
+def _comparable(scores: Any) -> tuple[Any, Any]:
+    """Scores of a dtype in which torch compares them, and one that is lower than all others.
+
+    Only that of floats, -inf, may be among the scores.
+    """
+    if scores.is_floating_point():
+        return scores, float("-inf")
+    torch = _torch()
+    whole, lowest = scores.to(torch.int64), torch.iinfo(torch.int64).min
+    if scores.dtype == torch.uint64:
+        whole = whole ^ lowest  # its bits, in the order of signed numbers
+    if (whole == lowest).any():
+        _, whole = whole.unique(return_inverse=True)  # numbers in the same order, from 0 on
+    return whole, lowest
+
+
+def _send(array: IntArray, scores: Any) -> Any:
+    return _torch().as_tensor(array, device=scores.device)
+
+
+def _entries(sets: Rows, scores: Any) -> tuple[Any, Any]:
+    return _send(sets.users(), scores), _send(sets.items, scores)
+
+
+def _rank(scores: Any, lowest: Any, relevant: Rows) -> IntArray:
+    """Rank the relevant items: (3, slots) rank, scores greater, and scores at least as great.
+
+    The rank of an item that may not be recommended is 0.
+    """
+    n_relevant = np.diff(relevant.start)
+    ranks = np.zeros((3, len(relevant.items)), np.int64)
+    # Users who have more come first, so that the users who have an item for a slot are a slice.
+    users = np.argsort(-n_relevant, kind="stable")
+    n_many, n_any = (int(np.count_nonzero(n_relevant > n)) for n in (_MANY, 0))
+    for rank, chosen in ((_search, users[:n_many]), (_count, users[n_many:n_any])):
+        if not len(chosen):
+            continue
+        slots = np.arange(n_relevant[chosen[0]])
+        is_slot = slots < n_relevant[chosen, np.newaxis]
+        places = np.where(is_slot, relevant.start[chosen, np.newaxis] + slots, 0)
+        own, items = scores[_send(chosen, scores)], _send(relevant.items[places], scores)
+        found = rank(own, items, is_slot.sum(0).tolist())
+        found[0] *= own.gather(1, items) > lowest
+        ranks[:, places[is_slot]] = found.cpu().numpy()[:, is_slot]
+    return ranks
+
+
+def _count(scores: Any, items: Any, n_users: list[int]) -> Any:
+    """Count as ``_rank``, (3, rows, slots), slot by slot; the first ``n_users`` of it have one."""
+    counts = items.new_zeros((3, *items.shape))
+    columns = _torch().arange(scores.shape[1], device=scores.device)
+    for slot, n in enumerate(n_users):
+        rows, item = scores[:n], items[:n, slot, None]
+        own = rows.gather(1, item)
+        above, is_equal = (rows > own).sum(1), rows == own
+        counts[0, :n, slot] = 1 + above + (is_equal & (columns < item)).sum(1)
+        counts[1, :n, slot] = above
+        counts[2, :n, slot] = above + is_equal.sum(1)
+    return counts
+
+
+def _search(scores: Any, items: Any, n_users: list[int]) -> Any:  # noqa: ARG001
+    """Rank as ``_count``, by a sort of each row."""
+    torch = _torch()
+    n_items = scores.shape[1]
+    ordered, columns = _sort(scores)
+    ranks = torch.arange(1, n_items + 1, device=scores.device).expand_as(columns)
+    rank = torch.empty_like(columns).scatter_(1, columns, ranks).gather(1, items)
+    ascending, own = ordered.flip(1), scores.gather(1, items)
+    above = n_items - torch.searchsorted(ascending, own, right=True)
+    return torch.stack((rank, above, n_items - torch.searchsorted(ascending, own)))
+
+
+def _sort(scores: Any) -> Any:
+    """Sort each row, best first; also gives the column of each score, the lower one of equals."""
+    # On some devices -0.0 sorts below the 0.0 that it equals; with 0 added, it is that.
+    return (scores + 0).sort(dim=1, descending=True, stable=True)
+
+
+def _select(scores: Any, lowest: Any, k: int) -> IntArray:
+    """The ``k`` best items of each row, (rows, k), -1 after the end of a shorter list."""
+    if not k:
+        return np.empty((len(scores), 0), np.int64)
+    cutoff = scores.topk(k, sorted=False).values.amin(1, keepdim=True)
+    is_above, is_equal = scores > cutoff, scores == cutoff
+    room = k - is_above.sum(1, keepdim=True)
+    is_chosen = is_above | (is_equal & (is_equal.cumsum(1) <= room))
+    columns = is_chosen.nonzero()[:, 1].view(-1, k)  # row by row, ascending
+    found, order = _sort(scores.gather(1, columns))
+    items = columns.gather(1, order).masked_fill(found == lowest, -1)
+    return np.asarray(items.cpu().numpy(), np.int64)
+
+
+def _keep_hits(ranks: IntArray, relevant: Rows, k: int, hits: Hits, *, ties: bool) -> None:
+    """Fill ``hits`` with the items among the first ``k``, in rank order; as the kernel does."""
+    rank, above, reaching = ranks
+    best = above + 1 if ties else rank
+    found = np.flatnonzero((rank > 0) & (best <= k))
+    users = relevant.users()[found]
+    found = found[np.lexsort((rank[found], users))]
+    hits.n_hits[:] = np.bincount(users, minlength=len(hits.n_hits))
+    before = np.cumsum(hits.n_hits) - hits.n_hits
+    slots = np.arange(len(found)) + (relevant.start[:-1] - before)[users]
+    hits.rank[slots], hits.gain[slots] = rank[found], relevant.values[found]
+    if ties:
+        hits.first[slots], hits.last[slots] = best[found], reaching[found]
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _check(tensor: Any, what: str) -> None:
+    name, layout = _name(tensor.dtype), _name(tensor.layout)
+    if layout != "strided":
+        msg = f"{what} is sparse ({layout}), expected a dense tensor; type {what}.to_dense()"
+        raise InputTypeError(msg)
+    check_2d(tuple(tensor.shape), what, f"{what}[None]")
+    if name not in _REAL:
+        cast = f"{what}.real" if tensor.is_complex() else f"{what}.float()"
+        msg = (
+            f"{what} must hold real numbers (float16, bfloat16, float32, float64, integers or "
+            f"bool), got dtype {name}; type {cast}"
+        )
+        raise InputTypeError(msg)

@@ -1,0 +1,199 @@
+"""Exposure: how often each item is in a list, the state behind every metric of all lists.
+
+The state is sums of integers, so the order in which lists are added does not matter: the merged
+states of threads, batches, processes and machines have the bits of one call over all lists.
+A weight w in (0, 1] is added as the integer round(w 2^52), in two halves of 26 bits, each summed
+in an int64 of its own: exact for 2^36 lists, with each weight within 2^-53.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from recmetrics._core.errors import ArgumentError
+from recmetrics._core.jit import kernel
+from recmetrics._core.selection.hits import discounts
+from recmetrics._core.spec import Cutoffs, Request
+from recmetrics._core.types import BoolArray, FloatArray, IntArray
+
+# The sums beside the counts, by their weights: 1 / sqrt(length), or a discount of the ranks by its
+# name; for the discount p^(rank - 1) the number p.
+COSINE = "cosine"
+Weights = str | float
+_HALF = 26
+_MASK = (1 << _HALF) - 1
+_ONE = float(1 << (2 * _HALF))
+
+
+def _fixed(weights: FloatArray) -> IntArray:
+    return np.rint(weights * _ONE).astype(np.int64)
+
+
+@kernel
+def _add_lists(
+    items: IntArray,
+    length: IntArray,
+    depth: int,
+    count: IntArray,
+    cosine: IntArray,
+    cosine_of: IntArray,
+    ranked: IntArray,
+    ranked_of: IntArray,
+) -> int:
+    """Add the items of the first ``depth`` ranks of each list; counts the lists that have any.
+
+    An item of -1 is a rank without an item. ``cosine_of`` holds the weight of a list by its number
+    of items - 1; where it is empty, its sum is not computed. Each row of ``ranked_of`` holds the
+    weights of the ranks for one sum of ``ranked``.
+    """
+    n_lists = 0
+    for user in range(length.size):
+        cut = min(depth, length[user])
+        n_listed = 0
+        for i in range(cut):
+            n_listed += items[user, i] >= 0
+        n_lists += n_listed > 0
+        for i in range(cut):
+            item = items[user, i]
+            if item < 0:
+                continue
+            count[item] += 1
+            if cosine_of.size > 0:
+                cosine[0, item] += cosine_of[n_listed - 1] >> _HALF
+                cosine[1, item] += cosine_of[n_listed - 1] & _MASK
+            for j in range(ranked_of.shape[0]):
+                ranked[j, 0, item] += ranked_of[j, i] >> _HALF
+                ranked[j, 1, item] += ranked_of[j, i] & _MASK
+    return n_lists
+
+
+@dataclass
+class Exposure:
+    """The number of lists with each item among the first ``depth``, as exact integer sums."""
+
+    n_items: int
+    depth: int
+    sums: frozenset[Weights] = frozenset()  # to keep beside the counts
+    n_lists: int = 0  # without empty lists
+    count: IntArray = field(init=False)  # (n_items,)
+    offered: BoolArray = field(init=False)  # (n_items,) items that may be in a list
+
+    def __post_init__(self) -> None:
+        self.count = np.zeros(self.n_items, np.int64)
+        self.offered = np.zeros(self.n_items, np.bool_)
+        has_cosine = COSINE in self.sums
+        ranks = np.arange(1.0, self.depth + 1.0 if has_cosine else 1.0)
+        self._cosine = np.zeros((2, self.n_items if has_cosine else 0), np.int64)
+        self._cosine_of = _fixed(1.0 / np.sqrt(ranks))
+        self._by_rank: list[Any] = sorted(self.sums - {COSINE}, key=str)
+        self._ranked = np.zeros((len(self._by_rank), 2, self.n_items), np.int64)
+        weights = np.zeros((len(self._by_rank), self.depth))
+        for row, name in zip(weights, self._by_rank, strict=True):
+            named = isinstance(name, str)
+            row[:] = discounts(name, self.depth) if named else name ** np.arange(0.0, self.depth)
+        self._ranked_of = _fixed(weights)
+
+    def add(self, items: IntArray, length: IntArray) -> None:
+        """Add lists: row u is ``items[u, :length[u]]``, best first, -1 at ranks without an item."""
+        sums = self._cosine, self._cosine_of, self._ranked, self._ranked_of
+        n_lists = _add_lists(items, length, self.depth, self.count, *sums)
+        self.n_lists += int(n_lists)  # a NumPy number where kernels are not compiled
+
+    def offer(self, items: IntArray | slice) -> None:
+        """Note the items that may be in a list: the catalogue."""
+        self.offered[items] = True
+
+    def merge(self, other: "Exposure") -> None:
+        """Add the lists of another state, with the bits of adding all lists to one state."""
+        self.n_lists += other.n_lists
+        self.count += other.count
+        self.offered |= other.offered
+        self._cosine += other._cosine
+        self._ranked += other._ranked
+
+    def arrays(self) -> dict[str, IntArray | BoolArray]:
+        arrays = {
+            "n_lists": np.array(self.n_lists),
+            "count": self.count,
+            "offered": self.offered,
+            "cosine": self._cosine,
+            "ranked": self._ranked,
+        }
+        return {f"exposure_{self.depth}_{name}": array for name, array in arrays.items()}
+
+    def read(self, arrays: Mapping[str, Any]) -> None:
+        """Take over what ``arrays`` gave; a ValueError or KeyError where it does not fit."""
+        for name, own in self.arrays().items():
+            given = np.asarray(arrays[name])
+            if given.shape != own.shape or given.dtype != own.dtype:
+                msg = f"{name} does not fit"
+                raise ValueError(msg)
+            own[...] = given
+        self.n_lists = int(arrays[f"exposure_{self.depth}_n_lists"])
+
+    def weighted(self, name: Weights) -> FloatArray:
+        """The weighted sum of each item, (n_items,)."""
+        high, low = self._cosine if name == COSINE else self._ranked[self._by_rank.index(name)]
+        return np.ldexp(high.astype(np.float64), -_HALF) + np.ldexp(
+            low.astype(np.float64), -2 * _HALF
+        )
+
+
+class Exposures:
+    """The exposure at each cutoff that the metrics of all lists of a call ask for."""
+
+    def __init__(self, n_items: int, sums: Mapping[int, frozenset[Weights]]) -> None:
+        self._at = {cutoff: Exposure(n_items, cutoff, names) for cutoff, names in sums.items()}
+        self._lock = threading.Lock()
+
+    def at(self, cutoff: int) -> Exposure:
+        return self._at[cutoff]
+
+    def offer(self, items: IntArray | slice) -> None:
+        """Note the items that may be in lists; several threads call it at once."""
+        with self._lock:
+            for exposure in self._at.values():
+                exposure.offer(items)
+
+    def add(self, rows: slice, items: IntArray, length: IntArray) -> None:  # noqa: ARG002
+        """Add the lists of these rows; several threads call it at once."""
+        with self._lock:
+            for exposure in self._at.values():
+                exposure.add(items, length)
+
+    def merge(self, other: "Exposures") -> None:
+        for cutoff, exposure in self._at.items():
+            exposure.merge(other.at(cutoff))
+
+    def arrays(self) -> dict[str, IntArray | BoolArray]:
+        each = (exposure.arrays() for exposure in self._at.values())
+        return {name: array for arrays in each for name, array in arrays.items()}
+
+    def read(self, arrays: Mapping[str, Any]) -> None:
+        for exposure in self._at.values():
+            exposure.read(arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_at": self._at}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
+
+
+def exposures(request: Request, cutoffs: Cutoffs) -> Exposures:
+    n_items = cutoffs.n_items
+    sums: dict[int, frozenset[Any]] = {}
+    for text, (spec, _, _) in request.of_exposure.items():
+        if n_items is None:
+            msg = (
+                f"{spec} needs the size of the catalogue, which a truth of item indices does not "
+                "give; give n_items=, or truth as a matrix (n_users, n_items), dense or sparse"
+            )
+            raise ArgumentError(msg)
+        k = cutoffs.of[text]
+        depth = n_items if k is None else k
+        sums[depth] = sums.get(depth, frozenset()) | {*spec.metric.exposure_sums(spec.values)}
+    return Exposures(n_items or 0, sums)

@@ -1,0 +1,277 @@
+"""``find_hits``: from scores to hits, by the ranker of the scores."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recmetrics._core.errors import ShapeError, warn
+from recmetrics._core.inputs import (
+    NAN_ROW,
+    FlatLists,
+    Rankings,
+    Rows,
+    ScoreBlock,
+    ScoreMatrix,
+    SharedSet,
+    SparseSets,
+    Users,
+    native,
+    read_matrix,
+    refuse_nan,
+)
+from recmetrics._core.selection.device import (
+    DeviceFactors,
+    DeviceRanker,
+    DeviceScores,
+    as_tensor,
+    on_device,
+)
+from recmetrics._core.selection.exposure import exposures
+from recmetrics._core.selection.factors import FactorScores
+from recmetrics._core.selection.hits import Hits, Slots, join, read_labels
+from recmetrics._core.selection.lists import ListReader, Lists, ListSink, Ranker, Reader
+from recmetrics._core.selection.matrix import MatrixRanker
+from recmetrics._core.selection.rankings import ListRanker, hits_of_lists
+from recmetrics._core.selection.tied import EqualScores, TiedRanker
+from recmetrics._core.spec import Cutoffs, Request
+from recmetrics._core.threads import in_blocks, row_blocks
+from recmetrics._core.types import IntArray, UserValues
+
+_FEW_USERS = 10  # so many may all miss: candidates may come from a model that retrieves
+_HOST_BYTES = 64 << 20  # of scores for a block of whole rows
+
+AnyScores = ScoreMatrix | FactorScores | DeviceScores
+Source = AnyScores | Rankings | EqualScores
+
+
+class Selection(NamedTuple):
+    """The result of selection: the hits, and the metrics computed from lists on the way."""
+
+    hits: Hits
+    of_lists: Mapping[str, UserValues]  # the values of the metrics that read lists
+    exposure: ListSink | None  # the sink of the lists that metrics of all lists read
+    cutoffs: Cutoffs
+    n_swallowed: int  # users whose relevant items are all excluded
+    # Repeats and unknown items of each list, (2, users); None where they are errors.
+    invalid: IntArray | None = None
+    slots: Slots | None = None  # None where no metric names a stratum or weighs
+
+    def swallowed(self) -> tuple[int, int]:
+        """Count the users whose relevant items are all excluded, and those who have any."""
+        return self.n_swallowed, int(np.count_nonzero(np.diff(self.hits.start)))
+
+
+def find_hits(
+    scores: Source,
+    users: Users,
+    request: Request,
+    sink: ListSink | None = None,
+    cutoffs: Cutoffs | None = None,
+    *,
+    with_slots: bool = False,
+) -> Selection:
+    """Find the rank of each relevant item in its user's ranking.
+
+    The lists that metrics of all lists read go to ``sink``, by default an ``Exposures`` of the
+    call. ``cutoffs`` are those of the request, if the caller has them. ``with_slots`` says which
+    item each hit is, as metrics of strata and weighed ones need it, too.
+    """
+    if cutoffs is None:
+        cutoffs = request.cutoffs(users.n_items, longest_list(scores))
+    marks = with_slots or users.side.strata or "propensity" in users.side.values
+    relevant = slots = reader = None
+    if marks:
+        relevant, slots = _marked(users)
+    if cutoffs.lists is not None:
+        if not request.of_exposure:
+            sink = None
+        elif sink is None:
+            sink = exposures(request, cutoffs)
+        reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink, relevant)
+        if users.candidates is None and users.truth.n_users:
+            reader.offer(slice(None))
+    if relevant is not None:
+        users = users._replace(truth=SparseSets(_labelled(relevant), users.truth.n_items))
+    ranker = ranker_of(scores, users)
+    hits, n_swallowed = ranker.hits(cutoffs.hits, request, reader)
+    if cutoffs.hits is not None and not hits.n_hits.any():
+        _warn_of_lacking(users)
+    of_lists = {} if reader is None else reader.values
+    invalid = ranker.invalid if isinstance(ranker, ListRanker) else None
+    if relevant is not None and slots is not None:
+        # The numbers of ``_labelled`` are read, and the relevances put back.
+        gain, place = read_labels(hits, relevant.values)
+        slots = slots._replace(place=place)
+        hits = hits._replace(ideal=relevant.values, gain=gain)
+    return Selection(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
+
+
+def _warn_of_lacking(users: Users) -> None:
+    """Warn if most users' own candidates have none of their relevant items, so that none is a hit.
+
+    Sampled negatives without the relevant item have no other sign than values of 0.
+    """
+    if users.candidates is None or isinstance(users.candidates, SharedSet):
+        return
+    everyone = slice(0, users.truth.n_users)
+    relevant = users.truth.rows(everyone)
+    found = relevant.among(users.candidates.rows(everyone))
+    n_users = int(np.count_nonzero(np.diff(relevant.start)))
+    n_lacking = n_users - len(np.unique(relevant.users()[found]))
+    if n_users >= _FEW_USERS and 2 * n_lacking > n_users:
+        warn(
+            f"candidates have no relevant item of {n_lacking:,} of the {n_users:,} users with "
+            "relevant items, so these users cannot have a hit; add the relevant items to the "
+            "candidates"
+        )
+
+
+def _marked(users: Users) -> tuple[Rows, Slots]:
+    """The relevant items of all users, and facts about them; their places are not known yet."""
+    everyone = slice(0, users.truth.n_users)
+    relevant = users.truth.in_memory().rows(everyone)
+    strata = {}
+    for name, sets in users.side.strata.items():
+        if isinstance(sets, SharedSet) and users.n_items is not None:
+            among = np.zeros(users.n_items, np.bool_)
+            among[sets.items] = True
+            strata[name] = among[relevant.items]
+        elif isinstance(sets, SharedSet):
+            strata[name] = np.isin(relevant.items, sets.items)
+        else:
+            strata[name] = relevant.among(sets.in_memory().rows(everyone))
+    weights = np.empty(0)
+    propensity = users.side.values.get("propensity")
+    if propensity is not None:
+        last = int(relevant.items.max(initial=-1))
+        if last >= len(propensity):
+            msg = (
+                f"propensity must hold a number for each item, got {len(propensity)} numbers; "
+                f"truth names item {last}"
+            )
+            raise ShapeError(msg)
+        weights = 1.0 / propensity[relevant.items]
+    return relevant, Slots(relevant.items, np.empty(0, np.int64), strata, weights)
+
+
+def _labelled(relevant: Rows) -> Rows:
+    """The relevant items with numbers 1, 2, 3, ... in place of their relevances.
+
+    Selection moves the relevance of an item to the slot of its hit. As a number, it says which of
+    the user's relevant items is there, and no kernel has to.
+    """
+    start, items, _ = relevant
+    numbers = np.arange(1, len(items) + 1) - np.repeat(start[:-1], np.diff(start))
+    return Rows(start, items, numbers.astype(np.float64))
+
+
+def longest_list(scores: Source) -> int:
+    """The most items that a list of these scores can have."""
+    if isinstance(scores, Rankings):
+        return int(scores.lengths.max(initial=0))
+    return scores.shape[1]
+
+
+def read_scores(scores: Any) -> ScoreMatrix | DeviceScores:
+    if isinstance(scores, np.ndarray) or not on_device(scores):
+        return read_matrix(scores)
+    tensor = as_tensor(scores)
+    return read_matrix(scores) if tensor is None else DeviceScores(tensor)
+
+
+def read_factors(
+    user_factors: Any, item_factors: Any, item_bias: Any
+) -> FactorScores | DeviceFactors:
+    """Read the scores of a factor model, on the device where its factors are."""
+    on_host = isinstance(user_factors, np.ndarray) or isinstance(item_factors, np.ndarray)
+    if not on_host and on_device(user_factors) and on_device(item_factors):
+        users, items = as_tensor(user_factors), as_tensor(item_factors)
+        if users is not None and items is not None:
+            return DeviceFactors(users, items, item_bias)
+    return FactorScores(user_factors, item_factors, item_bias)
+
+
+def ranker_of(scores: Source, users: Users) -> Ranker:
+    if isinstance(scores, ScoreMatrix):
+        return MatrixRanker(scores, users)
+    if isinstance(scores, Rankings):
+        return ListRanker(scores, users)
+    if isinstance(scores, EqualScores):
+        return TiedRanker(scores, users)
+    if isinstance(scores, DeviceScores):
+        return DeviceRanker(scores, users)
+    return FactorRanker(scores, users)
+
+
+class FactorRows(ScoreMatrix):
+    """The scores of a factor model, computed for whole rows, block by block."""
+
+    def __init__(self, factors: FactorScores) -> None:
+        self._factors = factors
+        self.shape = factors.shape
+
+    def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:  # noqa: ARG002
+        return native(self._factors.host(rows))
+
+    def candidates(self, rows: slice, counts: Any, items: Any) -> ScoreBlock:
+        users = np.repeat(np.arange(rows.stop - rows.start), counts)
+        return native(self._factors.host(rows)[users, items])
+
+    def is_small(self, row_items: float) -> bool:
+        return self.shape[1] > self._factors.short_rows and super().is_small(row_items)
+
+    def blocks(
+        self,
+        n_threads: int,
+        row_items: float,
+        *,
+        copied: bool,  # noqa: ARG002
+    ) -> tuple[list[slice], int]:
+        n_users, n_items = self.shape
+        if n_items <= self._factors.short_rows:
+            return self._factors.blocks(n_items, row_items, n_threads)
+        rows = _HOST_BYTES // max(1, 8 * n_items * n_threads)
+        return row_blocks(n_users, rows, n_threads), n_threads
+
+
+class FactorRanker:
+    """Factors, whose lists are read like rankings; without a cutoff, whole rows are computed."""
+
+    def __init__(self, factors: FactorScores, users: Users) -> None:
+        self._factors = factors
+        self.n_users, self.n_items = factors.shape
+        self.users = users
+
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
+        users = self.users
+        short = self.n_items <= self._factors.short_rows and users.candidates is None
+        if short or rules.whole_rows:
+            return MatrixRanker(FactorRows(self._factors), users).hits(k, rules, reader)
+        depth = max(k or 0, 0 if reader is None else reader.depth)
+
+        def select_block(rows: slice) -> tuple[Hits, IntArray, int]:
+            relevant = users.truth.rows(rows)
+            excluded = None if users.exclude is None else users.exclude.rows(rows)
+            candidates = users.candidates
+            if candidates is not None:
+                if reader is not None:
+                    reader.offer(candidates.rows(rows).items)
+                candidates = candidates.take(rows)
+            items, length, nan_found = self._factors.best(rows, depth, excluded, candidates)
+            if reader is not None:
+                reader.read(Lists(rows, items, length, relevant))
+            hits, _ = hits_of_lists(
+                FlatLists.of(items), relevant, self.n_items, k or 0, ties=rules.ties
+            )
+            nan_found[NAN_ROW] += rows.start
+            n_swallowed = 0 if excluded is None or k is None else relevant.n_within(excluded)
+            return hits, nan_found, n_swallowed
+
+        row_items = sum(sets.mean_items for sets in users.present if sets.is_dense)
+        blocks, n_threads = self._factors.blocks(depth, row_items, rules.threads)
+        results = in_blocks(select_block, blocks, n_threads, rules.progress)
+        hits, nan_found, n_swallowed = zip(*results, strict=True)
+        if rules.nan == "raise":
+            refuse_nan(nan_found, users)
+        return join(hits), sum(n_swallowed)

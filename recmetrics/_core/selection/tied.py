@@ -1,0 +1,95 @@
+"""The chance level and the ceiling: the hits of a scorer that gives all items the same score.
+
+The expectation over the orders of its ties is that of a random ranking, and the best order is the
+best possible ranking. The hits follow from counts alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from recmetrics._core.inputs import Rows, Users
+from recmetrics._core.selection.hits import Hits, empty_hits, join
+from recmetrics._core.selection.lists import Lists, Reader
+from recmetrics._core.spec import Request
+from recmetrics._core.threads import row_blocks
+from recmetrics._core.types import BoolArray, IntArray
+
+_ENTRIES = 1 << 22  # of dense matrices, read at once
+
+
+class EqualScores(NamedTuple):
+    """Scores that are equal for all items."""
+
+    shape: tuple[int, int]
+
+
+class TiedRanker:
+    """Users with one score for all items; their lists have all of these in any order."""
+
+    def __init__(self, scores: EqualScores, users: Users) -> None:
+        self.n_users, self.n_items = scores.shape
+        self._users = users
+
+    def hits(
+        self,
+        k: int | None,  # noqa: ARG002
+        rules: Request,  # noqa: ARG002
+        reader: Reader | None,
+    ) -> tuple[Hits, int]:
+        """Give the relevant items of each user all ranks of the whole list.
+
+        Users whose relevant items are all excluded are not counted: their ceiling is 0.
+        """
+        if reader is not None:
+            for rows in row_blocks(self.n_users, _ENTRIES // max(1, self.n_items)):
+                reader.read(_all_items(rows, self._users, self.n_items))
+        entries = sum(int(sets.mean_items) for sets in self._users.present)
+        blocks = row_blocks(self.n_users, _ENTRIES // max(1, entries))
+        return join([_tied(rows, self._users, self.n_items) for rows in blocks]), 0
+
+
+def _tied(rows: slice, users: Users, n_items: int) -> Hits:
+    """The hits of some users where all recommendable items are one tie group."""
+    relevant = users.truth.rows(rows)
+    chosen, n_recommendable = recommendable(relevant, rows, users, n_items)
+    found = relevant.keep(chosen)
+    n_hits, user_of = np.diff(found.start), found.users()
+    of_user: IntArray = np.arange(len(user_of)) - found.start[user_of]
+    slots = relevant.start[user_of] + of_user
+    hits = empty_hits(relevant.start, relevant.values, ties=True)
+    hits.rank[slots] = of_user + 1
+    hits.first[slots] = 1
+    hits.last[slots] = n_recommendable[user_of]
+    hits.gain[slots] = found.values
+    return hits._replace(n_hits=n_hits, length=n_recommendable)
+
+
+def _all_items(rows: slice, users: Users, n_items: int) -> Lists:
+    may_be = np.full((rows.stop - rows.start, n_items), users.candidates is None)
+    for sets, belongs in ((users.candidates, True), (users.exclude, False)):
+        if sets is not None:
+            own = sets.rows(rows)
+            may_be[own.users(), own.items] = belongs
+    items = np.argsort(~may_be, axis=1, kind="stable")
+    relevant = users.truth.rows(rows)
+    return Lists(rows, items, np.count_nonzero(may_be, axis=1), relevant, any_order=True)
+
+
+def recommendable(
+    relevant: Rows, rows: slice, users: Users, n_items: int
+) -> tuple[BoolArray, IntArray]:
+    """Find the relevant items that may be recommended, and count all such items of each user."""
+    chosen = np.ones(len(relevant.items), bool)
+    n_recommendable = np.full(rows.stop - rows.start, n_items)
+    excluded = None if users.exclude is None else users.exclude.rows(rows)
+    if users.candidates is not None:
+        own = users.candidates.rows(rows)
+        if excluded is not None:
+            own = own.keep(~own.among(excluded))
+        chosen = relevant.among(own)
+        n_recommendable = np.diff(own.start)
+    elif excluded is not None:
+        chosen = ~relevant.among(excluded)
+        n_recommendable = n_items - np.diff(excluded.start)
+    return chosen, n_recommendable

@@ -1,0 +1,58 @@
+"""The request: metric strings, and the rules of a call.
+
+    registry      the record of each metric: its options, their choices and checks
+    systems       how other systems define the metrics, read from the table ``systems.txt``
+    grammar       ``"ndcg(gain=exp2)@10"`` <-> ``MetricSpec``; "did you mean" for unknown names
+    request       ``Request``: the metrics of a call, each with its resolved definition; errors that
+                  need no data; the cutoffs k: a k larger than the catalogue becomes its size
+
+Every entry point makes one ``Request`` and hands it down. A request resolves what each metric means
+under the call's convention: its options, its tie policy, and what an undefined value becomes. It
+refuses everything that can be refused without data, such as missing side information, or a tie
+policy that a metric does not have. No later stage knows conventions. A request holds no data, so it
+can be sent to another process.
+
+Nothing here imports a metric: the declarations in ``metrics/`` fill the registry when the package
+is imported, and ``inputs/side.py`` fills that of side information.
+"""
+
+from recmetrics._core.spec.grammar import (
+    LEAST,
+    MetricsList,
+    MetricSpec,
+    OptionValue,
+    as_cutoff,
+    check_k,
+    lacking,
+    lookup,
+    make_spec,
+    parse,
+    spec_of,
+    spell,
+    take_apart,
+)
+from recmetrics._core.spec.registry import (
+    ALIASES,
+    METHOD_SUFFIX,
+    METRICS,
+    SIDE,
+    STRATUM,
+    Metric,
+    Number,
+    Option,
+    Reads,
+    SideInput,
+    choice,
+    metric,
+    read_option,
+)
+from recmetrics._core.spec.request import Cutoffs, Definition, Request, SideWords, define
+from recmetrics._core.spec.systems import (
+    CONVENTIONS,
+    NUMBERS,
+    Line,
+    NoTruth,
+    System,
+    TableTies,
+    read_convention,
+)

@@ -1,0 +1,387 @@
+"""The registry: one record for each metric, made by the ``@metric`` decorator.
+
+Everything that lists metrics reads ``METRICS``: the dispatcher, error hints, the command line, the
+README table, tests and benchmarks.
+"""
+
+import inspect
+import math
+import re
+import typing
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from recmetrics._core.errors import ArgumentError, UnknownOptionError, did_you_mean
+
+Reads = Literal["hits", "lists", "exposure"]
+"""The input of a kernel: the hits of each user, their lists, or how often items are in lists."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+METHOD_SUFFIX = "_at_k"
+_NAME = re.compile(r"[\w.-]+")
+_NUMBER = re.compile(r"[0-9.eE+-]+", re.ASCII)
+DEFAULT_K = 100  # rectorch's default cutoff
+NO_RELEVANT_ITEM = "no relevant item"
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+# The text of the placeholders of a formula, with a cutoff and without one.
+_CUTOFF = {
+    "k": ("{k}", "length of the list"),
+    "top": ("the top {k}", "the list"),
+    "cut": ("min({k}, length of the list)", "length of the list"),
+    "limits": ("{k}, length of the list", "length of the list"),
+    "first": ("the first {k}", "as many as the list has"),
+    "first_cut": ("the first min({k}, length of the list)", "as many as the list has"),
+    "down": ("rank down to {k}", "rank of the list"),
+    "among": ("in the top {k}", "recommendable"),
+    "in_order": (
+        "has the better rank; 0 without hits, 1 with hits only",
+        "has the higher score; equal scores count 1/2",
+    ),
+    "below": (
+        "an item that is not in the top {k} counts as {k} + 1",
+        "an item that may not be recommended counts as length of the list + 1",
+    ),
+    "over_last": (
+        "{k}; an item that is not in the top {k} counts as 1",
+        "(length of the list - 1); an item that may not be recommended counts as 1",
+    ),
+}
+
+
+def choice(choices: Any, name: str) -> int:
+    """Give the number that stands for ``name``, one of a ``Literal``, in kernels."""
+    return get_args(choices).index(name)
+
+
+@dataclass(frozen=True)
+class Number:
+    """The range of a numeric option, for ``Annotated[float, Number(...)]``."""
+
+    meaning: str
+    above: float = 0.0
+    below: float = math.inf
+
+
+@dataclass(frozen=True)
+class Formula:
+    """The formula of a metric, in words and in LaTeX.
+
+    The words are a template. ``{top}``, ``{k}`` and the others of ``_CUTOFF`` stand for the cutoff.
+    The name of an option stands for the text of its value in ``words``, or for the number itself. A
+    number without a text of its own has the text under ``float``, in which it is ``{number}``. In
+    tables, the formula is followed by the texts of the other choices of the options in ``varies``.
+    """
+
+    template: str
+    latex: str
+    words: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+    varies: tuple[str, ...] = ()
+
+    def filled(self, values: Mapping[str, Any], k: int | str | None) -> str:
+        """Write the formula with these options and this cutoff, None for the whole list."""
+        return _fill(self.template, self._words(values, k))
+
+    def general(self, options: Mapping[str, "Option"], k: str | None) -> str:
+        """Write the formula with the default choices, and numbers by their names."""
+        defaults = {
+            name: option.default if option.choices else name for name, option in options.items()
+        }
+        words = self._words(defaults, k)
+        text = _fill(self.template, words)
+        for name in self.varies:
+            for other in options[name].choices[1:]:
+                text += f"; {name}={other}: {_fill(self._word(name, other), words)}"
+        return text
+
+    def _words(self, values: Mapping[str, Any], k: int | str | None) -> dict[str, str]:
+        options = {name: self._word(name, value) for name, value in values.items()}
+        cutoffs = {name: pair[k is None].replace("{k}", str(k)) for name, pair in _CUTOFF.items()}
+        return cutoffs | options
+
+    def _word(self, option: str, value: object) -> str:
+        words = self.words.get(option, {})
+        if value in words:
+            return words[value]
+        shown = f"{value:g}" if isinstance(value, float) else str(value)
+        return words.get(float, "{number}").replace("{number}", shown)
+
+
+def _fill(template: str, words: Mapping[str, str]) -> str:
+    for name in _PLACEHOLDER.findall(template):
+        if name not in words:
+            hint = did_you_mean(name, words) or f"expected one of {', '.join(words)}"
+            msg = (
+                f"the formula {template!r} has {{{name}}}, which stands for nothing; {hint}, or "
+                "leave out the braces"
+            )
+            raise ArgumentError(msg)
+    return _PLACEHOLDER.sub(lambda found: _fill(words[found[1]], words), template)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a metric, read from the signature of its method."""
+
+    name: str
+    default: str | float | None
+    meaning: str
+    choices: tuple[str, ...] = ()
+    above: float = -math.inf
+    below: float = math.inf
+    takes_callable: bool = False
+    is_name: bool = False
+
+    def check(self, value: Any) -> Any:
+        """Convert ``value`` to the form of the option; the error says what is possible."""
+        if value is None and self.default is None:
+            return None
+        if self.takes_callable and callable(value):
+            return value
+        if self.is_name:
+            return self._check_name(value)
+        return self._check_choice(value) if self.choices else self._check_number(value)
+
+    def _check_choice(self, value: Any) -> str:
+        if isinstance(value, str) and value.lower() in self.choices:
+            return value.lower()
+        hint = did_you_mean(str(value), self.choices)
+        hint = f"; {hint}" if hint else ""
+        expected = " or ".join(repr(choice) for choice in self.choices)
+        if self.takes_callable:
+            expected += ", or, in the methods, a callable of the rank"
+        msg = f"{self.name} must be {expected}, got {value!r}{hint}"
+        raise UnknownOptionError(msg)
+
+    def _check_name(self, value: Any) -> str:
+        if isinstance(value, str) and _NAME.fullmatch(value):
+            return value
+        msg = f"{self.name} must be a name of letters, digits, '_', '-' and '.', got {value!r}"
+        raise UnknownOptionError(msg)
+
+    def _check_number(self, value: Any) -> float:
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if isinstance(value, str) and not _NUMBER.fullmatch(value):
+            number = math.nan  # float() reads more: 1_0, digits of other scripts
+        if self.above < number < self.below:
+            return number
+        limit = f" and below {self.below:g}" if self.below < math.inf else ""
+        msg = f"{self.name} must be a finite number above {self.above:g}{limit}, got {value!r}"
+        raise UnknownOptionError(msg)
+
+    def code(self, value: Any) -> float | int | None:
+        """Convert ``value`` for a kernel: a choice to its index, an unset number to 0.
+
+        The choice "no" becomes None, with which Numba compiles nothing that only others need.
+        """
+        if self.choices:
+            return None if value == "no" else self.choices.index(value)
+        return 0.0 if value is None else float(value)
+
+
+# The option of every metric that reads hits: it chooses among them, so that no kernel sees it.
+STRATUM = Option("of", None, "the stratum whose relevant items alone are relevant", is_name=True)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: its names, its meaning, and the two ways to compute it.
+
+    ``reads`` is the input of its kernel: the hits of each user (``Hits``), the users' lists
+    (``Lists``), or how often each item is in a list (``Exposure``). With the first two it has one
+    value per user, with the last one value in all. ``divides_by_hits`` names the choices of options
+    with which a metric divides by the hits found, so that tied scores have no simple expectation;
+    ``divides_at_k`` says that it does so with a cutoff. ``ceiling_unless`` names choices that,
+    together, allow another order to be better than descending relevances. ``read_with`` names
+    options that have an effect only with a certain choice of another option.
+    """
+
+    name: str
+    summary: str
+    written: Formula
+    citation: str
+    kernel: Callable[..., Any]
+    reference: Callable[..., float]
+    options: dict[str, Option]
+    kernel_options: tuple[str, ...]  # arguments of the kernel; other options change its input
+    default_k: int | None  # the cutoff of its method where none is given; None: the whole list
+    description: str
+    sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of choices of options
+    bounds: tuple[float, float] = (0.0, 1.0)
+    aliases: tuple[str, ...] = ()
+    averages_ties: bool = False  # by definition, without a cutoff, whatever the order of ties
+    divides_by_hits: Mapping[str, str] = field(default_factory=dict)
+    divides_at_k: bool = False
+    ceiling_unless: Mapping[str, str] = field(default_factory=dict)
+    read_with: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    check_truth: Callable[[Any, dict[str, Any]], None] | None = None
+    reads: Reads = "hits"
+    any_order: bool = False  # it has a chance level, though it reads lists: from all their items
+    whole_list: bool = False  # with a cutoff, too, the items below it count
+    counts_all_items: bool = False  # without a cutoff; no recommendable item may lack
+    needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
+    # Makes the input of the kernel from the side information and the values of the options.
+    prepare: Callable[[Any, dict[str, Any]], Any] | None = None
+    # The weighted sums of Exposure that it reads, by the values of the options.
+    exposure_sums: Callable[[Mapping[str, Any]], tuple[Hashable, ...]] = lambda _: ()
+    undefined: str = NO_RELEVANT_ITEM
+    is_sum: bool = False  # over relevant items: 0 without any, unless undefined="raise"
+    higher_is_better: bool = True
+    module: str = ""  # that declares it, if it is none of the package
+    only_reference: bool = False  # it has no kernel, and so no expectation over tied scores
+
+    @property
+    def method(self) -> str:
+        """Name of the method of ``Metrics`` that computes this metric alone."""
+        return self.name if self.default_k is None else self.name + METHOD_SUFFIX
+
+    @property
+    def formula(self) -> str:
+        """The formula as tables show it."""
+        with_cutoff = self.written.general(self.options, "k")
+        if self.default_k is not None:
+            return with_cutoff
+        return f"{self.written.general(self.options, None)}; {self.name}@k: {with_cutoff}"
+
+    @property
+    def per_user(self) -> bool:
+        """True for one value per user; a metric of all lists has a single value."""
+        return self.reads != "exposure"
+
+    @property
+    def needs_relevant(self) -> bool:
+        """True if the metric is undefined for users without relevant items."""
+        return self.undefined.startswith("no relevant item")
+
+    def unread(self, values: Mapping[str, Any]) -> list[str]:
+        """Name the options that have no effect, given the ``values`` of the others."""
+        return [
+            name
+            for name, (other, needed) in self.read_with.items()
+            if values.get(other, self.options[other].default) != needed
+        ]
+
+    def option(self, name: str) -> Option:
+        """Find the option called ``name``; the error names the nearest."""
+        known = self.options
+        if self.reads == "hits":
+            known = {**known, STRATUM.name: STRATUM}
+        if name in known:
+            return known[name]
+        if not known:
+            hint = "it takes none"
+        else:
+            hint = did_you_mean(name, known) or f"it has {', '.join(known)}"
+        msg = f"metric {self.name!r} has no option {name!r}; {hint}"
+        raise UnknownOptionError(msg)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideInput:
+    """One piece of side information, as every entry point names, reads and describes it.
+
+    ``read`` is given the value, its name and what is ``Known``; it gives what metrics read.
+    """
+
+    content: str  # in errors
+    shape: str  # in errors; its first axis is the items, except for what is of users
+    read: Callable[[Any, str, Any], Any]
+    make: str = ""  # what to type for it
+    warm: Callable[[int], Any] | None = None  # for a warm-up of n users and n items
+    table: str  # the words for its table
+    form: Literal["shares", "chances", "matrix", "pairs", "users"] = "matrix"  # of its table
+    option: str  # of the command, with the word for its value
+    help: str
+    of_train: Callable[[Any, int], Any] | None = None  # for an option that takes TRAIN
+
+
+SIDE: dict[str, SideInput] = {}
+METRICS: dict[str, Metric] = {}
+ALIASES: dict[str, str] = {}
+
+
+def metric(
+    *,
+    kernel: Callable[..., Any],
+    formula: str,
+    latex: str,
+    words: Mapping[str, Mapping[Any, str]] | None = None,
+    varies: tuple[str, ...] = (),
+    **facts: Any,
+) -> Callable[[F], F]:
+    """Register a metric under the name of the decorated function, its declaration.
+
+    The signature declares the metric: its keyword-only parameters are the options, with their
+    choices (``Literal``), ranges (``Number``), meanings and defaults; the docstring is the
+    description. ``formula``, ``latex``, ``words`` and ``varies`` are those of ``Formula``, and
+    ``facts`` are other fields of ``Metric``. The function has no body: ``Metrics`` gives it one.
+    """
+
+    def declare(function: F) -> F:
+        signature = inspect.signature(function)
+        hints = typing.get_type_hints(function, include_extras=True)
+        options = {
+            name: read_option(name, parameter.default, hints[name])
+            for name, parameter in signature.parameters.items()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        }
+        taken = inspect.signature(getattr(kernel, "py_func", kernel)).parameters
+        description = inspect.getdoc(function) or ""
+        cutoff = signature.parameters["k"].default
+        record = Metric(
+            name=function.__name__.removesuffix(METHOD_SUFFIX),
+            summary=description.partition("\n")[0],
+            written=Formula(formula, latex, words or {}, varies),
+            kernel=kernel,
+            options=options,
+            kernel_options=tuple(name for name in options if name in taken),
+            default_k=None if cutoff is inspect.Parameter.empty else cutoff,
+            description=description,
+            **facts,
+        )
+        # First, since it refuses a formula that cannot be written.
+        function.__doc__ = _full_description(record)
+        METRICS[record.name] = record
+        ALIASES.update(dict.fromkeys(record.aliases, record.name))
+        return function
+
+    return declare
+
+
+def _full_description(record: Metric) -> str:
+    """The docstring of a metric's method: its description, and facts of the record."""
+    low, high = record.bounds
+    facts = [
+        f"Formula: {record.formula}.",
+        f"Values: {low:g} to {high:g}.",
+        f"Source: {record.citation}.",
+    ]
+    if not record.higher_is_better:
+        facts.append("Lower is better.")
+    if record.aliases:
+        facts.append(f"Also called: {', '.join(record.aliases)}.")
+    lines = [record.description, "", *facts]
+    if record.options:
+        lines += ["", "Options", "-------"]
+    for option in record.options.values():
+        default = "not set" if option.default is None else option.default
+        choices = f"{', '.join(option.choices)}; " if option.choices else ""
+        lines += [f"{option.name} : {choices}default {default}", f"    {option.meaning}"]
+    lines += ["", "All other arguments, results and errors are those of ``Metrics.compute``."]
+    return "\n".join(lines)
+
+
+def read_option(name: str, default: Any, hint: Any) -> Option:
+    """Read an option from the default and the annotation of a parameter."""
+    kind, about = get_args(hint)
+    if isinstance(about, Number):
+        return Option(name, default, about.meaning, above=about.above, below=about.below)
+    if kind == str | None:
+        return Option(name, default, about, is_name=True)
+    parts = get_args(kind) if get_origin(kind) is not Literal else (kind,)
+    choices = next(get_args(part) for part in parts if get_origin(part) is Literal)
+    return Option(name, default, about, choices, takes_callable=len(parts) > 1)

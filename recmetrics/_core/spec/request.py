@@ -1,0 +1,451 @@
+"""Request: the metrics of a call, each with its resolved definition, checked without data."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, Unpack
+
+from recmetrics._core.errors import ArgumentError, InputTypeError, MetricSpecError, did_you_mean
+from recmetrics._core.options import Shared, check_progress, one_of, thread_count
+from recmetrics._core.spec.grammar import (
+    GREATEST,
+    LEAST,
+    MetricsList,
+    MetricSpec,
+    make_spec,
+    parse,
+    spell,
+)
+from recmetrics._core.spec.registry import METRICS, SIDE
+from recmetrics._core.spec.systems import line_for, read_convention
+from recmetrics._core.types import Convention, NaNPolicy, TiePolicy, Ties, Undefined
+
+
+class Definition(NamedTuple):
+    """A metric of a request, with its resolved policies."""
+
+    spec: MetricSpec
+    ties: TiePolicy
+    undefined: Undefined
+
+
+class Cutoffs(NamedTuple):
+    """The cutoffs of a request for a catalogue of ``n_items``, None where that is unknown."""
+
+    n_items: int | None
+    of: dict[str, int | None]  # the cutoff of each metric; None: its whole list
+    hits: int | None  # the last rank searched for relevant items; None: no metric needs ranks
+    lists: int | None  # the length read of each list; None: no metric needs lists
+    exposure: int  # the length that metrics of all lists read
+
+
+class SideWords(NamedTuple):
+    """The words of an entry point for side information, in errors."""
+
+    named: Mapping[str, str]  # each argument and its content
+    ending: str = ", got none"
+    make: Mapping[str, str] = {}  # text to type for it
+    of_catalogue: tuple[tuple[str, ...], ...] = ()  # what metrics of all items also need
+
+
+@lru_cache(maxsize=1)
+def _arguments() -> SideWords:
+    named = {name: f"{name}= ({side.content}, {side.shape})" for name, side in SIDE.items()}
+    make = {name: side.make for name, side in SIDE.items()}
+    return SideWords(
+        named=named | {"strata": "strata="}, make=make | {"strata": "strata={{{name!r}: items}}"}
+    )
+
+
+# The tie policy that gives a level, and the words for the level.
+_LEVELS: dict[str, tuple[TiePolicy, str]] = {
+    "chance": ("expected", "chance level"),
+    "ceiling": ("best", "ceiling"),
+}
+
+
+# The metrics that the rank of one relevant item determines.
+_OF_ONE_RANK = ("hit", "recall", "mrr", "ndcg", "auc", "mean_rank", "percentile_rank")
+
+
+class Request:
+    """The metrics of a call, and the rules that hold for all of them.
+
+    ``level`` is "chance" or "ceiling" to compute this level instead of metrics of scores, "groups"
+    for groups, whose items have no names, or "sampled" for ranks among samples. ``side_words`` are
+    the caller's words for side information, where it has its own. Of the data among the shared
+    keywords it only matters whether they were given. All errors that can be found without data are
+    raised here.
+    """
+
+    def __init__(
+        self,
+        metrics_list: MetricsList | Mapping[str, MetricSpec],
+        *,
+        level: Literal["chance", "ceiling", "groups", "sampled"] | None = None,
+        side_words: SideWords | None = None,
+        **shared: Unpack[Shared],
+    ) -> None:
+        undefined, convention = shared.get("undefined"), shared.get("convention")
+        ties: Ties | None = _LEVELS[level][0] if level in _LEVELS else shared.get("ties")
+        self.nan: NaNPolicy = shared.get("nan", "raise")
+        self.n_threads = shared.get("n_threads")
+        self.progress = shared.get("progress")
+        if undefined is not None:
+            one_of("undefined", undefined, Undefined)
+        if convention is not None:
+            convention = read_convention(convention)
+        one_of("nan", self.nan, NaNPolicy)
+        if ties is not None:
+            one_of("ties", ties, Ties)
+        check_progress(self.progress)
+        thread_count(self.n_threads)
+        self._hold(_definitions(metrics_list, convention, ties, undefined))
+        if level == "sampled":
+            _refuse_several_ranks(self)
+            return
+        words = side_words or _arguments()
+        if self.strata or shared.get("strata") is not None:
+            _refuse_unknown_strata(self, shared.get("strata"), level, words)
+        if level == "groups" and self.weighed:
+            msg = (
+                f"{self.weighed[0]} is weighted by propensities, but groups have none; leave out "
+                "weigh=, or type Metrics.compute(..., propensity=...)"
+            )
+            raise ArgumentError(msg)
+        if level != "groups":
+            asked = self.definitions if level is None else self.of_hits
+            _refuse_missing_side(self, asked, shared, words)
+        if level in _LEVELS:
+            _refuse_level(self, level)
+            return
+        if level == "groups":
+            for text in self.definitions:
+                _refuse_lists(
+                    self, text, "value for groups, whose items have no names", "leave it out"
+                )
+        _refuse_undecided_ties(self, ties)
+
+    def _hold(self, definitions: dict[str, Definition]) -> None:
+        self.definitions = definitions
+        self.of_hits: dict[str, Definition] = {}
+        self.of_lists: dict[str, Definition] = {}
+        self.of_exposure: dict[str, Definition] = {}
+        groups = {"hits": self.of_hits, "lists": self.of_lists, "exposure": self.of_exposure}
+        # True where selection must find tie groups, and where it must read whole rows.
+        self.ties = self.whole_rows = False
+        self.of_side: list[MetricSpec] = []  # of lists, of strata, weighed: these may need it
+        self.strata: dict[str, str] = {}  # and for each the first metric that names it
+        self.weighed: list[str] = []
+        for text, definition in definitions.items():
+            spec = definition.spec
+            groups[spec.metric.reads][text] = definition
+            if spec.stratum is not None:
+                self.strata.setdefault(spec.stratum, text)
+            if spec.options and spec.is_weighed:
+                self.weighed.append(text)
+                self.of_side.append(spec)
+            elif spec.stratum is not None or spec.metric.reads == "lists":
+                self.of_side.append(spec)
+            tied = definition.ties != "index"
+            self.ties |= tied
+            self.whole_rows |= tied or spec.reads_whole_list
+
+    @classmethod
+    def of(
+        cls,
+        definitions: Mapping[str, Definition],
+        rules: "Request | None" = None,
+        nan: NaNPolicy = "raise",
+    ) -> "Request":
+        """Make a request from resolved definitions, with the rules of another request."""
+        request = cls.__new__(cls)
+        request.nan = nan if rules is None else rules.nan
+        request.n_threads = None if rules is None else rules.n_threads
+        request.progress = None if rules is None else rules.progress
+        request._hold(dict(definitions))
+        return request
+
+    @property
+    def per_user(self) -> list[str]:
+        """The metrics that have one value per user."""
+        return [text for text in self.definitions if text not in self.of_exposure]
+
+    @property
+    def has_callable(self) -> bool:
+        """True with an option that is a callable, whose weights only a call shows to be valid."""
+        specs = [definition.spec for definition in self.definitions.values()]
+        return any(callable(value) for spec in specs for value in spec.values.values())
+
+    @property
+    def of_all_items(self) -> list[str]:
+        """The metrics that count every item that may be recommended, of rankings too."""
+        return [text for text, each in self.of_hits.items() if each.spec.counts_all_items]
+
+    @property
+    def threads(self) -> int:
+        """The number of threads that the call may use."""
+        return thread_count(self.n_threads)
+
+    def cutoffs(self, n_items: int | None, longest: int = 0) -> Cutoffs:
+        """Limit the cutoffs to the catalogue.
+
+        ``longest`` is the length of the longest list, for a catalogue of unknown size.
+        """
+        of: dict[str, int | None] = {}
+        deepest = {"hits": 0, "lists": 0, "exposure": 0}
+        for text, (spec, _, _) in self.definitions.items():
+            k = spec.k
+            if k is not None and n_items is not None:
+                k = max(1, min(k, n_items))
+            of[text] = k
+            reads = spec.metric.reads
+            whole = longest if n_items is None else n_items
+            depth = whole if k is None or spec.reads_whole_list else k
+            deepest[reads] = max(deepest[reads], depth)
+        exposure, lists = deepest["exposure"], max(deepest["lists"], deepest["exposure"])
+        return Cutoffs(
+            n_items,
+            of,
+            hits=deepest["hits"] if self.of_hits else None,
+            lists=lists if self.of_lists or self.of_exposure else None,
+            exposure=exposure,
+        )
+
+
+def _with_cutoffs(cutoffs: Mapping[Any, Any]) -> list[str]:
+    """Write metric strings for a dict such as ``{"ndcg": [10, 20]}``, whose cutoffs would be lost.
+
+    Empty for any other dict.
+    """
+    pairs = [
+        (name, k)
+        for name, several in cutoffs.items()
+        for k in (several if isinstance(several, list | tuple) else [several])
+    ]
+    are_cutoffs = all(isinstance(k, int) and "@" not in str(name) for name, k in pairs)
+    return [f"{name}@{k}" for name, k in pairs] if are_cutoffs else []
+
+
+def _definitions(
+    metrics_list: MetricsList | Mapping[str, MetricSpec],
+    convention: Convention | None,
+    ties: Ties | None,
+    undefined: Undefined | None,
+) -> dict[str, Definition]:
+    if hasattr(metrics_list, "shape"):
+        shape = tuple(getattr(metrics_list, "shape", ()))
+        msg = (
+            f"metrics_list is a {type(metrics_list).__name__} of shape {shape}, expected metric "
+            "strings such as ['ndcg@10', 'recall@20']; the truth comes before the metrics"
+        )
+        raise MetricSpecError(msg)
+    asked: object = [metrics_list] if isinstance(metrics_list, str | MetricSpec) else metrics_list
+    if isinstance(asked, Mapping) and all(isinstance(s, MetricSpec) for s in asked.values()):
+        named: Iterable[tuple[str, Any]] = asked.items()
+    elif isinstance(asked, Mapping) and (typed := _with_cutoffs(asked)):
+        msg = f"metrics_list is a dict, expected a list of metric strings; type {typed}"
+        raise MetricSpecError(msg)
+    elif isinstance(asked, Iterable) and not isinstance(asked, bytes):
+        named = [
+            (str(each), each)
+            for metric in asked
+            for each in (spell(metric) if isinstance(metric, str) and ":" in metric else [metric])
+        ]
+    else:
+        msg = (
+            "metrics_list must be a list of metric strings such as ['ndcg@10', 'recall@20'], "
+            f"got {asked!r}"
+        )
+        raise MetricSpecError(msg)
+    definitions = {}
+    policy: TiePolicy | None = "expected" if ties == "range" else ties
+    for text, metric in named:
+        if isinstance(metric, MetricSpec):  # made by the caller: unchecked, without a convention
+            spec = make_spec(metric.name, metric.k, dict(metric.options), convention)
+            definitions[text] = define(spec, convention, policy, undefined)
+        elif isinstance(metric, str):
+            definition = _defined(metric, convention, policy, undefined)
+            if definition.spec.metric is not METRICS.get(definition.spec.name):
+                # It has been declared anew, as by a cell of a notebook that ran again.
+                _defined.cache_clear()
+                definition = _defined(metric, convention, policy, undefined)
+            definitions[text] = definition
+        else:
+            parse(metric)  # refuses it
+    if not definitions:
+        msg = "metrics_list is empty; expected metric strings such as ['ndcg@10', 'recall@20']"
+        raise MetricSpecError(msg)
+    return _with_bounds(definitions) if ties == "range" else definitions
+
+
+def _with_bounds(definitions: Mapping[str, Definition]) -> dict[str, Definition]:
+    """Add, after each metric, its least and greatest value over all orders of equal scores."""
+    ranges: dict[str, Definition] = {}
+    for text, mean in definitions.items():
+        least, greatest = mean._replace(ties="worst"), mean._replace(ties="best")
+        if not mean.spec.metric.higher_is_better:  # the worst order has the greatest value
+            least, greatest = greatest, least
+        ranges |= {text: mean, text + LEAST: least, text + GREATEST: greatest}
+    return ranges
+
+
+@lru_cache(maxsize=1024)  # a training loop asks for the same strings every time
+def _defined(
+    text: str, convention: Convention | None, ties: TiePolicy | None, undefined: Undefined | None
+) -> Definition:
+    return define(parse(text, convention), convention, ties, undefined)
+
+
+def define(
+    spec: MetricSpec,
+    convention: Convention | None = None,
+    ties: TiePolicy | None = None,
+    undefined: Undefined | None = None,
+) -> Definition:
+    """Resolve the policies of a metric: those of the caller, else those of the convention.
+
+    A metric that averages over ties by definition does so instead of ranking them by index; with a
+    cutoff it reads the order of the list.
+    """
+    if convention is not None:
+        line = line_for(convention, spec.name, cutoff=spec.k is not None)
+        ties = ties or line.ties
+    if undefined is None and convention is not None:
+        undefined = line.undefined
+    elif spec.metric.is_sum and undefined != "raise":
+        undefined = "zero"
+    ties = ties or "index"
+    if spec.metric.averages_ties and spec.k is None and ties == "index":
+        ties = "expected"
+    return Definition(spec, ties, undefined or "nan")
+
+
+def _refuse_missing_side(
+    request: Request, asked: Mapping[str, Definition], given: Mapping[str, Any], words: SideWords
+) -> None:
+    """Refuse a metric whose side information is missing, or given in two ways."""
+    of_catalogue = (
+        {*request.of_exposure, *request.of_all_items} if words.of_catalogue else frozenset()
+    )
+    for text, (spec, _, _) in asked.items():
+        extra = words.of_catalogue if text in of_catalogue else ()
+        for group in (*spec.needs, *extra):
+            present = [name for name in group if given.get(name) is not None]
+            if len(present) > 1:
+                msg = (
+                    f"{text} takes {' or '.join(f'{name}=' for name in group)}, got both; "
+                    "give one of them"
+                )
+                raise ArgumentError(msg)
+            if not present:
+                names = " or ".join(words.named[name] for name in group)
+                make = words.make.get(group[0])
+                msg = f"{text} needs {names}" + (
+                    f", got none; type {make}" if make else words.ending
+                )
+                raise ArgumentError(msg)
+
+
+def _refuse_unknown_strata(
+    request: Request, strata: object, level: str | None, words: SideWords
+) -> None:
+    """Refuse a metric of a stratum that is not given, or of groups."""
+    if level == "groups":
+        text = next(iter(request.strata.values()))
+        msg = (
+            f"{text} names a stratum, but groups have no strata; give a truth in which the items "
+            "outside the stratum are not relevant, or type Metrics.compute(..., strata=...)"
+        )
+        raise ArgumentError(msg)
+    if strata is not None and not isinstance(strata, Mapping):
+        msg = (
+            f"strata must be a dict of sets of items by name, got {type(strata).__name__}; type "
+            "strata={'tail': items}"
+        )
+        raise InputTypeError(msg)
+    known = [] if strata is None else list(strata)
+    for name, text in request.strata.items():
+        if name not in known:
+            has = f"which has {', '.join(map(repr, known))}" if known else "got none"
+            hint = did_you_mean(name, (each for each in known if isinstance(each, str)))
+            hint = hint or f"type {words.make['strata'].format(name=name)}"
+            msg = f"{text} needs the items of {name!r} in {words.named['strata']}, {has}; {hint}"
+            raise ArgumentError(msg)
+
+
+def _refuse_undecided_ties(request: Request, given: Ties | None) -> None:
+    """Refuse a metric that has no value under its tie policy; ``given`` is that of the caller."""
+    for text, (spec, ties, _) in request.definitions.items():
+        if ties != "index":
+            asked, instead = f"ties={given or ties!r}", "give ties='index'"
+            _refuse_lists(request, text, asked, instead)
+            _refuse_divisor(text, spec, asked, instead)
+
+
+def _refuse_several_ranks(request: Request) -> None:
+    for text, (spec, _, _) in request.definitions.items():
+        least: Any = spec.values.get("rel")
+        if least is not None and least > 1:
+            msg = f"{text}: no sampled item is relevant, whose relevance is 1; leave out rel="
+            raise ArgumentError(msg)
+        if spec.name not in _OF_ONE_RANK or spec.stratum is not None or spec.is_weighed:
+            msg = (
+                f"{text} reads more than the rank of one relevant item; {', '.join(_OF_ONE_RANK)} "
+                "can be estimated from sampled ranks, without of= and weigh="
+            )
+            raise ArgumentError(msg)
+
+
+def _refuse_level(request: Request, level: str) -> None:
+    for text, (spec, _, _) in request.definitions.items():
+        if level != "chance" or not spec.metric.any_order:
+            _refuse_lists(request, text, _LEVELS[level][1], "leave it out")
+        if level == "chance":
+            _refuse_divisor(text, spec, "chance level", "leave it out")
+        elif not has_ceiling(spec):
+            unless = spec.metric.ceiling_unless
+            together = ", ".join(f"{option}={choice}" for option, choice in unless.items())
+            option = list(unless)[-1]
+            msg = (
+                f"{text} has no ceiling: with {together} a list of less relevant items may have a "
+                f"higher value; type {option}={spec.metric.options[option].default}, or leave it "
+                "out"
+            )
+            raise ArgumentError(msg)
+
+
+def _refuse_lists(request: Request, text: str, asked: str, instead: str) -> None:
+    """Refuse a metric that reads more of a list than the ranks of its relevant items."""
+    if text not in request.of_hits:
+        able = ", ".join(m.name for m in METRICS.values() if m.reads == "hits")
+        msg = f"{text} reads the lists themselves and has no {asked}; {able} have one; {instead}"
+        raise ArgumentError(msg)
+
+
+def _refuse_divisor(text: str, spec: MetricSpec, asked: str, instead: str) -> None:
+    """Refuse a metric that divides by the hits found, or has no kernel."""
+    if spec.metric.only_reference:
+        msg = (
+            f"{text} has no {asked}: it is declared without a kernel, which would compute the "
+            f"expectation over tied items; {instead}"
+        )
+        raise ArgumentError(msg)
+    if spec.metric.divides_at_k and spec.k is not None:
+        msg = (
+            f"{text} has no {asked}: with a cutoff, its divisor depends on the items in the list; "
+            f"type {MetricSpec(spec.name, None, spec.options)}, or {instead}"
+        )
+        raise ArgumentError(msg)
+    for option, choice in spec.metric.divides_by_hits.items():
+        if spec.values[option] == choice:
+            msg = (
+                f"{text} has no {asked}: with {option}={choice}, its divisor depends on the items "
+                f"in the list; type {option}={spec.metric.options[option].default}, or {instead}"
+            )
+            raise ArgumentError(msg)
+
+
+def has_ceiling(spec: MetricSpec) -> bool:
+    """Say whether descending relevances have the greatest value of the metric."""
+    unless = spec.metric.ceiling_unless.items()
+    return not unless or any(spec.values[option] != choice for option, choice in unless)

@@ -1,0 +1,122 @@
+"""The definitions of other systems, from the table ``systems.txt``.
+
+A line gives the options with which this library computes what a system computes under the plain
+name of a metric. A ``gap`` is a difference that the table cannot express. No line copies what is
+wrong in a system rather than different: ``docs/systems.py`` says it, from which and from this table
+the page ``docs/conventions.md`` is written.
+"""
+
+import difflib
+import re
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, Literal, cast
+
+from recmetrics._core.errors import UnknownMetricError
+from recmetrics._core.options import one_of
+from recmetrics._core.types import Convention, RankGaps, TiePolicy
+
+NoTruth = Literal["nan", "zero", "one"]
+"""The value of a user without relevant items; "nan" also where a system leaves the user out."""
+TableTies = Literal["rows", "trec"]
+"""The order of equal scores in a table: that of the rows, or that of trec_eval, which reads scores
+as float32 and orders equal ones by item id, the last one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One metric of one system."""
+
+    written: str  # "ndcg(gain=binary)@k" with a cutoff, "ndcg(gain=binary)" for the whole list
+    call: str  # in the words of the system, {k} for the cutoff
+    undefined: NoTruth = "nan"
+    gap: str = ""  # the remaining difference of the numbers
+    ties: TiePolicy = "index"  # also where a system has another order, or none
+
+    @property
+    def metric(self) -> str:
+        """The metric without its options: "ndcg@k"."""
+        return re.sub(r"\(.*\)", "", self.written)
+
+    @property
+    def options(self) -> dict[str, str | float]:
+        """The options of the metric."""
+        pairs = re.findall(r"(\w+)=([^,)]+)", self.written)
+        return {name: float(each) if each[0].isdecimal() else each for name, each in pairs}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """One system and its metrics."""
+
+    name: str
+    lines: tuple[Line, ...]
+    variants: tuple[Line, ...] = ()  # other calls, without a plain name
+    rank_gaps: RankGaps = "close"  # "keep": it reads the numbers of a column of ranks
+    table_ties: TableTies = "rows"
+    also: str = ""  # other names of it, in lower case, with a space between them
+
+
+def _system(text: str) -> tuple[Any, System]:
+    (key, name, *rules), *rows = (row.strip().split(" | ") for row in text.splitlines())
+    plain, variants = list[Line](), list[Line]()
+    for written, call, *given in rows:
+        line = Line(written.removeprefix("+ "), call, **_named(given))
+        (variants if written.startswith("+ ") else plain).append(line)
+    return key, System(name=name, lines=tuple(plain), variants=tuple(variants), **_named(rules))
+
+
+def _named(cells: list[str]) -> dict[str, Any]:
+    return dict(cell.split("=", 1) for cell in cells)
+
+
+_TABLE = resources.files(__name__.rpartition(".")[0]).joinpath("systems.txt").read_text("utf-8")
+CONVENTIONS: dict[Convention, System] = dict(map(_system, _TABLE.split("\n\n")[1:]))
+NUMBERS = {"zero": 0.0, "one": 1.0}  # the values that ``undefined=`` names
+
+
+def read_convention(convention: object) -> Convention:
+    """Read the name of a system in any case; the error names the nearest."""
+    name = convention.lower() if isinstance(convention, str) else ""
+    if name not in CONVENTIONS:
+        names = {each: key for key, one in CONVENTIONS.items() for each in [key, *one.also.split()]}
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean {names[near[0]]!r}?" if near else ""
+        one_of("convention", convention, Convention, hint)
+    return cast(Convention, name)
+
+
+def meant_elsewhere(text: str) -> str:
+    """The hint for what another system calls a metric, or "".
+
+    >>> meant_elsewhere("ndcg_cut_10")
+    "did you mean 'ndcg@10' with convention='trec', which is ndcg_cut_10 of trec_eval?"
+    """
+    for convention, system in CONVENTIONS.items():
+        for line in (*system.lines, *system.variants):
+            call = re.escape(line.call).replace(r"\{k\}", "([0-9]+)")
+            found = re.fullmatch(call, text.strip(), re.IGNORECASE)
+            if found is not None:
+                # Metrics other than variants have the options of the convention.
+                metric = line.written if line in system.variants else line.metric
+                metric = metric.replace("@k", f"@{''.join(found.groups())}")
+                return (
+                    f"did you mean {metric!r} with convention={convention!r}, which is {text} of "
+                    f"{system.name}?"
+                )
+    return ""
+
+
+def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
+    """Find the line of a system for the plain name of a metric; the error names its metrics."""
+    system = CONVENTIONS[read_convention(convention)]
+    asked = f"{name}@k" if cutoff else name
+    for line in system.lines:
+        if line.metric == asked:
+            return line
+    has = ", ".join(line.metric for line in system.lines)
+    msg = (
+        f"convention {convention!r} has no {asked!r}: {system.name} does not compute it; expected "
+        f"one of {has}; compute it in a call without convention="
+    )
+    raise UnknownMetricError(msg)

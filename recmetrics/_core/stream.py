@@ -1,0 +1,376 @@
+"""StreamEvaluator: metrics of events that come in batches, each with its truth."""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Unpack
+
+from recmetrics._core.errors import ArgumentError
+from recmetrics._core.inputs import (
+    NO_SIDE,
+    Rankings,
+    Side,
+    read_count,
+    read_side,
+    read_users,
+    with_profile,
+)
+from recmetrics._core.options import ForStreams, one_of, takes
+from recmetrics._core.results import (
+    Accumulator,
+    Keep,
+    Store,
+    check_truth,
+    logger_key,
+    warn_of_swallowed,
+)
+from recmetrics._core.selection import Source, find_hits, longest_list, read_factors, read_scores
+from recmetrics._core.spec import MetricsList, Request
+from recmetrics._core.types import (
+    Candidates,
+    Invalid,
+    ItemValues,
+    Matrix,
+    Scores,
+    Truth,
+    UserValues,
+)
+
+
+class EventCounts(NamedTuple):
+    """The number of events for which a metric is defined and undefined."""
+
+    defined: int
+    undefined: int
+
+
+class StreamEvaluator(Accumulator):
+    """Metrics of events that come in batches: each row is a new event with its own truth.
+
+    Use it for models that predict the next item of a session or sequence, and if the users are not
+    known beforehand. If the users are known, and a user may be in several batches, use
+    ``Evaluator``.
+
+    >>> from recmetrics import StreamEvaluator
+    >>> stream = StreamEvaluator(["hit@1", "mrr@3"])
+    >>> stream.update([[0.1, 2.0, 0.3]], [1])  # item 1 came next
+    >>> stream.update([[1.5, 0.2, 0.9], [0.1, 0.3, 0.2]], [2, 1])
+    >>> stream.mean(prefix="val/")
+    {'val/hit@1': 0.6666666666666666, 'val/mrr@3': 0.8333333333333334}
+
+    Parameters
+    ----------
+    metrics_list
+        As in ``Metrics.compute``.
+    n_items
+        The size of the catalogue. None takes it from the first batch of scores. Rankings do not
+        determine it: pass ``n_items`` to compute metrics of all lists, such as coverage, from
+        rankings alone.
+    keep
+        "values" keeps the value of each event. "means" keeps only sums, so memory does not grow:
+        ``mean``, ``interval`` and ``counts`` give the same results as with "values", but
+        ``compute`` raises an error.
+    undefined, convention, nan, ties, n_threads
+        As in ``Metrics.compute``.
+    popularity, features, similarity, genres
+        Side information about the items, as in ``Metrics.compute``. It is not copied. The profile
+        of the users comes with each update.
+
+    Raises
+    ------
+    MetricSpecError, InputError, InputTypeError, ArgumentError
+        As in ``Metrics.compute``.
+
+    Notes
+    -----
+    An update ranks its rows; the metrics are computed later, as in ``Evaluator``. Several threads
+    may update one stream. An update that Ctrl-C or an error interrupts adds its whole batch or
+    nothing.
+    """
+
+    _keeps = ("values", "means")
+    _side: Side | None = None  # None where no update is taken
+    _largest = -1.0  # of the relevances that were checked
+
+    @takes(ForStreams)
+    def __init__(
+        self,
+        metrics_list: MetricsList,
+        *,
+        n_items: int | None = None,
+        keep: Keep = "values",
+        **shared: Unpack[ForStreams],
+    ) -> None:
+        # A profile comes with each update.
+        request = Request(metrics_list, **shared, profile=())
+        one_of("keep", keep, Keep)
+        specs = request.of_side
+        self._needs_profile = next(
+            (str(s) for s in specs if any("profile" in group for group in s.metric.needs)), None
+        )
+        n_items = read_count(n_items)
+        self._side = NO_SIDE
+        if specs:
+            self._side = read_side(specs, shared, None, n_items)
+            n_items = self._side.n_items
+        self._results = Store(request, keep, (None, n_items), self._side)
+
+    def update(
+        self,
+        scores: Scores,
+        truth: Truth,
+        *,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        profile: Matrix | None = None,
+    ) -> None:
+        """Add a batch of events.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator("recall(denom=relevant)@2")
+        >>> stream.update([[3, 2, 1], [3, 2, 1]], [[0, 1, 1], [0, 0, 0]], exclude=[[0], [0]])
+        >>> stream.counts()
+        {'recall(denom=relevant)@2': EventCounts(defined=1, undefined=1)}
+
+        Parameters
+        ----------
+        scores
+            As in ``Evaluator.update``.
+        truth
+            The relevant items of these rows, in any form that ``Metrics.compute`` takes. For
+            next-item prediction, pass (n_batch,) integers: the index of the next item, or -1 for
+            none.
+        exclude, candidates, profile
+            As in ``Metrics.compute``, for these rows.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute``. Also raised if the number of items differs from that of the
+            earlier batches; the batch is then not added.
+        """
+        self._take_in(read_scores(scores), truth, exclude, candidates, profile)
+
+    def update_factors(
+        self,
+        user_factors: Scores,
+        item_factors: Scores,
+        truth: Truth,
+        *,
+        item_bias: ItemValues | None = None,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        profile: Matrix | None = None,
+    ) -> None:
+        """Add a batch of events of a factor model, without making its score matrix.
+
+        An example is a sequence encoder whose output is multiplied by the item embeddings.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator("mrr")
+        >>> stream.update_factors([[1.0, 0.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]], [1])
+        >>> stream.mean()
+        {'mrr': 0.5}
+
+        Parameters
+        ----------
+        user_factors, item_factors, item_bias
+            As in ``Metrics.compute_factors``, (n_batch, d), (n_items, d) and (n_items,).
+        truth, exclude, candidates, profile
+            As in ``update``.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute_factors`` and ``update``.
+        """
+        scores = read_factors(user_factors, item_factors, item_bias)
+        self._take_in(scores, truth, exclude, candidates, profile)
+
+    def update_ranked(
+        self,
+        ranking: Truth,
+        truth: Truth,
+        *,
+        repeats: Invalid = "raise",
+        unknown: Invalid = "raise",
+        profile: Matrix | None = None,
+    ) -> None:
+        """Add a batch of events with given rankings.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator("hit@1")
+        >>> stream.update_ranked([[0, 2], [0, -1]], [0, 1])
+        >>> stream.mean()
+        {'hit@1': 0.5}
+
+        Parameters
+        ----------
+        ranking
+            (n_batch, length) item indices, best first, as in ``Metrics.compute_ranked``. To add
+            scores later to the same stream, pass ``n_items`` to the constructor.
+        truth, profile
+            As in ``update``.
+        repeats, unknown
+            As in ``Evaluator.update_ranked``.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute_ranked`` and ``update``.
+        """
+        rankings = Rankings(ranking, self._results.n_items, repeats=repeats, unknown=unknown)
+        self._take_in(rankings, truth, None, None, profile)
+
+    def compute(self) -> dict[str, UserValues]:
+        """Compute the value of each event, in the order of the updates, and of all lists.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator(["hit@1", "coverage@1"])
+        >>> stream.update([[3, 2, 1], [3, 2, 1]], [0, 1])
+        >>> stream.compute()
+        {'hit@1': array([1., 0.]), 'coverage@1': array(0.33333333)}
+
+        Raises
+        ------
+        ArgumentError
+            If the stream has ``keep="means"``, which keeps no values.
+        UndefinedMetricError
+            An event without relevant items under ``undefined="raise"``.
+        """
+        if self._results.keep == "means":
+            msg = (
+                "the stream has keep='means' and keeps no values of events; type "
+                "StreamEvaluator(..., keep='values'), or call mean()"
+            )
+            raise ArgumentError(msg)
+        return self._results.compute()
+
+    def mean(self, *, prefix: str = "", at: str = "@") -> dict[str, float]:
+        """Compute the mean of each metric over the events that have a value, for a logger.
+
+        Parameters
+        ----------
+        prefix, at
+            As in ``Evaluator.mean``.
+
+        Raises
+        ------
+        UndefinedMetricError
+            As in ``compute``.
+
+        Warns
+        -----
+        RecmetricsWarning
+            If ``exclude`` removes all relevant items of more than half of the events with relevant
+            items.
+        """
+        warn_of_swallowed(*self._results.swallowed)
+        means = self._results.means()
+        return {prefix + logger_key(text, at): mean for text, (mean, _) in means.items()}
+
+    def interval(self, *, prefix: str = "", at: str = "@") -> dict[str, tuple[float, float]]:
+        """Compute the 95 % interval of each mean, by the normal approximation.
+
+        The interval is mean +- 1.96 s / sqrt(n), where n is the number of events that have a value
+        and s is their standard deviation (with divisor n - 1). It is NaN for fewer than two such
+        events, and for a metric of all lists.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator("hit@1", keep="means")
+        >>> stream.update([[3, 2, 1], [3, 2, 1]], [0, 1])
+        >>> low, high = stream.interval()["hit@1"]
+        >>> round(low, 3), round(high, 3)
+        (-0.48, 1.48)
+        """
+        means = self._results.means()
+        return {
+            prefix + logger_key(text, at): (mean - half, mean + half)
+            for text, (mean, half) in means.items()
+        }
+
+    def counts(self) -> dict[str, EventCounts]:
+        """Count the events for which each metric is defined and undefined.
+
+        An event whose undefined value is replaced by a number, such as 0, counts as defined. For a
+        metric of all lists, all events count as defined.
+        """
+        return {text: EventCounts(*both) for text, both in self._results.counts().items()}
+
+    def hook(
+        self, prepare: Callable[[Any], tuple[Any, Any]] | None = None, *, at: str = "@"
+    ) -> Callable[..., dict[str, float]]:
+        """Make a ``compute_metrics`` function for a Hugging Face ``Trainer``.
+
+        Use it with ``TrainingArguments(batch_eval_metrics=True)``. The trainer then calls the
+        function for each batch and keeps no predictions. For the last batch of an evaluation, the
+        function returns the means and resets the stream.
+
+        Parameters
+        ----------
+        prepare
+            A function that takes a prediction and returns its scores and its truth. By default,
+            these are ``predictions`` and ``label_ids``.
+        at
+            As in ``mean``.
+        """
+
+        def compute_metrics(prediction: Any, compute_result: bool = True) -> dict[str, float]:
+            if prepare is None:
+                scores, truth = prediction.predictions, prediction.label_ids
+            else:
+                scores, truth = prepare(prediction)
+            self.update(scores, truth)
+            if not compute_result:
+                return {}
+            means = self.mean(at=at)
+            self.reset()
+            return means
+
+        return compute_metrics
+
+    def __repr__(self) -> str:
+        results = self._results
+        n_items = "an unknown number of" if results.n_items is None else results.n_items
+        return (
+            f"StreamEvaluator({list(results.request.definitions)}, {n_items} items, "
+            f"{results.n_rows} events)"
+        )
+
+    def _take_in(
+        self,
+        scores: Source,
+        truth: Truth,
+        exclude: Truth | None,
+        candidates: Candidates | None,
+        profile: Matrix | None,
+    ) -> None:
+        results, request, side = self._results, self._results.request, self._side
+        if side is None:
+            msg = (
+                "this stream was made from a state and takes no updates; to update, merge it into "
+                "a new stream: type StreamEvaluator(metrics_list).merge(this)"
+            )
+            raise ArgumentError(msg)
+        n_rows, n_items = scores.shape
+        longest = longest_list(scores)
+        cutoffs = results.cutoffs_for(n_items, longest)
+        if self._needs_profile is not None:
+            if profile is None:
+                msg = (
+                    f"{self._needs_profile} needs profile= in each update, for the rows of the "
+                    "batch"
+                )
+                raise ArgumentError(msg)
+            side = with_profile(side, profile, n_rows)
+        given = {"exclude": exclude, "candidates": candidates}
+        users = read_users(scores, truth, given, request, side)
+        if cutoffs.n_items is None and users.n_items is not None:  # which a matrix of truth gives
+            cutoffs = results.cutoffs_for(users.n_items, longest)
+        sink = results.sink(n_rows, cutoffs)
+        found = find_hits(scores, users._replace(n_items=cutoffs.n_items), request, sink, cutoffs)
+        largest = float(found.hits.ideal.max(initial=0.0))
+        if largest > self._largest:  # only too large relevances are refused
+            check_truth(found.hits.ideal, request, cutoffs)
+            self._largest = largest
+        results.add(found)

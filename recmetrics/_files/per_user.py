@@ -1,0 +1,140 @@
+"""Files with a row for each user: values of metrics, or the segment of the user."""
+
+from __future__ import annotations
+
+import csv
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._core.errors import InputError
+from recmetrics._files.source import (
+    NPY,
+    ZIP,
+    Source,
+    at_line,
+    read_array,
+    read_number,
+    reading,
+    refuse_other_formats,
+    start,
+)
+
+_EXPECTED = "the .npz or .csv that 'recmetrics evaluate --per-user' writes"
+_SEGMENTS = (
+    "a label per user: an .npy (numpy.save), a .csv of user and group, or text, a label a line"
+)
+PerUser: TypeAlias = tuple[dict[str, npt.NDArray[Any]], list[str] | None]
+
+
+def read_per_user(source: Source) -> PerUser:
+    """Read the values of each metric, and the ids of the users where the file has them."""
+    if start(source, _EXPECTED).startswith(ZIP):
+        return _read_npz(source)
+    if source.path.suffix.lower() != ".csv":
+        msg = f"{source} is neither an .npz nor a .csv; expected {_EXPECTED}"
+        raise InputError(msg)
+    return _read_csv(source)
+
+
+def _read_npz(source: Source) -> PerUser:
+    """Read an array per metric, and maybe the ids of the users as "user", or of "group"."""
+    with (
+        reading(source, _EXPECTED),
+        source.path.open("rb") as file,  # which np.load would leave open after an error
+        np.load(file, allow_pickle=False) as archive,
+    ):
+        arrays = dict(archive)
+    noun = "group" if "group" in arrays else "user"
+    ids = arrays.pop(noun, None)
+    n_users, wrong = None, "it holds no metric" if not arrays else ""
+    if ids is not None:
+        n_users = len(ids) if ids.ndim == 1 else -1
+        if n_users < 0 or ids.dtype.kind not in "Uiu":
+            wrong = f"its {noun!r} has dtype {ids.dtype} and shape {ids.shape}; expected ids"
+        elif len(np.unique(ids)) < n_users:
+            wrong = f"its {noun!r} names a {noun} twice; give every {noun} once"
+    for metric, values in arrays.items():
+        if values.dtype.kind not in "fiub":
+            wrong = wrong or f"metric {metric[:40]!r} is of {values.dtype}; expected real numbers"
+        elif values.ndim > 1 or (n_users is not None and values.shape != (n_users,)):
+            wanted = "(n_users,)" if n_users is None else f"({n_users},), as for {noun!r}"
+            wrong = wrong or f"metric {metric[:40]!r} has shape {values.shape}; expected {wanted}"
+    if wrong:
+        msg = f"cannot read {source}: {wrong}; expected {_EXPECTED}"
+        raise InputError(msg)
+    return arrays, None if ids is None else [str(user) for user in ids.tolist()]
+
+
+def _read_by_id(
+    source: Source, expected: str, header: str, most: int | None = None
+) -> tuple[list[str], dict[str, tuple[int, list[str]]]]:
+    """Read a ``.csv`` of ids and other columns: its header, and the line and cells of each id.
+
+    ``header`` says in an error what the first line should be; it has ``most`` names at most.
+    """
+    refuse_other_formats(source, start(source, expected), expected)
+    found: dict[str, tuple[int, list[str]]] = {}
+    with reading(source, expected), source.path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, strict=True)
+        filled = filter(None, rows)  # without empty lines
+        names = next(filled, [])
+        is_keyed = names[:1] in (["user"], ["group"]) and 1 < len(names) <= (most or len(names))
+        if not is_keyed or len(set(names)) < len(names):
+            text = f"the header is {','.join(names)[:60]!r}; expected {header}"
+            raise at_line(source, max(1, rows.line_num), text)
+        for cells in filled:
+            one, line = cells[0], rows.line_num
+            if len(cells) != len(names):
+                text = f"{len(cells)} fields; expected {len(names)}, as in the header"
+                raise at_line(source, line, text)
+            if one in found:
+                text = f"{names[0]} {one[:40]!r} is already on line {found[one][0]}"
+                raise at_line(source, line, f"{text}; give every {names[0]} once")
+            found[one] = line, cells[1:]
+    return names, found
+
+
+def _read_csv(source: Source) -> PerUser:
+    """Read a header ``user,METRIC,...`` or ``group,METRIC,...`` and a line for each."""
+    header = "'user' or 'group', then metrics of different names"
+    (_, *metrics), rows = _read_by_id(source, _EXPECTED, header)
+    values = np.empty((len(metrics), len(rows)))
+    for user, (line, cells) in enumerate(rows.values()):
+        for metric, cell in enumerate(cells):
+            try:
+                values[metric, user] = read_number(cell) if cell else math.nan  # undefined
+            except ValueError:
+                text = f"cannot read {cell[:40]!r} as {metrics[metric]}; expected a number"
+                raise at_line(source, line, text) from None
+    return dict(zip(metrics, values, strict=True)), list(rows)
+
+
+def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
+    """Read the label of each user, and the ids of the users where the file has them."""
+    first = start(source, _SEGMENTS)
+    if first.startswith(NPY):
+        labels = np.array(read_array(source, _SEGMENTS))
+        if labels.ndim != 1 or labels.dtype.kind not in "Uiubf":
+            msg = (
+                f"{source} has dtype {labels.dtype} and shape {labels.shape}; expected {_SEGMENTS}"
+            )
+            raise InputError(msg)
+        with reading(source, _SEGMENTS):
+            labels.tolist()  # text that is no Unicode is read here
+        return labels, None
+    refuse_other_formats(source, first, _SEGMENTS)
+    ids = None
+    if source.path.suffix.lower() == ".csv":
+        _, rows = _read_by_id(source, _SEGMENTS, "'user' and a name for the groups", most=2)
+        ids, lines = list(rows), [(line, cells[0]) for line, cells in rows.values()]
+    else:
+        with reading(source, _SEGMENTS), source.path.open(encoding="utf-8-sig") as file:
+            lines = list(enumerate(file, start=1))
+    texts = [text.strip() for _, text in lines]
+    if "" in texts:
+        line, _ = lines[texts.index("")]
+        raise at_line(source, line, "no group; expected a label for every user")
+    return np.array(texts, np.str_), ids

@@ -1,0 +1,205 @@
+"""Files that a user names, told apart by their first bytes; matrices; every error with the file."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from recmetrics._core.errors import InputError, RecmetricsError
+
+NPY, ZIP = b"\x93NUMPY", b"PK"
+_FORMATS = {
+    NPY: "an .npy array",
+    ZIP: "an .npz or another zip archive",
+    b"\x1f\x8b": "packed by gzip: unpack it first",
+    b"BZh": "packed by bzip2: unpack it first",
+    b"\xfd7zXZ": "packed by xz: unpack it first",
+    b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it first",
+    b"\x80": "a Python pickle, which is never loaded",
+    b"\x89HDF": "an HDF5 file",
+    b"PAR1": "a Parquet table",
+    b"\xff\xfe": "UTF-16 text: save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text: save it as UTF-8",
+}
+_MATRIX = (
+    "a sparse .npz (scipy.sparse.save_npz), a dense .npy (numpy.save) "
+    "or text lines 'user item [relevance]'"
+)
+_LINE = (
+    "'user item' or 'user item relevance' with 0-based indices; put # before a header or a comment"
+)
+# Control characters command a terminal, overrides of direction and line separators disarrange its
+# lines, surrogates (bytes of a file name that are not UTF-8) cannot be encoded.
+_UNPRINTABLE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file and the argument that names it; ``str`` gives both."""
+
+    label: str
+    path: Path
+
+    def __str__(self) -> str:
+        return f"{self.label} {str(self.path)!r}"
+
+
+def start(source: Source, expected: str) -> bytes:
+    """Read the first bytes of a file, which show its format."""
+    # Its bytes are read twice, and opening a pipe would wait for ever.
+    if source.path.exists() and not (source.path.is_file() or source.path.is_dir()):
+        msg = f"{source} is a pipe or a device; write it to a file first; expected {expected}"
+        raise InputError(msg)
+    try:
+        with source.path.open("rb") as file:
+            return file.read(8)
+    except (OSError, ValueError) as error:
+        msg = f"cannot open {source}: {reason(error)}; expected {expected}"
+        raise InputError(msg) from error
+
+
+def refuse_other_formats(source: Source, first: bytes, expected: str) -> None:
+    """Refuse a file whose first bytes show that it is no text, and name its format."""
+    found = next((name for magic, name in _FORMATS.items() if first.startswith(magic)), None)
+    found = found or (None if first else "empty")
+    if found is not None:
+        msg = f"{source} is {found}; expected {expected}"
+        raise InputError(msg)
+
+
+@contextmanager
+def reading(source: Source, expected: str) -> Iterator[None]:
+    """Turn any error of a library that reads a damaged file into one line that names the file."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a damaged header warns before it fails
+            yield
+    except RecmetricsError:
+        raise
+    except UnicodeDecodeError as error:
+        msg = f"{source}: byte 0x{error.object[error.start]:02x} is not text; save it as UTF-8"
+        raise InputError(msg) from error
+    except Exception as error:
+        why = reason(error).partition(" Consider ")[0].partition(" The current offset")[0]
+        msg = f"cannot read {source}: {why}; expected {expected}"
+        raise InputError(msg) from error
+
+
+def read_array(source: Source, expected: str) -> Any:
+    """Map an ``.npy``, of which only the part in use is read, or read a sparse ``.npz``."""
+    first = start(source, expected)
+    with reading(source, expected):
+        if first.startswith(NPY):
+            return np.load(source.path, mmap_mode="r", allow_pickle=False)
+        if first.startswith(ZIP):
+            with source.path.open("rb") as file:
+                matrix = sparse.load_npz(file)
+            if hasattr(matrix, "check_format"):
+                # Loading does not check the indices; one outside would read foreign memory.
+                matrix.check_format(full_check=True)
+            return matrix
+    refuse_other_formats(source, first, expected)
+    msg = f"{source} is not in NumPy's .npy or .npz format; expected {expected}"
+    raise InputError(msg)
+
+
+def read_user_items(source: Source, shape: tuple[int, int], *, graded: bool = False) -> Any:
+    """Read relevances (``graded``) or a set of items per user (not), of the scores' shape.
+
+    In text, relevance is 1 where a line gives none, and no pair may stand twice. Of a set, every
+    pair belongs to it, whatever its third number.
+    """
+    first = start(source, _MATRIX)
+    if source.path.suffix.lower() in (".npy", ".npz") or first.startswith((NPY, ZIP)):
+        return read_array(source, _MATRIX)
+    if first:
+        refuse_other_formats(source, first, _MATRIX)
+    users, items, values = array("q"), array("q"), array("d")
+    line_of: dict[tuple[int, int], int] = {}
+    # A comment may hold any byte.
+    text = source.path.open(encoding="utf-8-sig", errors="surrogateescape")
+    with reading(source, _LINE), text as file:
+        for number, line in enumerate(file, start=1):
+            body = line.partition("#")[0]
+            fields = [*map(str.strip, body.split(","))] if "," in body else body.split()
+            if not any(fields):
+                continue
+            try:
+                user, item, value = _parse(fields, shape, graded=graded)
+                before = line_of.setdefault((user, item), number) if graded else number
+                if before != number:
+                    msg = f"user {user}, item {item} is already on line {before}; give every pair "
+                    raise ValueError(msg + "once")
+            except ValueError as error:
+                raise at_line(source, number, error) from None
+            users.append(user)
+            items.append(item)
+            values.append(value)
+        if graded and not users:
+            msg = "it holds no line"
+            raise ValueError(msg)
+    pairs = np.array(users, dtype=np.int64), np.array(items, dtype=np.int64)
+    return sparse.csr_array((np.array(values), pairs), shape=shape)
+
+
+def _parse(fields: list[str], shape: tuple[int, int], *, graded: bool) -> tuple[int, int, float]:
+    if not 2 <= len(fields) <= 3:
+        msg = f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}; expected {_LINE}"
+        raise ValueError(msg)
+    user = _index("user", fields[0], shape[0])
+    item = _index("item", fields[1], shape[1])
+    if not graded or len(fields) == 2:
+        return user, item, 1.0
+    try:
+        value = read_number(fields[2])
+    except ValueError:
+        msg = f"cannot read {fields[2][:40]!r} as relevance; expected {_LINE}"
+        raise ValueError(msg) from None
+    if not 0 <= value < math.inf:
+        msg = f"relevance {value:g}; expected a finite number >= 0"
+        raise ValueError(msg)
+    return user, item, value
+
+
+def _index(name: str, field: str, size: int) -> int:
+    if not (field.isascii() and field.removeprefix("-").isdecimal()):
+        msg = f"cannot read {field[:40]!r} as {name}; expected {_LINE}"
+        raise ValueError(msg)
+    index = int(field)
+    if not 0 <= index < size:
+        msg = f"{name} {field[:40]} is not in the scores; expected 0 to {size - 1}"
+        raise ValueError(msg)
+    return index
+
+
+def at_line(source: Source, line: int, message: object) -> InputError:
+    return InputError(f"{source}, line {line}: {message}")
+
+
+def read_number(text: str) -> float:
+    """Read a number; ``float`` alone would also read 1_0 and digits of other scripts."""
+    if "_" in text or not text.isascii():
+        msg = f"{text[:40]!r} is not a number"
+        raise ValueError(msg)
+    return float(text)
+
+
+def reason(error: BaseException) -> str:
+    """Say in a few words why ``error`` was raised, without file names or a final dot."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split()).rstrip(".") or type(error).__name__
+
+
+def printable(text: str) -> str:
+    r"""Escape the characters that do harm in a terminal, as ``\x1b``; line ends stay."""
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

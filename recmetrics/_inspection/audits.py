@@ -1,0 +1,436 @@
+"""``audit``: find properties of the inputs that make metrics misleading."""
+# ruff: noqa: RUF009  # ``_check`` makes a field
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from recmetrics._core.inputs import (
+    FlatLists,
+    ItemSets,
+    Rankings,
+    Rows,
+    ScoreMatrix,
+    SparseScores,
+    Users,
+    dtype_name,
+    read_matrix,
+    read_users,
+)
+from recmetrics._core.selection import (
+    Hits,
+    Lists,
+    MatrixRanker,
+    Selection,
+    find_hits,
+    hits_of_slots,
+)
+from recmetrics._core.spec import Request, as_cutoff, make_spec
+from recmetrics._core.types import BoolArray, Candidates, IntArray, Invalid, Progress, Scores, Truth
+from recmetrics._printing import facts_in_html
+
+
+class Finding(NamedTuple):
+    """The number of users that a finding concerns, and the first of these users.
+
+    For a finding that counts matrix entries, ``entries`` is their number and ``item`` the item of
+    the first one. For all other findings, ``entries`` is 0 and ``item`` is None.
+    """
+
+    users: int = 0
+    entries: int = 0
+    user: int | None = None
+    item: int | None = None
+
+
+_NONE = Finding()
+_FEW = 0.01  # of the users: ties of so few need no advice
+_LARGEST = ("largest_in_truth", "largest_in_ranking")  # they show an item, not a number of them
+
+
+def _check(meaning: str) -> Any:
+    return field(default=_NONE, metadata={"meaning": meaning})
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """The result of an audit: one ``Finding`` for each check.
+
+    It prints as a short report, in notebooks as a table.
+
+    ``nan``, ``positive_inf``, ``negative_inf``, ``excluded_relevant``, ``not_candidates``,
+    ``explicit_zeros``, ``duplicates``, ``repeats``, ``unknown``, ``largest_in_truth`` and
+    ``largest_in_ranking`` count matrix entries; all others count users. ``n_items`` is None if the
+    inputs do not determine it. ``grades`` is None, or for a graded truth the number of its distinct
+    values above 0, the least and the greatest of them.
+    """
+
+    n_users: int
+    n_items: int | None
+    k: int
+    dtype: str
+    nan: Finding = _check("scores are NaN, an error unless nan='exclude'")
+    positive_inf: Finding = _check("scores are +inf")
+    negative_inf: Finding = _check("scores are -inf, never recommended")
+    constant: Finding = _check("all items have the same score, so they rank by item index")
+    short: Finding = _check("fewer than k items to recommend")
+    tied_at_cutoff: Finding = _check("equal scores on both sides of the cutoff")
+    depend_on_ties: Finding = _check("metrics at k depend on the order of equal scores")
+    excluded_relevant: Finding = _check("relevant items are excluded (does the split leak?)")
+    not_candidates: Finding = _check("relevant items are not candidates")
+    without_truth: Finding = _check("no relevant item, accuracy is undefined")
+    explicit_zeros: Finding = _check("truth stores explicit zeros, which are not relevant")
+    duplicates: Finding = _check("truth stores some entries twice; their values are added")
+    repeats: Finding = _check("lists repeat items, an error unless repeats= is 'waste' or 'drop'")
+    unknown: Finding = _check(
+        "items are outside the catalogue, an error unless unknown= is 'waste' or 'drop'"
+    )
+    largest_in_truth: Finding = _check("largest item index in truth")
+    largest_in_ranking: Finding = _check("largest item index in the rankings")
+    grades: tuple[int, float, float] | None = None
+
+    @property
+    def findings(self) -> dict[str, Finding]:
+        """All findings, keyed by name."""
+        found = {name: getattr(self, name) for name in _MEANINGS}
+        return {name: finding for name, finding in found.items() if finding.users}
+
+    def __str__(self) -> str:
+        lines = [f"  {meaning}: {what}" for meaning, what in self._lines()]
+        return "\n".join([self._head(), *lines]) if lines else f"{self._head()}: nothing odd"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return facts_in_html(self._head(), [*self._lines()] or [("nothing odd", "")])
+
+    def _head(self) -> str:
+        n_items = "an unknown number of" if self.n_items is None else f"{self.n_items:,}"
+        return f"{self.n_users:,} users x {n_items} items, {self.dtype}, k = {self.k}"
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        """The meaning of each finding, and whom it concerns."""
+        for name, finding in self.findings.items():
+            users = f"{finding.users:,} user{'s' * (finding.users != 1)}"
+            users += f" ({finding.users / self.n_users:.1%})"
+            if finding.item is None:
+                told = f"{users}, first user {finding.user}"
+                told += self._advice() if name == "depend_on_ties" else ""
+            elif name in _LARGEST:
+                told = f"{finding.item} (user {finding.user})"
+            else:
+                first = f"first (user {finding.user}, item {finding.item})"
+                told = f"{finding.entries:,}, of {users}, {first}"
+            yield _MEANINGS[name], told
+        if self.grades is not None:
+            number, least, greatest = self.grades
+            yield (
+                f"truth has {number:,} values above 0 ({least:g} to {greatest:g})",
+                "ndcg is graded",
+            )
+
+    def _advice(self) -> str:
+        """Advise what to pass instead of half-precision scores that tie for many users."""
+        is_half = self.dtype.endswith(("float16", "f2"))  # bfloat16, and big-endian float16
+        if not is_half or self.depend_on_ties.users <= _FEW * self.n_users:
+            return ""
+        return (
+            f"\n    {self.dtype} has few distinct values: give the logits, or cast them to float32 "
+            "before a sigmoid;\n    ties='range' gives the least and the greatest value of each "
+            "metric"
+        )
+
+
+_MEANINGS = {each.name: each.metadata["meaning"] for each in fields(Audit) if each.metadata}
+
+
+def audit(
+    scores: Scores,
+    ground_truth: Truth,
+    *,
+    exclude: Truth | None = None,
+    candidates: Candidates | None = None,
+    k: int = 10,
+    n_threads: int | None = None,
+    progress: Progress = None,
+) -> Audit:
+    """Look for properties of the inputs that make metrics misleading, in one pass over the scores.
+
+    For float16 and bfloat16 scores, the report also gives advice if the metrics of more than 1 % of
+    the users depend on the order of equal scores.
+
+    >>> import recmetrics
+    >>> print(recmetrics.audit([[2, 1, 1], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]], k=2))
+    2 users x 3 items, int64, k = 2
+      all items have the same score, so they rank by item index: 1 user (50.0%), first user 1
+      equal scores on both sides of the cutoff: 2 users (100.0%), first user 0
+      metrics at k depend on the order of equal scores: 1 user (50.0%), first user 0
+      no relevant item, accuracy is undefined: 1 user (50.0%), first user 1
+
+    Parameters
+    ----------
+    scores, ground_truth, exclude, candidates, n_threads, progress
+        As in ``Metrics.compute``. NaN scores are counted instead of raising an error. With
+        ``candidates``, only the scores of the candidates are read.
+    k
+        The cutoff of the metrics that will be computed.
+
+    Returns
+    -------
+    Audit
+        The findings, one for each check.
+
+    Raises
+    ------
+    InputError, InputTypeError, ArgumentError
+        As in ``Metrics.compute``.
+    """
+    k = as_cutoff(k)
+    request = Request(
+        make_spec("ndcg", k), nan="exclude", ties="expected", n_threads=n_threads, progress=progress
+    )
+    matrix = read_matrix(scores)
+    n_users, n_items = matrix.shape
+    sets = {"exclude": exclude, "candidates": candidates}
+    users = read_users(matrix, ground_truth, sets, request)
+    inspection = _Inspection(matrix, users, k)
+    depth = request.cutoffs(n_items).hits
+    hits, _ = MatrixRanker(matrix, users).hits(depth, request, inspection)
+    return Audit(
+        n_users=n_users,
+        n_items=n_items,
+        k=k,
+        dtype=dtype_name(matrix.array),
+        depend_on_ties=_of_users(_depends_on_order(hits), 0),
+        without_truth=_of_users(np.diff(hits.start) == 0, 0),
+        grades=_grades(hits),
+        **inspection.findings(),
+        **_stored(ground_truth, n_items),
+    )
+
+
+def audit_ranked(
+    ranking: Truth, ground_truth: Truth, *, n_items: int | None = None, k: int = 10
+) -> Audit:
+    """Look for properties of given rankings that make metrics misleading.
+
+    Repeated items and items outside the catalogue are counted instead of raising an error. If the
+    size of the catalogue is unknown, the report gives the largest item index in the truth and in
+    the rankings. Compare the two: if truth and rankings number the items differently, no error is
+    raised, but items do not match.
+
+    >>> import recmetrics
+    >>> print(recmetrics.audit_ranked([[2, 0], [1, 700]], [[2, 3], []], k=2))
+    2 users x an unknown number of items, int64, k = 2
+      no relevant item, accuracy is undefined: 1 user (50.0%), first user 1
+      largest item index in truth: 3 (user 0)
+      largest item index in the rankings: 700 (user 1)
+
+    Parameters
+    ----------
+    ranking, ground_truth, n_items
+        As in ``Metrics.compute_ranked``.
+    k
+        As in ``audit``.
+
+    Returns
+    -------
+    Audit
+        As in ``audit``, with the checks that apply to rankings.
+
+    Raises
+    ------
+    InputError, InputTypeError, ArgumentError
+        As in ``Metrics.compute_ranked``.
+    """
+    k = as_cutoff(k)
+    request = Request(make_spec("ndcg", k))
+    rankings = Rankings(ranking, n_items)
+    users = read_users(rankings, ground_truth, {}, request)
+    n_users, n_items = rankings.shape[0], users.n_items
+    unknown: Invalid = "raise" if n_items is None else "drop"
+    rankings = Rankings(rankings.lists, n_items, repeats="drop", unknown=unknown)
+    found = find_hits(rankings, users, request)
+    hits = found.hits
+    largest = {}
+    if n_items is None:
+        everyone = slice(0, n_users)
+        largest["largest_in_truth"] = _largest(users.truth.rows(everyone))
+        largest["largest_in_ranking"] = _largest(rankings.flat(everyone))
+    return Audit(
+        n_users=n_users,
+        n_items=n_items,
+        k=k,
+        dtype=str(rankings.lists.items.dtype),
+        short=_of_users(hits.length < k, 0),
+        without_truth=_of_users(np.diff(hits.start) == 0, 0),
+        grades=_grades(hits),
+        **_of_invalid(rankings, found, n_items),
+        **largest,
+        **_stored(ground_truth, n_items or 0),
+    )
+
+
+def _of_invalid(rankings: Rankings, found: Selection, n_items: int | None) -> dict[str, Finding]:
+    known = range(sys.maxsize if n_items is None else n_items)
+    findings = {}
+    for name, counts in zip(("repeats", "unknown"), np.asarray(found.invalid), strict=True):
+        users = np.flatnonzero(counts)
+        if users.size:
+            items = rankings.take(users[:1]).lists.items.tolist()
+            unknown = [item for item in items if item != -1 and item not in known]
+            repeats = [item for i, item in enumerate(items) if item in known and item in items[:i]]
+            first = (repeats if name == "repeats" else unknown)[0]
+            findings[name] = Finding(len(users), int(counts.sum()), int(users[0]), first)
+    return findings
+
+
+class _Inspection:
+    """Reads the lists of a call to rank k + 1, and their scores."""
+
+    row_items = 0
+
+    def __init__(self, scores: ScoreMatrix, users: Users, k: int) -> None:
+        self.depth = max(1, min(k + 1, scores.shape[1]))
+        self._scores, self._users, self._k = scores, users, k
+        self._found: dict[str, list[Finding]] = {}
+
+    def offer(self, items: IntArray | slice) -> None:
+        """Do nothing: no check reads the catalogue."""
+
+    def read(self, lists: Lists) -> None:
+        for name, finding in self._inspect(lists).items():
+            if finding.users:
+                self._found.setdefault(name, []).append(finding)
+
+    def findings(self) -> dict[str, Finding]:
+        """Add up the findings of all blocks."""
+        whole = {}
+        for name, found in self._found.items():
+            users, entries, firsts, _ = zip(*found, strict=True)
+            first = found[firsts.index(min(firsts))]
+            whole[name] = first._replace(users=sum(users), entries=sum(entries))
+        return whole
+
+    def _inspect(self, lists: Lists) -> dict[str, Finding]:
+        rows = lists.rows
+        block = self._scores.block(rows)
+        values, lowest = block.values, block.lowest
+        read = np.ones(values.shape, np.bool_)
+        candidates, excluded = self._users.candidates, self._users.exclude
+        if candidates is not None:
+            read &= _mask(candidates.rows(rows), values.shape)
+        if isinstance(self._scores, SparseScores):
+            read &= _mask(self._scores.stored(rows)[0], values.shape)
+        recommendable = read.copy()
+        if excluded is not None:
+            seen = excluded.rows(rows)
+            recommendable[seen.users(), seen.items] = False
+        is_nan = ~(values >= lowest)
+        is_lowest = values == lowest if block.has_infinity else np.zeros_like(is_nan)
+        is_highest = values == -lowest if block.has_infinity else np.zeros_like(is_nan)
+        recommendable &= ~is_nan & ~is_lowest
+        n_recommendable = np.count_nonzero(recommendable, axis=1)
+        best = values.max(axis=1, where=recommendable, initial=lowest)
+        n_best = np.count_nonzero((values == best[:, np.newaxis]) & recommendable, axis=1)
+        return {
+            "nan": _of_entries(is_nan & read, rows.start),
+            "positive_inf": _of_entries(is_highest & read, rows.start),
+            "negative_inf": _of_entries(is_lowest & read, rows.start),
+            "short": _of_users(n_recommendable < self._k, rows.start),
+            "constant": _of_users((n_recommendable > 1) & (n_best == n_recommendable), rows.start),
+            "tied_at_cutoff": _of_users(self._is_tied(values, lists), rows.start),
+            "excluded_relevant": _of_relevant(lists, excluded, belongs=True),
+            "not_candidates": _of_relevant(lists, candidates, belongs=False),
+        }
+
+    def _is_tied(self, values: npt.NDArray[Any], lists: Lists) -> BoolArray:
+        """True where the last item of a list and the first one left out have equal scores."""
+        if self._k >= lists.items.shape[1]:
+            return np.zeros(len(values), np.bool_)
+        beyond = lists.length > self._k
+        edge = np.where(beyond[:, np.newaxis], lists.items[:, self._k - 1 : self._k + 1], 0)
+        inside, outside = np.take_along_axis(values, edge, axis=1).T
+        return np.asarray(beyond & (inside == outside))
+
+
+def _depends_on_order(hits: Hits) -> BoolArray:
+    """True for users with a tie group that reaches the top k and mixes relevances."""
+    users, is_hit = hits_of_slots(hits)
+    tied = np.flatnonzero(is_hit & (hits.last > hits.first))
+    users = users[tied]
+    groups = np.stack([users, hits.first[tied], hits.gain[tied]])
+    _, of_group, number = np.unique(groups, axis=1, return_inverse=True, return_counts=True)
+    mixed = number[of_group.ravel()] < hits.last[tied] - hits.first[tied] + 1
+    depends = np.zeros(len(hits.n_hits), np.bool_)
+    depends[users[mixed]] = True
+    return depends
+
+
+def _grades(hits: Hits) -> tuple[int, float, float] | None:
+    relevances = np.unique(hits.ideal)
+    graded = len(relevances) > 1
+    return (len(relevances), float(relevances[0]), float(relevances[-1])) if graded else None
+
+
+def _stored(truth: Truth, n_items: int) -> dict[str, Finding]:
+    """The explicit zeros and the repeated entries that a sparse truth stores."""
+    if not sp.issparse(truth):
+        return {}
+    matrix: Any = truth
+    stored: Any = sp.coo_array(matrix)
+    zeros = stored.data == 0
+    keys = stored.row.astype(np.int64) * n_items + stored.col
+    _, first_of_key = np.unique(keys, return_index=True)
+    repeats = np.ones(len(keys), np.bool_)
+    repeats[first_of_key] = False
+    return {
+        "explicit_zeros": _of_places(stored.row[zeros], stored.col[zeros]),
+        "duplicates": _of_places(stored.row[repeats], stored.col[repeats]),
+    }
+
+
+def _of_relevant(lists: Lists, sets: ItemSets | None, *, belongs: bool) -> Finding:
+    """The relevant items that are, or with ``belongs=False`` are not, in a user's set."""
+    if sets is None:
+        return _NONE
+    relevant = lists.relevant
+    found = relevant.among(sets.rows(lists.rows)) == belongs
+    return _of_places(relevant.users()[found], relevant.items[found], lists.rows.start)
+
+
+def _mask(own: Rows, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    mask = np.zeros(shape, np.bool_)
+    mask[own.users(), own.items] = True
+    return mask
+
+
+def _of_entries(mask: BoolArray, start: int) -> Finding:
+    users, items = np.nonzero(mask)
+    return _of_places(users, items, start)
+
+
+def _of_places(users: IntArray, items: IntArray, start: int = 0) -> Finding:
+    if not len(users):
+        return _NONE
+    first = np.lexsort((items, users))[0]
+    return Finding(len(np.unique(users)), len(users), start + int(users[first]), int(items[first]))
+
+
+def _largest(rows: Rows | FlatLists) -> Finding:
+    chosen = rows.items == rows.items.max(initial=0)
+    return _of_places(rows.users()[chosen], rows.items[chosen])
+
+
+def _of_users(mask: BoolArray, first: int) -> Finding:
+    users = np.flatnonzero(mask)
+    if not users.size:
+        return _NONE
+    return Finding(users.size, 0, first + int(users[0]))

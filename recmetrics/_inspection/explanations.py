@@ -1,0 +1,217 @@
+"""``explain``: the formula of a metric string with its options, and the systems that share it.
+
+Everything is read from the metric's declaration, its reference and the table of conventions.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from recmetrics._core.spec import (
+    CONVENTIONS,
+    NUMBERS,
+    Definition,
+    Line,
+    MetricSpec,
+    System,
+    define,
+    parse,
+    read_convention,
+)
+from recmetrics._core.types import Convention
+from recmetrics._inspection.identification import lines_of
+from recmetrics._printing import facts_in_html
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """The meaning of a metric string; it prints as facts, in notebooks as a table."""
+
+    metric: str
+    """The metric string, with the options that differ from their defaults."""
+    summary: str
+    """The metric in one line; empty where options are given, since they change the definition."""
+    formula: str
+    """The formula with options and cutoff filled in; R is the user's number of relevant items."""
+    systems: tuple[str, ...]
+    """The systems that compute exactly this, with the call and other differences."""
+    no_relevant_item: str
+    """The value of a user without relevant items."""
+    graded: str
+    """The treatment of graded truth."""
+    ties: str
+    bounds: tuple[float, float]
+    citation: str
+    convention: str = ""
+    """What the convention changes, where one is given."""
+
+    @property
+    def title(self) -> str:
+        """The metric string and its summary."""
+        return f"{self.metric}: {self.summary}" if self.summary else self.metric
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The facts under their labels, in the order in which they are printed."""
+        changes = {"convention": self.convention} if self.convention else {}
+        return changes | {
+            "formula": self.formula,
+            "same in": "\n".join(self.systems) or "none of the systems with a convention",
+            "no truth": self.no_relevant_item,
+            "graded": self.graded,
+            "ties": self.ties,
+            "bounds": interval(self.bounds),
+            "citation": self.citation,
+        }
+
+    def __str__(self) -> str:
+        width = 12 if self.convention else 10
+        facts = (f"{label:<{width}}{line}" for label, line in _lines(self.facts))
+        return "\n".join([self.title, "", *facts])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return facts_in_html(self.title, _lines(self.facts))
+
+
+def interval(bounds: tuple[float, float]) -> str:
+    """Write the interval of a metric's values."""
+    low, high = bounds
+    return f"[{low:g}, {'inf)' if math.isinf(high) else f'{high:g}]'}"
+
+
+def _lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for label, fact in facts.items():
+        for number, line in enumerate(fact.splitlines()):
+            yield "" if number else label, line
+
+
+def explain(metric: str, *, convention: Convention | None = None) -> Explanation:
+    r"""Explain a metric string.
+
+    >>> import recmetrics
+    >>> print(recmetrics.explain("map(denom=hits)@10").formula)
+    sum of the precision at each hit in the top 10 / hits found
+    >>> print(*recmetrics.explain("ndcg(gain=exp2)@10").systems, sep="\n")
+    ranx: ndcg_burges@10
+    LightGBM: metric="ndcg", eval_at=[10] (1 without relevant items)
+    XGBoost: eval_metric="ndcg@10" (1 without relevant items)
+    XGBoost: eval_metric="ndcg@10-" (0 without relevant items)
+    Elliot: simple_metrics: [nDCG], cutoffs: 10, relevance_threshold: 1
+    Recommenders: ndcg_at_k(rating_true, rating_pred, k=10, score_type="exp")
+    >>> print(recmetrics.explain("ndcg@10", convention="rectools").metric)
+    ndcg(gain=binary, ideal_depth=full)@10
+
+    Parameters
+    ----------
+    metric
+        A metric string, as ``Metrics.compute`` takes it.
+    convention
+        Another system whose definition to use, as in ``Metrics.compute``.
+
+    Returns
+    -------
+    Explanation
+        The facts as strings, which print as text: the formula with the options and the cutoff
+        filled in, the systems with the same definition, the value of a user without relevant items,
+        the treatment of graded truth and of ties, the bounds and the source.
+
+    Raises
+    ------
+    MetricSpecError
+        If the string cannot be read, or the convention has no such metric.
+    ArgumentError
+        If there is no such convention.
+    """
+    if convention is not None:
+        convention = read_convention(convention)
+    spec = parse(metric, convention)
+    definition = define(spec, convention)
+    return Explanation(
+        metric=str(spec),
+        summary="" if spec.options else spec.metric.summary,
+        formula=formula_of(spec),
+        systems=tuple(_described(*found) for found in lines_of(spec) if found[-1] == spec),
+        no_relevant_item=_without_truth(definition),
+        graded=_graded(spec),
+        ties=_ties(definition),
+        bounds=spec.bounds,
+        citation=spec.citation,
+        convention="" if convention is None else _changes(metric, convention, definition),
+    )
+
+
+def _changes(metric: str, convention: Convention, definition: Definition) -> str:
+    name, (spec, ties, undefined) = CONVENTIONS[convention].name, definition
+    plain = define(parse(metric))
+    changes = [f"{metric} means {spec}"] if spec != plain.spec else []
+    if undefined != plain.undefined:
+        value = f"{NUMBERS[undefined]:g}" if undefined in NUMBERS else "NaN"
+        changes.append(f"a user without relevant items has {value}")
+    if ties != plain.ties:
+        changes.append("values are means over all orders of equal scores")
+    return f"{name}: {'; '.join(changes) or 'changes nothing'}"
+
+
+def formula_of(spec: MetricSpec) -> str:
+    """Write the formula with the options and the cutoff filled in."""
+    text = spec.metric.written.filled(spec.values, spec.k)
+    rel = spec.values.get("rel")
+    if rel is None:
+        return text
+    if "gain" in spec.values:
+        return f"{text}; relevance >= {rel:g} counts as 1, less as 0"
+    return f"{text}; relevant: relevance >= {rel:g}"
+
+
+def _described(system: System, line: Line, spec: MetricSpec) -> str:
+    notes = [line.gap] if line.gap else []
+    if line.undefined in NUMBERS and not (spec.metric.is_sum and line.undefined == "zero"):
+        notes.append(f"{NUMBERS[line.undefined]:g} without relevant items")
+    if line.ties == "expected":
+        notes.append("the mean over all orders of equal scores")
+    call = line.call.format(k=spec.k)
+    return f"{system.name}: {call}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _without_truth(definition: Definition) -> str:
+    metric = definition.spec.metric
+    if metric.reads != "hits" and "rel" not in metric.options:
+        return f"has a value, since the truth is not read; undefined: {metric.undefined}"
+    if not metric.needs_relevant:
+        return f"has a value; undefined: {metric.undefined}"
+    if metric.is_sum and definition.undefined == "zero":
+        return "0, the sum of no gains; an error with undefined='raise'"
+    if definition.undefined in NUMBERS:
+        number = NUMBERS[definition.undefined]
+        return f"{number:g}, as in the convention, unless undefined= is given"
+    return "NaN, unless undefined= is given"
+
+
+def _graded(spec: MetricSpec) -> str:
+    if spec.stratum is not None and spec.metric.reads == "hits":
+        only = f"only relevant items in the stratum {spec.stratum!r} count as relevant"
+        return f"{only}; {_graded(spec.of_all_strata())}"
+    rel, gain = spec.values.get("rel"), spec.values.get("gain", "binary")
+    has_rel = "rel" in spec.metric.options and not spec.metric.module
+    if has_rel and (gain == "binary" or rel is not None):
+        threshold = "> 0" if rel is None else f">= {rel:g}"
+        return f"read as binary: an item is relevant if its relevance is {threshold}"
+    if spec.metric.reads == "hits":
+        return "the grades count as in the formula"
+    return "the truth is not read"
+
+
+def _ties(definition: Definition) -> str:
+    metric = definition.spec.metric
+    if metric.averages_ties and definition.spec.k is None:
+        return "a pair of equal scores counts 1/2"
+    if definition.ties == "expected":
+        return (
+            "the mean over all orders of equal scores, as in the convention, unless ties= is given"
+        )
+    divides = metric.divides_at_k and definition.spec.k
+    has_policies = metric.reads == "hits" and not (divides or metric.only_reference)
+    unless = ", unless ties= is given" if has_policies else ""
+    return f"equal scores rank by the lower item index{unless}"

@@ -1,0 +1,316 @@
+"""``overlap``: how much the lists of two models have in common, user by user.
+
+One of the two models leads: its lists are selected block by block, as for metrics that read lists.
+For the users of each block, the lists of the other model are selected as well and compared.
+"""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar, Unpack
+
+import numpy as np
+
+from recmetrics._core.errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    NaNScoreError,
+    ShapeError,
+)
+from recmetrics._core.inputs import (
+    Rankings,
+    Rows,
+    ScoreMatrix,
+    SparseScores,
+    SparseSets,
+    Users,
+    read_count,
+    read_item_sets,
+)
+from recmetrics._core.metrics import MeasuresList, MeasureSpec, compared, read_measures
+from recmetrics._core.options import ForLists, ForRankedLists, takes
+from recmetrics._core.results import KeptLists
+from recmetrics._core.selection import (
+    AnyScores,
+    Lists,
+    Ranker,
+    longest_list,
+    ranker_of,
+    read_factors,
+    read_scores,
+)
+from recmetrics._core.spec import Request, make_spec
+from recmetrics._core.types import Factors, IntArray, Invalid, Scores, Truth, UserValues
+
+R = TypeVar("R")
+
+
+@takes(ForLists)
+def overlap(
+    a: Scores | Factors, b: Scores | Factors, measures: MeasuresList, **shared: Unpack[ForLists]
+) -> dict[str, UserValues]:
+    """Measure how much the lists of two models have in common, for each user.
+
+    No truth is needed. Use it to see how much retraining changes the recommendations, or whether
+    two models differ at all.
+
+    >>> import recmetrics
+    >>> before, after = [[5, 4, 3, 2, 1], [1, 2, 3, 4, 5]], [[5, 3, 4, 2, 1], [5, 4, 3, 2, 1]]
+    >>> recmetrics.overlap(before, after, ["overlap@2", "rbo(p=0.9)@2"])
+    {'overlap@2': array([0.5, 0. ]), 'rbo(p=0.9)@2': array([0.55, 0.  ])}
+
+    Parameters
+    ----------
+    a, b
+        The scores of the two models: (n_users, n_items) each, in any form that ``Metrics.compute``
+        takes, of the same users and items. Or a factor model as a tuple of matrices,
+        ``(user_factors, item_factors)`` or ``(user_factors, item_factors, item_bias)``, as for
+        ``Metrics.compute_factors``. The two may have different forms.
+    measures
+        Strings: ``name``, ``name@k`` or ``name(option=value, ...)@k``. With ``@k``, only the first
+        k ranks count. The notes below describe the measures.
+    exclude, candidates
+        As in ``Metrics.compute``; they apply to both models.
+    nan, n_threads, progress
+        As in ``Metrics.compute``.
+
+    Returns
+    -------
+    dict
+        A float64 array of shape (n_users,) for each string, in the order given and under the
+        string as typed. A user with two empty lists has NaN; a user with one empty list has 0.
+        Swapping the models or changing the number of threads does not change the values.
+
+    Raises
+    ------
+    MetricSpecError
+        A string that cannot be read, or an unknown measure or option.
+    InputError, InputTypeError
+        As in ``Metrics.compute``; the message begins with "in a:" or "in b:". Also a ShapeError if
+        the models have different users or items.
+    ArgumentError
+        As in ``Metrics.compute``.
+
+    Notes
+    -----
+    Each measure compares two lists. If the string has a cutoff k, only the first k ranks of each
+    list are used.
+
+    ``overlap``
+        Items in both lists / k. If both lists are shorter than k, the divisor is the length of the
+        longer list.
+    ``jaccard``
+        Items in both lists / items in at least one list.
+    ``rbo(p=0.9, form=ext)``
+        Rank-biased overlap (Webber, Moffat, Zobel: A similarity measure for indefinite rankings,
+        TOIS 2010). Let A_d be the number of items that are in both lists among the first d ranks,
+        divided by d, and let l be the length of the longer list. RBO is the sum over d <= l of (1 -
+        p) p^(d - 1) A_d, plus a term for the ranks below l. ``form=ext`` (RBO_ext) extrapolates the
+        agreement beyond the end of both lists and, if their lengths differ, beyond the end of the
+        shorter one. ``form=min`` (RBO_min) is the lowest value of all possible continuations.
+        ``form=sum`` has no such term, so equal lists have 1 - p^l. ``form=norm`` is ``sum`` divided
+        by 1 - p^l. A higher p gives more weight to deeper ranks: 86 % of the weight is on the first
+        10 ranks with p=0.9, and on the first 50 ranks with p=0.98.
+
+    Equal lists have the value 1, except with ``form=min`` and ``form=sum``. Lists without a common
+    item have 0. Items are ranked as for all metrics: equal scores are ranked by item index. Items
+    that are excluded, are not candidates or have the score -inf are left out.
+    """
+    asked = read_measures(measures)
+    rules = _rules(asked, shared)
+    scores = _named("a", _read_model, a), _named("b", _read_model, b)
+    shape, other = scores[0].shape, scores[1].shape
+    if shape != other:
+        msg = f"a and b must have the same users and items, got {shape} and {other}"
+        raise ShapeError(msg + _if_transposed("b", other, shape))
+    exclude, candidates = shared.get("exclude"), shared.get("candidates")
+    for name, sets in (("exclude", exclude), ("candidates", candidates)):
+        got = tuple(getattr(sets, "shape", ()))
+        if len(got) == 2 and got != shape:
+            msg = f"{name} must have the users and items of a and b, {shape}, got {got}"
+            raise ShapeError(msg + _if_transposed(name, got, shape))
+    users = Users(
+        SparseSets(Rows.none(shape[0]), shape[1]),
+        None if exclude is None else read_item_sets(exclude, "exclude", shape),
+        None if candidates is None else read_item_sets(candidates, "candidates", shape),
+        n_items=shape[1],
+    )
+    return _compare(*scores, users, shape[1], asked, rules)
+
+
+@takes(ForRankedLists)
+def overlap_ranked(
+    a: Truth,
+    b: Truth,
+    measures: MeasuresList,
+    *,
+    n_items: int | None = None,
+    repeats: Invalid = "raise",
+    unknown: Invalid = "raise",
+    **shared: Unpack[ForRankedLists],
+) -> dict[str, UserValues]:
+    """Measure how much two rankings of each user have in common.
+
+    >>> import recmetrics
+    >>> recmetrics.overlap_ranked([[2, 0, 1], [1, -1, -1]], [[0, 2, 3], []], "jaccard")
+    {'jaccard': array([0.5, 0. ])}
+
+    Parameters
+    ----------
+    a, b
+        The rankings of the two models for the same users, in any form that
+        ``Metrics.compute_ranked`` takes; they may have different lengths.
+    measures, n_threads, progress
+        As in ``overlap``.
+    n_items
+        The number of items. If it is given, an index outside the catalogue is an error.
+    repeats, unknown
+        As in ``Metrics.compute_ranked``. A wasted rank never matches the other list; wasted ranks
+        after the last item of a list do not count.
+
+    Returns
+    -------
+    dict
+        As in ``overlap``.
+
+    Raises
+    ------
+    MetricSpecError, InputError, InputTypeError, ArgumentError
+        As in ``overlap``. Also an InputError if a ranking contains an item twice, an item outside
+        the catalogue, or an item after a -1.
+    """
+    asked = read_measures(measures)
+    # Only the whole list shows whether a wasted rank is behind its last item.
+    rules = _rules(asked, shared, whole="waste" in (repeats, unknown))
+    if unknown != "raise" and n_items is None:
+        msg = f"unknown={unknown!r} needs the size of the catalogue; type n_items="
+        raise ArgumentError(msg)
+
+    def read(ranking: Truth) -> Rankings:
+        return Rankings(ranking, n_items, repeats=repeats, unknown=unknown)
+
+    rankings = _named("a", read, a), _named("b", read, b)
+    n_users, others = (ranking.shape[0] for ranking in rankings)
+    if n_users != others:
+        msg = f"a and b must have rankings of the same users, got those of {n_users} and {others}"
+        raise ShapeError(msg)
+    catalogue = read_count(n_items, n_users)
+    users = Users(SparseSets(Rows.none(n_users), catalogue), n_items=catalogue)
+    bound = 1 + max(ranking.largest_item for ranking in rankings)
+    return _compare(*rankings, users, bound, asked, rules)
+
+
+def _read_model(given: Any) -> AnyScores:
+    if isinstance(given, tuple) and len(given) in (2, 3) and all(map(_is_matrix, given[:2])):
+        user_factors, item_factors, item_bias = (*given, None)[:3]
+        return read_factors(user_factors, item_factors, item_bias)
+    return read_scores(given)
+
+
+def _is_matrix(value: Any) -> bool:
+    """Say whether ``value`` is 2-d; a row of a score matrix is not."""
+    ndim = getattr(value, "ndim", None)
+    if ndim is None and isinstance(value, Sequence) and value:
+        ndim = 1 + getattr(value[0], "ndim", isinstance(value[0], Sequence))
+    return ndim == 2
+
+
+def _if_transposed(name: str, got: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    return f"; it looks transposed: type {name}.T" if got == expected[::-1] else ""
+
+
+class _Model(NamedTuple):
+    """One of the two models, with its name in errors."""
+
+    name: str
+    scores: AnyScores | Rankings
+
+    def place(self) -> int:
+        """The priority of this kind of model for leading."""
+        return isinstance(self.scores, ScoreMatrix) + isinstance(self.scores, SparseScores)
+
+    def ranker(self, users: Users, rows: slice | None = None) -> Ranker:
+        """Make the ranker of all users, or of some consecutive ones."""
+        if rows is None:
+            return ranker_of(self.scores, users)
+        return ranker_of(self.scores.take(rows), users.take(rows))
+
+
+def _named(name: str, work: Callable[..., R], *given: Any) -> R:
+    try:
+        return work(*given)
+    except (InputError, InputTypeError) as error:
+        named = str(error).startswith(("in a: ", "in b: "))
+        raise type(error)(error if named else f"in {name}: {error}") from None
+
+
+def _rules(
+    asked: Mapping[str, MeasureSpec], shared: ForLists | ForRankedLists, *, whole: bool = False
+) -> Request:
+    """Make the request for the deepest lists that are read; no metric of it is computed."""
+    cutoffs = [each.k for each in asked.values() if each.k is not None]
+    deepest = None if whole or len(cutoffs) < len(asked) else max(cutoffs)
+    return Request(make_spec("hit", deepest), **shared)
+
+
+def _compare(
+    a: AnyScores | Rankings,
+    b: AnyScores | Rankings,
+    users: Users,
+    n_items: int,
+    asked: Mapping[str, MeasureSpec],
+    rules: Request,
+) -> dict[str, UserValues]:
+    """Compute the measures; all items are below ``n_items``, even if the catalogue is unknown."""
+    # All measures are symmetric. The blocks of the leader are those of the call: of a factor model,
+    # whose blocks begin at fixed users, rather than of a matrix; of a dense one rather than of a
+    # sparse one, whose blocks have many users.
+    models = _Model("a", a), _Model("b", b)
+    leader, follower = sorted(models, key=_Model.place)
+    longest = max(longest_list(a), longest_list(b))
+    depth = rules.cutoffs(users.n_items, longest).hits or 0
+    reader = _Comparison(follower, users, n_items, asked, rules, depth)
+    _named(leader.name, leader.ranker(users).hits, None, rules, reader)
+    return reader.values
+
+
+@dataclass
+class _Comparison:
+    """A reader of the lists of one model, which compares them with those of the other one."""
+
+    follower: _Model
+    users: Users
+    n_items: int
+    asked: Mapping[str, MeasureSpec]
+    rules: Request
+    depth: int
+    row_items: int = 0
+
+    def __post_init__(self) -> None:
+        self.values = {text: np.empty(self.users.truth.n_users) for text in self.asked}
+        # For one block, in one of the threads of the call.
+        definition = next(iter(self.rules.definitions.values()))
+        self.rules = Request(definition.spec, nan=self.rules.nan, n_threads=1)
+
+    def offer(self, items: IntArray | slice) -> None:
+        """Do nothing: no measure reads the catalogue."""
+
+    def read(self, lists: Lists) -> None:
+        others = _named(self.follower.name, self._follow, lists.rows)
+        pairs = compared(lists.by_rank(self.depth), others, self.n_items)
+        for text, each in self.asked.items():
+            each.fill(pairs, self.values[text][lists.rows])
+
+    def _follow(self, rows: slice) -> tuple[IntArray, IntArray]:
+        n_items = self.users.n_items or 0
+        kept = KeptLists(rows.stop - rows.start, n_items, self.depth)
+        try:
+            self.follower.ranker(self.users, rows).hits(None, self.rules, kept)
+        except NaNScoreError:
+            # Its message counts the NaN of this block. That of all users counts all.
+            everyone = KeptLists(self.users.truth.n_users, n_items, 1)
+            self.follower.ranker(self.users).hits(None, self.rules, everyone)
+        items = kept.joined()
+        return items, np.full(len(items), items.shape[1])

@@ -1,0 +1,362 @@
+"""Printed tables: columns of records -> text for any width, Markdown, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import sys
+import textwrap
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from operator import attrgetter, itemgetter
+from typing import Any, TypeAlias, TypeVar
+
+from recmetrics._core.options import check_count
+from recmetrics._files import printable
+
+_Record = TypeVar("_Record")
+_Escape: TypeAlias = Callable[[str], str]
+UNDEFINED = "-"
+_GAP = 2  # blanks between columns
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    # After a line break these would be read as its options.
+    "[": "{[}",
+    "*": "{*}",
+} | {each: rf"\{each}" for each in "&%$#_{}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its heading, what it shows of a record, and if it is shown at all."""
+
+    heading: str
+    text: Callable[[Any], str]
+    is_shown: bool = True
+    is_number: bool = True
+    label: Callable[[Any], Any] | None = None  # a cell is empty below one of the same label
+    is_strong: Callable[[Any], bool] = lambda _: False
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of text; ``strong`` holds the (row, column) of the highlighted cells."""
+
+    columns: list[Column]
+    rows: list[list[str]]
+    strong: frozenset[tuple[int, int]]
+
+
+def named(field: str, is_shown: bool = True, *, is_repeated: bool = False) -> Column:
+    """Make a column of names at the left, by default not repeated from row to row."""
+    label = attrgetter(field)
+    label_if_once = None if is_repeated else label
+    return Column(field, lambda record: one_line(label(record)), is_shown, False, label_if_once)
+
+
+def count(heading: str, field: str, is_shown: bool = True, places: int = 0) -> Column:
+    form = f",.{places}f"
+    return Column(heading, lambda record: shown(getattr(record, field), form), is_shown)
+
+
+def number(
+    heading: str,
+    value: Callable[[Any], float | None],
+    places: Mapping[str, int],
+    sign: str = "",
+    **more: Any,
+) -> Column:
+    """Make a column of numbers; ``places`` are the decimals of each metric."""
+
+    def text(record: Any) -> str:
+        return shown(value(record), f"{sign}.{places[record.metric]}f")
+
+    return Column(heading, text, **more)
+
+
+def interval(confidence: float, places: Mapping[str, int], sign: str = "") -> Column:
+    def text(record: Any) -> str:
+        form = f"{sign}.{places[record.metric]}f"
+        low, high = shown(record.low, form), shown(record.high, form)
+        return UNDEFINED if math.isnan(record.low) else f"[{low}, {high}]"
+
+    return Column(f"{percent(confidence)} interval", text)
+
+
+def left_out(records: Sequence[Any]) -> Column:
+    """Make the column of users without a value, shown where there are any."""
+    return count("left out", "n_undefined", any(each.n_undefined for each in records))
+
+
+def table(columns: Iterable[Column], records: Sequence[Any]) -> Grid:
+    columns = [column for column in columns if column.is_shown]
+    rows: list[list[str]] = []
+    strong: set[tuple[int, int]] = set()
+    above: list[Any] = []
+    for i, record in enumerate(records):
+        row = [column.text(record) for column in columns]
+        labels = [column.label(record) for column in columns if column.label is not None]
+        pairs = zip(labels, above, strict=False)  # nothing is above the first
+        same = next((j for j, (own, last) in enumerate(pairs) if own != last), len(above))
+        rows.append([""] * same + row[same:])
+        above = labels
+        strong |= {(i, j) for j, column in enumerate(columns) if column.is_strong(record)}
+    return Grid(columns, rows, frozenset(strong))
+
+
+class Printed:
+    """Tables with notes below them; they print as text, and are displayed in notebooks."""
+
+    __slots__ = ()
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
+        """The tables and the notes; ``best`` is how the best means are marked."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    __repr__ = __str__
+
+    def to_text(self, width: int | None = None) -> str:
+        """Write the tables and their notes as text, in lines of at most ``width`` columns.
+
+        Cells fold at blanks. Where even that is too wide, each row is a block of lines. No word or
+        number is split. None does not limit the width.
+        """
+        most = sys.maxsize
+        if width is not None:
+            most = check_count("width", width, 1, "; leave it out for lines of any length")
+        grids, notes = self._page("[ ]")
+        if width is not None:
+            notes = [textwrap.fill(line, most, break_long_words=False) for line in notes]
+        return "\n\n".join([*(fitted(grid, most) for grid in grids), "\n".join(notes)])
+
+    def to_markdown(self) -> str:
+        """Write the tables in Markdown, the best means in bold, and the notes as a list."""
+        grids, notes = self._page("bold")
+        lines = "\n".join(f"- {_escape_markdown(line)}" for line in notes)
+        return "\n\n".join([*map(_in_markdown, grids), lines]) + "\n"
+
+    def to_latex(self) -> str:
+        r"""Write the tables and their notes in LaTeX; needs ``\usepackage{booktabs}``."""
+        grids, notes = self._page("bold")
+        return as_latex([in_latex(grid) for grid in grids], notes)
+
+    def _repr_html_(self) -> str:
+        grids, notes = self._page("bold")
+        lines = "<br>\n".join(html.escape(line) for line in notes)
+        return "\n".join([*map(_in_html, grids), f"<p>{lines}</p>"]) + "\n"
+
+
+def escape_latex(text: str) -> str:
+    escaped = "".join(_LATEX.get(each, each) for each in text)
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escaped)
+
+
+def latex_lines(notes: Iterable[str]) -> str:
+    """Write notes in LaTeX, with its line breaks: they would be one paragraph otherwise."""
+    return " \\\\\n".join(map(escape_latex, notes))
+
+
+def as_latex(tables: Iterable[str], notes: Iterable[str]) -> str:
+    return "\n\n".join(["% \\usepackage{booktabs}", *tables, latex_lines(notes)]) + "\n"
+
+
+def in_latex(grid: Grid, escape: _Escape = escape_latex) -> str:
+    """Write a LaTeX table; ``escape`` is applied to each cell."""
+    sides = "".join("r" if column.is_number else "l" for column in grid.columns)
+    head, *rows = (" & ".join(cells) + r" \\" for cells in _cells(grid, escape))
+    lines = r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"
+    return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *lines])
+
+
+def fitted(grid: Grid, most: int) -> str:
+    """Write a table in lines of at most ``most`` columns, as ``Printed.to_text`` does."""
+    rows = [[column.heading for column in grid.columns], *grid.rows]
+    cells = list(zip(*rows, strict=True))
+    widths = [max(map(_width, texts)) for texts in cells]
+    room = most - _GAP * (len(widths) - 1)
+    if sum(widths) > room:
+        least = [max(map(_width, " ".join(texts).split()), default=0) for texts in cells]
+        if sum(least) > room:
+            return _in_blocks(grid, most)
+        # A heading folds before the cells below it have to.
+        widths = [max(map(_width, [*head.split(), *texts]), default=0) for head, *texts in cells]
+        while sum(widths) > room:
+            _, widest = max((w, i) for i, w in enumerate(widths) if w > least[i])
+            widths[widest] -= 1
+    head, *below = (_aligned(row, widths, grid.columns) for row in rows)
+    rule = (" " * _GAP).join("-" * width for width in widths).rstrip()
+    return "\n".join([*head, rule, *chain(*below)])
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> list[str]:
+    lines = []
+    for parts in zip_longest(*map(_folded, row, widths), fillvalue=""):
+        cells = []
+        for cell, width, column in zip(parts, widths, columns, strict=True):
+            space = " " * (width - _width(cell))
+            cells.append(space + cell if column.is_number else cell + space)
+        lines.append((" " * _GAP).join(cells).rstrip())
+    return lines
+
+
+def _in_blocks(grid: Grid, most: int) -> str:
+    """Write each row as its first name, and lines for each other cell."""
+    name = next(j for j, column in enumerate(grid.columns) if column.heading)
+    lines, last = [], ""
+    for row in grid.rows:
+        last = row[name] or last  # an empty cell stands for the one above
+        told = [(c.heading, row[j].strip()) for j, c in enumerate(grid.columns) if j != name]
+        told = [(heading, cell) for heading, cell in told if cell]
+        width = max((_width(heading) for heading, _ in told), default=0)
+        lines.append(last)
+        for heading, cell in told:
+            parts = _folded(cell, most - width - 2 * _GAP)
+            for head, part in zip_longest([heading], parts, fillvalue=""):
+                lines.append(f"  {head}{' ' * (width - _width(head))}  {part}".rstrip())
+    return "\n".join(lines)
+
+
+def _folded(cell: str, width: int) -> list[str]:
+    if _width(cell) <= width:
+        return [cell]
+    lines: list[str] = []
+    for word in cell.split():
+        if lines and _width(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _in_markdown(grid: Grid) -> str:
+    head, *rows = _cells(grid, _escape_markdown, "**{}**", in_numbers=str)
+    rule = ["---:" if column.is_number else "---" for column in grid.columns]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
+
+
+def facts_in_html(title: str, facts: Iterable[tuple[str, str]]) -> str:
+    columns = [Column(head, itemgetter(i), is_number=False) for i, head in enumerate(("", title))]
+    return _in_html(table(columns, [*facts])) + "\n"
+
+
+def _in_html(grid: Grid) -> str:
+    def row(cells: Iterable[str], tag: str) -> str:
+        written = (
+            f'<{tag} style="text-align: {"right" if column.is_number else "left"}">{cell}</{tag}>'
+            for cell, column in zip(cells, grid.columns, strict=True)
+        )
+        return f"<tr>{''.join(written)}</tr>"
+
+    head, *rows = _cells(grid, html.escape, "<b>{}</b>")
+    body = "\n".join(row(cells, "td") for cells in rows)
+    return f"<table>\n<thead>{row(head, 'th')}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def _cells(
+    grid: Grid, escape: _Escape, strong: str = "{}", in_numbers: _Escape | None = None
+) -> Iterator[list[str]]:
+    """Escape the headings and the cells of each row, the highlighted ones within ``strong``."""
+    yield [escape(column.heading) for column in grid.columns]
+    escapes = [in_numbers or escape if column.is_number else escape for column in grid.columns]
+    for i, row in enumerate(grid.rows):
+        cells = [own(cell) for own, cell in zip(escapes, row, strict=True)]
+        yield [strong.format(c) if (i, j) in grid.strong else c for j, c in enumerate(cells)]
+
+
+def decimals_of(means: Iterable[tuple[str, float]]) -> dict[str, int]:
+    """Four decimals for each metric, or as many as show three digits of its largest mean."""
+    top: dict[str, float] = {}
+    for metric, mean in means:
+        top[metric] = max(top.get(metric, 0.0), abs(mean) if math.isfinite(mean) else 0.0)
+    return {
+        metric: min(8, max(4, 2 - math.floor(math.log10(size or 1.0))))
+        for metric, size in top.items()
+    }
+
+
+def split(records: Iterable[_Record]) -> tuple[list[_Record], list[_Record]]:
+    """Split records into those of all users and those of groups."""
+    every: list[Any] = list(records)
+    overall = [each for each in every if each.group is None]
+    return overall, [each for each in every if each.group is not None]
+
+
+def shown(value: float | None, form: str) -> str:
+    """Write a number in a form of ``format``, - where it is undefined."""
+    return UNDEFINED if value is None or math.isnan(value) else f"{value:{form}}"
+
+
+def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
+    """Say that users are weighted, and how many have no weight; nothing where it is None."""
+    if n_weightless is not None:
+        yield "weighted; effective: (sum of the weights)^2 / sum of their squares"
+    if n_weightless:
+        yield f"left out: {counted(n_weightless, noun)} of weight 0"
+
+
+def intervals_by(confidence: float, n_resamples: int | None, few: int, drawn: str = "users") -> str:
+    """Say how the intervals of means are computed; ``drawn`` is the word for what varies.
+
+    A side of fewer than ``few`` counts one more.
+    """
+    how = (
+        f"Student's t over {drawn}, corrected for skewness; a side with fewer than {few} {drawn} "
+        "counts one more"
+    )
+    if n_resamples is not None:
+        how = f"percentile bootstrap over {drawn}, {n_resamples:,} resamples"
+    return f"{percent(confidence)} intervals by {how}"
+
+
+def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
+    """Say that bounds use the values at hand where the range of a metric is not known."""
+    names = ", ".join(map(one_line, sorted(metrics)))
+    if names:
+        yield (
+            f"the range of {names} is not known; the least and largest value of all models stand "
+            "for it"
+        )
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.4g} %"
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what if number == 1 else plural(what)}"
+
+
+def plural(noun: str) -> str:
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def one_line(name: object) -> str:
+    """Write a name without line ends and without what does harm in a terminal."""
+    return " ".join(printable(str(name)).split())
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal: two for a wide character, none for one that combines."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
+        for each in text
+    )
+
+
+def _escape_markdown(text: str) -> str:
+    """Escape what Markdown would read, such as links, math, entities and bare addresses."""
+    return re.sub(r"([\\`*_|<>\[\]!&$#~]|:(?=//)|(?<=www)\.)", r"\\\1", text, flags=re.I)

@@ -1,0 +1,478 @@
+"""Comparison: the numbers, and their output as text, tables and pictures; its compact table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from recmetrics._core.errors import ArgumentError
+from recmetrics._core.options import check_count, check_share, one_of
+from recmetrics._core.spec import spell
+from recmetrics._core.types import Convention
+from recmetrics._printing import Grid, Printed, grids, one_line
+from recmetrics._report import comparison_pages
+from recmetrics._report.bounds import MOST_USERS, POWER, bounds_of_difference
+from recmetrics._report.gate import Gate, judge
+from recmetrics._report.records import Compared, document, frame_of
+from recmetrics._report.result_tables import check_known, read_labels, read_seed, several
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Table: TypeAlias = Literal["differences", "means"]
+
+
+class UsersNeeded(NamedTuple):
+    """How many users are enough."""
+
+    with_value: int  # users who have a value of the metric in both models
+    all_users: int  # if as large a share of them has a value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mover:
+    """One user: the id, or the place from 0; the values of both models; their difference."""
+
+    metric: str
+    kind: str  # "gain" or "loss"
+    user: Any
+    value: float
+    against: float
+    difference: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Movers(Printed):
+    """The users with the largest gains and losses, as ``Comparison.movers`` finds them.
+
+    Attributes
+    ----------
+    gains, losses
+        ``Mover`` records, the largest first; equal ones in the order of the users.
+    model, against
+        The two models.
+    """
+
+    gains: tuple[Mover, ...]
+    losses: tuple[Mover, ...]
+    model: str
+    against: str
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a dict of plain values for each user."""
+        return [asdict(each) for each in (*self.gains, *self.losses)]
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
+        records = (*self.gains, *self.losses)
+        places = dict.fromkeys((each.metric for each in records), 4)
+        columns = [
+            grids.named("metric"),
+            grids.named("kind"),
+            grids.Column("user", lambda each: one_line(each.user), is_number=False),
+            grids.number(one_line(self.model), lambda each: each.value, places),
+            grids.number(one_line(self.against), lambda each: each.against, places),
+            grids.number("difference", lambda each: each.difference, places, "+"),
+        ]
+        note = f"difference: {one_line(self.model)} - {one_line(self.against)}"
+        return [grids.table(columns, records)], [note]
+
+
+class Comparison(Compared, Printed):
+    """The result of ``recmetrics.compare``; it prints as a table.
+
+    >>> import recmetrics
+    >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]}
+    >>> new = {"ndcg@10": [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]}
+    >>> found = recmetrics.compare({"old": old, "new": new}, rng=0)
+    >>> [(each["model"], each["best"]) for each in found.to_records("means")]
+    [('old', False), ('new', True)]
+
+    Attributes
+    ----------
+    models, levels, metrics, groups
+        The names, in the order given. ``groups`` is empty without ``by=``.
+    means, differences
+        ``Mean`` and ``Difference`` records: first those of all users, whose ``group`` is None, then
+        those of each group. Levels, such as chance, are only in ``means``.
+    baseline, confidence, tests, correction, lower_is_better, n_resamples, paired_runs
+        The settings of the comparison.
+    """
+
+    __slots__ = ()
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # one mark for all
+        return comparison_pages.tables(self), comparison_pages.legend(self)
+
+    def compact(
+        self, metrics: str | Sequence[str] | None = None, *, digits: int | None = None
+    ) -> CompactTable:
+        """Return the means of all users as a table, models by metrics, with marks of significance.
+
+        The p-values are corrected for all metrics of the comparison, even if only some are shown.
+
+        Parameters
+        ----------
+        metrics
+            The metrics to show, in this order; None shows all.
+        digits
+            The number of decimals of the means. None shows four, or more if the means are small.
+
+        Raises
+        ------
+        ArgumentError
+            If the comparison does not have one of the metrics, or ``digits`` is no integer >= 0.
+        """
+        named = self.metrics if metrics is None else several(metrics)
+        shown = tuple(metric for each in named for metric in spell(str(each)))
+        for metric in shown or [shown]:
+            check_known("metrics", metric, self.metrics)
+        digits = None if digits is None else check_count("digits", digits, 0)
+        return CompactTable(comparison=self, metrics=shown, digits=digits)
+
+    def gate(
+        self,
+        rules: str | Sequence[str],
+        *,
+        min_users: int = 30,
+        looks: int = 1,
+        rng: int | np.random.Generator | None = 0,
+    ) -> Gate:
+        """Judge the models by rules for their differences to the baseline.
+
+        >>> import recmetrics
+        >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5] * 20}
+        >>> new = {"ndcg@10": [0.3, 0.5, 0.2, 0.6, 0.1, 0.7] * 20}
+        >>> comparison = recmetrics.compare({"old": old, "new": new}, baseline="old")
+        >>> gate = comparison.gate("ndcg@10 > 0")
+        >>> gate.passed, round(gate.verdicts[0].at_least, 4)
+        (True, 0.1185)
+
+        Parameters
+        ----------
+        rules
+            One or several rules: a metric, ``>=`` or ``>`` (``<=`` or ``<`` where lower is better),
+            and the margin, a number with its sign, or 0: ``"ndcg@10 >= -0.002"`` allows a loss of
+            0.002, ``"recall@20 > 0"`` asks for a gain. ``"ndcg@10 >= -1%"`` allows one of 1 % of
+            the baseline, tested by the mean of new - 0.99 old. With ``in every group``, the rule
+            is judged in each group of ``by=`` in place of all users; with ``in vip``, in the group
+            "vip" alone. A label with blanks stands in quotes.
+        min_users
+            Smaller groups are listed, not judged.
+        looks
+            The number of times that new data are looked at until a rule holds or fails, planned
+            before the first. Each look has its part of 1 - confidence.
+        rng
+            The seed of the bootstrap, which several runs have with ``n_resamples`` in ``compare``.
+
+        Returns
+        -------
+        Gate
+            ``passed`` is True, False or None for an open verdict.
+
+        Raises
+        ------
+        ArgumentError
+            A rule that cannot be read or names no metric or group of the comparison, a margin
+            without a sign or beyond the range of the metric, a share of a baseline mean of 0 or
+            less, or no baseline among several models.
+
+        Notes
+        -----
+        A rule holds if the lower bound of the paired differences, at the confidence of the
+        comparison, is not beyond the margin; it fails if the upper bound is; otherwise it is open.
+        The bounds are those of ``compare``, one-sided, and always count one more user at the end of
+        the range of the metric: with 30 users and no loss, a tenth of all users may lose. So a
+        rule stays open with few users, even for equal models. The bound of weighted differences
+        uses the linearised variance, and their skewness times mean(w^3) / mean(w^2)^1.5. With
+        several runs, the variance over runs is added; with ``n_resamples`` in ``compare``, the
+        nested bootstrap counts where its bound is wider. A bound that is not defined, as of values
+        without spread and of unknown range, leaves the rule open.
+
+        All rules must hold, which is an intersection-union test: its level is that of one rule
+        (Berger: Multiparameter hypothesis testing and acceptance sampling, Technometrics 1982). One
+        failing rule suffices, so these bounds are corrected by
+        Holm over rules and groups. Several candidates share 1 - confidence, since the one that
+        passes is chosen. The value of a metric of all lists is compared as it is.
+        """
+        return judge(self, rules, min_users=min_users, looks=looks, seed=read_seed(rng))
+
+    def users_needed(
+        self,
+        metric: str,
+        difference: float,
+        *,
+        power: float = POWER,
+        model: str | None = None,
+        against: str | None = None,
+    ) -> UsersNeeded:
+        """Compute how many users show a true difference of this size, by the spread of these.
+
+        It is shown if the interval at the confidence of the comparison leaves out 0. Give the
+        difference that would matter, not the observed one: the
+        power for that says nothing that its p-value does not.
+
+        Parameters
+        ----------
+        metric, difference
+            The metric, and the size of the true difference, other than 0.
+        power
+            The probability that the test is then significant.
+        model, against
+            The pair; not needed if the comparison has one.
+
+        Returns
+        -------
+        UsersNeeded
+            The number of users with a value of the metric, and of all users, by the share of users
+            who have one here.
+
+        Raises
+        ------
+        ArgumentError
+            If the pair or metric is not in the comparison, if the differences have no spread, or if
+            more than 10^15 users are needed.
+        """
+        pair = self._pair(model, against)
+        check_known("metric", metric, self.metrics)
+        is_number = isinstance(difference, int | float | np.number)
+        if not is_number or not 0 < abs(difference) < np.inf:
+            msg = (
+                f"difference must be a finite number other than 0, such as 0.01, got {difference!r}"
+            )
+            raise ArgumentError(msg)
+        power = check_share("power", power, 0.5)
+        users = self.samples.of(None, metric, *pair)
+        with np.errstate(all="ignore"):  # of squares that overflow
+            limits = self.samples.limits(metric).of_difference()
+            bounds = bounds_of_difference(users.values, users.weights, limits)
+        if bounds is None or not bounds.moments.squares > 0:
+            msg = f"the differences of {metric} have no spread, from which the users are computed"
+            raise ArgumentError(msg)
+        alpha = (1 - self.confidence) / 2
+        n_users = 0
+        for plan in bounds.plans():
+            n_equal = plan.users(abs(float(difference)), alpha, power)
+            if n_equal is None:
+                msg = (
+                    f"a difference of {difference!r} needs more than {MOST_USERS:.0e} users; give "
+                    "one that would matter, such as 0.01"
+                )
+                raise ArgumentError(msg)
+            n_users = max(n_users, bounds.users_for(n_equal))
+        n = users.values.size
+        return UsersNeeded(n_users, -(-n_users * (n + users.n_undefined) // n))
+
+    def movers(
+        self,
+        metric: str,
+        n: int = 10,
+        *,
+        model: str | None = None,
+        against: str | None = None,
+        users: Sequence[Any] | None = None,
+    ) -> Movers:
+        """Find the users whom a model helps and hurts most.
+
+        >>> import recmetrics
+        >>> old, new = {"mrr": [0.5, 1.0, 0.2]}, {"mrr": [1.0, 0.5, 0.3]}
+        >>> found = recmetrics.compare({"old": old, "new": new})
+        >>> movers = found.movers("mrr", users=["a", "b", "c"])
+        >>> [(each.user, round(each.difference, 2)) for each in (*movers.gains, *movers.losses)]
+        [('a', 0.5), ('c', 0.1), ('b', -0.5)]
+
+        Parameters
+        ----------
+        metric, n
+            A metric of users, and the number of users of each kind.
+        model, against
+            As in ``users_needed``.
+        users
+            The ids of all users, in the order of the results: an array, a list or a Series, whose
+            index is not read. None takes those of data frames; arrays have none, and a user is then
+            the place from 0.
+
+        Returns
+        -------
+        Movers
+            ``gains`` and ``losses`` are its records.
+
+        Raises
+        ------
+        ArgumentError, InputTypeError, ShapeError
+            If the metric or pair is not in the comparison, or the ids are not of all users.
+        """
+        check_known("metric", metric, self.metrics)
+        new, old = self._pair(model, against)
+        n, samples = check_count("n", n, 1), self.samples
+        if metric in samples.system:
+            msg = f"{metric} is one value of all lists, so no user moves; give a metric of users"
+            raise ArgumentError(msg)
+        news, olds = samples.values[new][metric], samples.values[old][metric]
+        ids = samples.users if users is None else read_labels("users", "id", users, news.size)
+        own = samples.of(None, metric, new, old)
+
+        def first(kind: str, sign: int) -> tuple[Mover, ...]:
+            order = np.argsort(-sign * own.values, kind="stable")
+            places = order[sign * own.values[order] > 0][:n]
+            return tuple(
+                Mover(
+                    metric=metric,
+                    kind=kind,
+                    user=row if ids is None else ids[row],
+                    value=float(news[row]),
+                    against=float(olds[row]),
+                    difference=float(own.values[place]),
+                )
+                for row, place in zip(own.users[places].tolist(), places, strict=True)
+            )
+
+        better = -1 if metric in self.lower_is_better else 1
+        gains, losses = first("gain", better), first("loss", -better)
+        return Movers(gains=gains, losses=losses, model=new, against=old)
+
+    def _pair(self, model: str | None, against: str | None) -> tuple[str, str]:
+        """The one pair of models that fits."""
+        pairs = dict.fromkeys((each.model, each.against) for each in self.differences)
+        fitting = [
+            each for each in pairs if model in (None, each[0]) and against in (None, each[1])
+        ]
+        if len(fitting) != 1:
+            known = ", ".join(f"model={one!r}, against={other!r}" for one, other in pairs)
+            msg = f"model={model!r}, against={against!r} is not one pair; type one of: {known}"
+            raise ArgumentError(msg)
+        return fitting[0]
+
+    def to_records(self, table: Table = "differences") -> list[dict[str, Any]]:
+        """Return a dict of plain values for each row of ``table``, "differences" or "means"."""
+        one_of("table", table, Table)
+        return [each.as_dict() for each in getattr(self, table)]
+
+    def to_frame(self, table: Table = "differences", *, backend: str | None = None) -> Any:
+        """Return a table as a data frame.
+
+        Parameters
+        ----------
+        table
+            "differences" or "means".
+        backend
+            "pandas", "polars" or "pyarrow". None uses the first of these that is installed.
+
+        Raises
+        ------
+        ArgumentError
+            If the package is not installed.
+        """
+        return frame_of(self.to_records(table), backend)
+
+    def to_dict(self, convention: Convention | None = None) -> dict[str, Any]:
+        """As ``Summary.to_dict``, with the differences of the models."""
+        records = {"means": self.to_records("means"), "differences": self.to_records()}
+        return document(
+            self, self.metrics, convention, **records, notes=comparison_pages.legend(self)
+        )
+
+    def to_latex(self) -> str:
+        r"""Write two LaTeX tables and their legend: models by metrics, and the differences.
+
+        The best means are bold. Superscripts name the models that a model is significantly better
+        than. Needs ``\usepackage{booktabs}``.
+        """
+        return comparison_pages.to_latex(self)
+
+    def plot(
+        self, target: str | PathLike[str] | Axes | None = None, *, table: Table = "differences"
+    ) -> Figure:
+        """Draw means and differences of all users with their intervals.
+
+        A metric with three cutoffs or more is drawn as a curve over k, with bands for the
+        intervals and dots at significant differences. On axes, only if it is the only metric.
+
+        Parameters
+        ----------
+        target
+            A file name (.png, .pdf, .svg): the figure is written to this file. It has a row for
+            each metric, with means on the left and differences on the right. Matplotlib axes: one
+            table of all metrics is drawn on them. None: the figure is only returned.
+        table
+            The table to draw if ``target`` is matplotlib axes.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        ArgumentError
+            If matplotlib is not installed, or ``target`` is of another kind.
+        """
+        from recmetrics._report.plots import draw
+
+        one_of("table", table, Table)
+        notes = [
+            *comparison_pages.plot_legend(self),
+            "filled: the best mean, a significant difference",
+        ]
+        drawn = self.means, self.differences, self.models, self.levels, notes
+        return draw(*drawn, target, table)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class CompactTable(Printed):
+    """The means of all users, models by metrics; ``Comparison.compact`` makes it.
+
+    Each model has a letter. A mean is marked with the letters of the models that it is
+    significantly better than. The table prints as text, and is displayed in notebooks.
+
+    Attributes
+    ----------
+    comparison, metrics, digits
+        The comparison, and the metrics and the number of decimals as in its ``compact``.
+    """
+
+    comparison: Compared
+    metrics: tuple[str, ...]
+    digits: int | None
+
+    def to_latex(self, caption: str | None = None, label: str = "tab:comparison") -> str:
+        r"""Write a LaTeX ``table``, with the best means in bold and the letters as superscripts.
+
+        It needs the package booktabs, as ``Comparison.to_latex`` does.
+
+        Parameters
+        ----------
+        caption, label
+            Caption and label, in LaTeX, used as given. The default caption says that these are
+            means.
+        """
+        if caption is None:
+            caption = f"Means over users{' and runs' if self.comparison.n_runs else ''}."
+        notes = comparison_pages.compact_legend(
+            self.comparison, self.metrics, "bold", "superscripts"
+        )
+        lines = [
+            "% \\usepackage{booktabs}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            rf"\label{{{label}}}",
+            grids.in_latex(self._grid("latex"), str),
+            r"\par\smallskip",
+            r"\footnotesize",
+            grids.latex_lines(notes),
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _grid(self, form: comparison_pages.Form) -> Grid:
+        return comparison_pages.models_by_metrics(
+            self.comparison, self.metrics, form, digits=self.digits
+        )
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
+        notes = comparison_pages.compact_legend(self.comparison, self.metrics, best, "letters")
+        return [self._grid("text" if best == "[ ]" else "markdown")], notes

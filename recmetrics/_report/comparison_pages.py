@@ -1,0 +1,353 @@
+"""A comparison as text: its tables and its legend, written plain, in Markdown or in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import zip_longest
+from operator import attrgetter
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from recmetrics._printing import UNDEFINED, Column, Grid, grids, named, number, one_line, split
+from recmetrics._report.bounds import FEW_USERS
+from recmetrics._report.statistics import fewest_users
+
+if TYPE_CHECKING:
+    from recmetrics._report.records import Compared, Difference, Mean
+    from recmetrics._report.statistics import Test
+
+_TESTS = {
+    "t": "paired t test",
+    "wilcoxon": "Wilcoxon signed-rank test",
+    "permutation": "sign-flip permutation test",
+}
+_FEW_RUNS = 10  # below which the legend says that their part of a bootstrap is rough
+_MANY_CUTOFFS = 3  # of one metric, from which on the legend says that the correction counts them
+_UNCOVERED = "p-values use the users' means over runs, and do not cover the variation over runs"
+_CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
+_BETTER = "significantly better than the model with that letter"
+Form: TypeAlias = Literal["text", "markdown", "latex"]
+
+
+def to_latex(comparison: Compared) -> str:
+    """Write models by metrics, for all users and each group, then the differences."""
+    parts = []
+    for group in (None, *comparison.groups):
+        if group is not None:
+            parts.append(f"% group {one_line(group)}")
+        grid = models_by_metrics(comparison, comparison.metrics, "latex", group)
+        parts.append(grids.in_latex(grid, str))
+    parts += [grids.in_latex(grid) for grid in _differences(comparison)]
+    notes = legend(comparison)
+    if comparison.differences:
+        names = [f"{_letter(i)} is {one_line(name)}" for i, name in enumerate(comparison.models)]
+        notes.append(f"superscripts: {_BETTER}, where {', '.join(names)}")
+    return grids.as_latex(parts, notes)
+
+
+def tables(comparison: Compared) -> list[Grid]:
+    """The means and the differences of all users, then those of the groups."""
+    pairs = zip_longest(_means(comparison), _differences(comparison))
+    return [grid for pair in pairs for grid in pair if grid is not None]
+
+
+def legend(comparison: Compared) -> list[str]:
+    """The notes below the tables."""
+    lines = [*_intervals(comparison)]
+    if comparison.n_runs:
+        lines.append(f"run std: standard deviation of the means of runs; {_UNCOVERED}")
+    lines += _models(comparison, comparison.metrics)
+    if comparison.differences:
+        lines += [
+            *_marked("* significant", _significance(comparison, with_groups=True)),
+            "d_z: mean / standard deviation of the differences; "
+            "w/t/l: number of users for whom the first model of the pair is better, equal, worse",
+            *_few_users(comparison, with_groups=True),
+        ]
+    return [*lines, *_left_out(comparison)]
+
+
+def plot_legend(comparison: Compared) -> list[str]:
+    """The notes below the plot, which has the means and differences of all users alone."""
+    lines = [*_intervals(comparison), *_models(comparison, comparison.metrics)]
+    if comparison.differences:
+        lines += _marked("* significant", _significance(comparison))
+        lines += _few_users(comparison)
+    return [*lines, _UNCOVERED] if comparison.n_runs and comparison.differences else lines
+
+
+def compact_legend(
+    comparison: Compared, metrics: Sequence[str], best: str, marks: str
+) -> list[str]:
+    """The notes below the table of models by metrics; ``best`` and ``marks`` are its signs."""
+    lines = [f"{best}: the best mean of a metric", *_models(comparison, metrics)]
+    if comparison.differences:
+        baseline = comparison.baseline
+        only = "" if baseline is None else f"; each is compared with {one_line(baseline)} alone"
+        lines.append(f"{marks}: {_BETTER}{only}")
+        lines += _marked("significant", _significance(comparison))
+        lines += _few_users(comparison)
+    if comparison.n_runs:
+        names = ", ".join(f"{one_line(name)} {runs}" for name, runs in comparison.n_runs.items())
+        lines.append(f"means over runs: {names}; {_UNCOVERED}")
+    return [*lines, *_left_out(comparison)]
+
+
+def _marked(mark: str, lines: Iterator[str]) -> list[str]:
+    """Write a mark before the first of several lines."""
+    first, *others = lines
+    return [f"{mark}: {first}", *others]
+
+
+def _intervals(comparison: Compared) -> Iterator[str]:
+    counts = comparison.n_runs
+    n_resamples = comparison.n_resamples
+    drawn = "users and runs" if counts and n_resamples is not None else "users"
+    how = grids.intervals_by(comparison.confidence, n_resamples, FEW_USERS, drawn)
+    if counts and n_resamples is None:
+        how += "; the variance over runs is added"
+    elif len(counts) > 1 and comparison.paired_runs:
+        how += "; the same runs of all models are drawn"
+    elif len(counts) > 1:
+        how += "; the runs of each model are drawn independently"
+    yield how
+    yield from grids.observed_ranges(comparison.observed)
+    if counts:
+        some = "the variation over runs of models with a single run, or "
+        single = some if len(counts) < len(comparison.models) else ""
+        few = [count for count in counts.values() if count < _FEW_RUNS and n_resamples is not None]
+        estimate = "the estimate of the variation over runs is rough and too small"
+        rough = f"; with {_between(few, 'run')}, {estimate}" if few else ""
+        yield f"intervals do not cover {single}what all runs share, such as the data{rough}"
+
+
+def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
+    yield from grids.weighted_by(comparison.n_weightless)
+    lower = [metric for metric in metrics if metric in comparison.lower_is_better]
+    for told, names in (("not compared", comparison.levels), ("lower is better", lower)):
+        if names:
+            yield f"{told}: {', '.join(map(one_line, names))}"
+    n_untested = sum(metric in comparison.untested for metric in metrics)
+    if n_untested:
+        cutoffs = grids.counted(n_untested, "cutoff")
+        yield f"not tested: {cutoffs} of a range; name a cutoff alone, too, to test it"
+
+
+def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:
+    """Say how a difference becomes significant, after the sign or mark of one."""
+    overall, _ = split(comparison.differences)
+    tested = [difference for difference in overall if difference.metric not in comparison.untested]
+    if not tested:
+        yield "none; a range of cutoffs is not tested"
+        return
+    metrics = list(dict.fromkeys(difference.metric for difference in tested))
+    n_pairs = len(tested) // len(metrics)
+    family = f"{grids.counted(len(metrics), 'metric')} x {grids.counted(n_pairs, 'pair')}"
+    if with_groups and comparison.groups:
+        groups = grids.counted(len(comparison.groups), "group")
+        family += f", and separately over the differences of {groups}"
+    how = f"corrected by {_CORRECTIONS.get(comparison.correction or '')} over {family}"
+    if comparison.correction is None:
+        how = "not corrected for their number"
+    first, *others = [_TESTS[test] for test in comparison.tests]
+    also = f" (also {', '.join(others)})" if others else ""
+    yield f"p < {1 - comparison.confidence:.2g} by {first}{also}, {how}"
+
+    decides = comparison.tests[0]
+    if decides != "t":
+        yield f"the intervals are not those of the {_TESTS[decides]}, and may disagree with it"
+    else:
+        shown = comparison.differences if with_groups else tested
+        yield from _raised_p(shown, is_shown=comparison.n_resamples is None)
+    if comparison.correction is not None:
+        yield from _many_cutoffs(metrics)
+
+
+def _raised_p(differences: Sequence[Difference], *, is_shown: bool) -> Iterator[str]:
+    """Say that p-values were raised to agree with the t interval, which may be shown."""
+    if any(difference.p_raised for difference in differences):
+        interval = "interval" if is_shown else "t interval, which is not shown,"
+        yield (
+            f"p is raised to agree with the {interval} where few users gain or lose, or "
+            "differences are skewed"
+        )
+
+
+def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
+    """Say that three cutoffs or more of one metric make the correction strict."""
+    cutoffs: dict[str, list[str]] = {}
+    for metric in metrics:
+        name, at, _ = metric.rpartition("@")
+        if at:
+            cutoffs.setdefault(name, []).append(metric)
+    many = {name: group for name, group in cutoffs.items() if len(group) >= _MANY_CUTOFFS}
+    if many:
+        counts = " and ".join(
+            f"{len(group)} cutoffs of {one_line(name)}" for name, group in many.items()
+        )
+        dropped = {metric for group in many.values() for metric in group[:-1]}
+        kept = ", ".join(repr(metric) for metric in metrics if metric not in dropped)
+        yield (
+            f"{counts} make the correction stricter; if one is enough, name the metrics to "
+            f"compare: {kept}"
+        )
+
+
+def _left_out(comparison: Compared) -> Iterator[str]:
+    records: list[Any] = [*comparison.means, *comparison.differences]
+    if any(each.n_undefined for each in records):
+        yield "left out: users whose value is undefined; for a pair, undefined in either model"
+
+
+def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:
+    """Say how many differences, and in how many groups, have too few users for a test of signs."""
+    needed = fewest_users(comparison.confidence)
+    level = grids.percent(comparison.confidence)
+    why = f"too few for a test at {level}; at least {needed} are needed"
+    tested = [each for each in comparison.differences if each.metric not in comparison.untested]
+    n_tested = len(split(tested)[0])
+    few, of_groups = split(each for each in tested if each.n_users < needed)
+    if few:
+        some = f" in {len(few)} of {n_tested} differences" if len(few) < n_tested else ""
+        yield f"{_between([each.n_users for each in few], 'user')}{some}: {why}"
+    if of_groups and with_groups:
+        n_groups = len({each.group for each in of_groups})
+        some = f"{n_groups} of {grids.counted(len(comparison.groups), 'group')}"
+        yield f"{_between([each.n_users for each in of_groups], 'user')} in {some}: {why}"
+
+
+def _decimals(comparison: Compared) -> dict[str, int]:
+    means = [each for each in comparison.means if each.model in comparison.models]
+    return grids.decimals_of((each.metric, each.mean) for each in means)
+
+
+def pair(difference: Difference) -> str:
+    return f"{one_line(difference.model)} - {one_line(difference.against)}"
+
+
+def _means(comparison: Compared) -> Iterator[Grid]:
+    places, has_runs = _decimals(comparison), bool(comparison.n_runs)
+    for means in filter(None, split(comparison.means)):
+        columns = [
+            named("group", means[0].group is not None),
+            named("metric"),
+            named("model", is_repeated=True),
+            number("mean", attrgetter("mean"), places, is_strong=attrgetter("best")),
+            grids.interval(comparison.confidence, places),
+            grids.count("users", "n_users"),
+            grids.count("effective", "n_effective", comparison.n_weightless is not None, 1),
+            grids.count("runs", "n_runs", has_runs),
+            number("run std", attrgetter("run_std"), places, is_shown=has_runs),
+            grids.left_out(means),
+            Column("", lambda each: "best" if each.best else "", is_number=False),
+            _worst(comparison, places, means[0].group),
+        ]
+        yield grids.table(columns, means)
+
+
+def _worst(comparison: Compared, places: Mapping[str, int], group: Any, sign: str = "") -> Column:
+    def text(each: Mean | Difference) -> str:
+        worst = comparison.worst_group(each.metric, each.model, getattr(each, "against", None))
+        if worst is None:
+            return UNDEFINED
+        return f"{one_line(worst.group)} ({worst.value:{sign}.{places[each.metric]}f})"
+
+    return Column("worst group", text, bool(comparison.groups) and group is None, is_number=False)
+
+
+def _differences(comparison: Compared) -> Iterator[Grid]:
+    places = _decimals(comparison)
+    for differences in filter(None, split(comparison.differences)):
+        # A single pair needs no column: it is the heading of the differences.
+        is_alone = len({(each.model, each.against) for each in differences}) == 1
+        heading = pair(differences[0]) if is_alone else "difference"
+        p_of = ("p ({})" if len(comparison.tests) > 1 else "p").format
+        columns = [
+            named("group", differences[0].group is not None),
+            named("metric"),
+            Column("pair", pair, not is_alone, is_number=False),
+            number(heading, attrgetter("difference"), places, "+"),
+            grids.interval(comparison.confidence, places, "+"),
+            *(Column(p_of(test), partial(_p, test)) for test in comparison.tests),
+            Column("", lambda each: "*" if each.significant else "", is_number=False),
+            Column("d_z", lambda each: grids.shown(each.effect_size, "+.2f")),
+            Column("w/t/l", lambda each: f"{each.wins}/{each.ties}/{each.losses}"),
+            grids.left_out(differences),
+            _worst(comparison, places, differences[0].group, "+"),
+        ]
+        yield grids.table(columns, differences)
+
+
+def models_by_metrics(
+    comparison: Compared,
+    metrics: Sequence[str],
+    form: Form,
+    group: Any = None,
+    digits: int | None = None,
+) -> Grid:
+    """The means of a group, with the letters of the models that they are better than."""
+    models, places = [*comparison.models, *comparison.levels], _decimals(comparison)
+    compared = comparison.models if comparison.differences else ()
+    letters = {model: _letter(i) for i, model in enumerate(compared)}
+    better: dict[tuple[str, str], list[str]] = {}
+    for each in comparison.differences:
+        if each.group == group and each.significant:
+            is_lower = each.metric in comparison.lower_is_better
+            pair = (each.model, each.against)
+            winner, loser = pair if (each.difference > 0) != is_lower else pair[::-1]
+            better.setdefault((each.metric, winner), []).append(letters[loser])
+    own = [each for each in comparison.means if each.group == group]
+    means = {(each.metric, each.model): each.mean for each in own}
+    best = {(each.metric, each.model) for each in own if each.best}
+
+    def column(metric: str) -> Column:
+        of_models = {model: "".join(sorted(better.get((metric, model), []))) for model in models}
+        width = max(map(len, of_models.values()))
+        decimals = f".{places[metric] if digits is None else digits}f"
+
+        def text(model: str) -> str:
+            mean = grids.shown(means.get((metric, model)), decimals)
+            is_best = (metric, model) in best
+            if form == "latex":
+                return _in_latex(mean, of_models[model], is_best)
+            if form == "text":
+                mean = f"[{mean}]" if is_best else f" {mean} "
+                return f"{mean} {of_models[model]:<{width}}" if width else mean
+            return f"{mean} {of_models[model]}".rstrip()
+
+        heading = one_line(metric)
+        heading = grids.escape_latex(heading) if form == "latex" else heading
+        return Column(heading, text, is_strong=lambda model: (metric, model) in best)
+
+    def name(model: str) -> str:
+        text = one_line(model)
+        return _in_latex(text, letters.get(model, "")) if form == "latex" else text
+
+    columns = [
+        Column("", lambda model: letters.get(model, ""), form != "latex", is_number=False),
+        Column("model", name, is_number=False),
+        *(column(metric) for metric in metrics if (metric, models[0]) in means),
+    ]
+    return grids.table(columns, models)
+
+
+def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
+    text = grids.escape_latex(text)
+    text = rf"\textbf{{{text}}}" if is_best else text
+    return f"{text}$^{{{marks}}}$" if marks else text
+
+
+def _p(test: Test, difference: Difference) -> str:
+    value = difference.p[test]
+    return "<0.0001" if value < 0.0001 else grids.shown(value, ".4f")
+
+
+def _between(numbers: Sequence[int], what: str) -> str:
+    low, high = min(numbers), max(numbers)
+    return grids.counted(high, what) if low == high else f"{low} to {high} {grids.plural(what)}"
+
+
+def _letter(index: int) -> str:
+    longer, last = divmod(index, 26)
+    return (_letter(longer - 1) if longer else "") + ascii_lowercase[last]

@@ -1,0 +1,250 @@
+"""The numbers of a summary and of a comparison: means, differences, and all together."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from importlib.util import find_spec
+from operator import attrgetter
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from recmetrics._core.errors import ArgumentError, MetricSpecError
+from recmetrics._core.options import one_of
+from recmetrics._core.spec import MetricSpec, parse, read_convention
+from recmetrics._core.types import Convention
+from recmetrics._report.result_tables import Samples
+from recmetrics._report.statistics import Correction, Test
+
+_ALWAYS = ("group", "n_users", "n_undefined")  # which None says something of
+Frames: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """The mean of a metric of one model, or the value of a metric of all lists.
+
+    ``group`` is None for all users together. ``low`` and ``high`` are the bounds of the interval.
+    ``n_users`` is the number of users with a value, ``n_undefined`` of those without one, who are
+    left out. ``n_effective`` is (sum w)^2 / sum w^2 of the users' weights, None without weights.
+
+    An undefined number is NaN, such as the interval of fewer than two values, or of infinite ones.
+    A metric of all lists has only a value, ``mean``: its numbers of users are None.
+
+    In a comparison, ``best`` marks the best mean of a metric in its group. ``n_runs`` is the number
+    of runs of the model, and ``run_std`` the standard deviation of their means (with divisor
+    n - 1), NaN for one run; both are None if every model has one run.
+
+    In a summary, ``std`` is the standard deviation of the users' values (with divisor n - 1), and
+    ``q10``, ``median`` and ``q90`` are their quantiles. ``why`` is the reason that users are left
+    out, such as "no relevant item", or "" if none are. ``levels`` has the means of reference
+    levels. ``model`` is None unless a table names models.
+    """
+
+    metric: str
+    group: Any
+    model: Any
+    mean: float
+    low: float = math.nan
+    high: float = math.nan
+    std: float | None = None
+    q10: float | None = None
+    median: float | None = None
+    q90: float | None = None
+    n_users: int | None = None
+    n_undefined: int | None = None
+    best: bool | None = None
+    why: str | None = None
+    n_effective: float | None = None
+    n_runs: int | None = None
+    run_std: float | None = None
+    levels: dict[str, float] | None = None
+
+    @property
+    def value(self) -> float:
+        """The mean: groups are ordered by it."""
+        return self.mean
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields that the call has by name, and the levels."""
+        named = asdict(self)
+        if self.levels is not None:  # of a summary, where the model stands last
+            named |= {"model": named.pop("model"), **named.pop("levels")}
+        return {name: each for name, each in named.items() if name in _ALWAYS or each is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The difference of ``model`` from ``against``, user by user.
+
+    ``n_undefined`` counts the users who are left out because their value is undefined in either
+    model. ``wins`` counts the users for whom ``model`` is better: higher, or lower if lower is
+    better. ``detectable`` is the smallest true difference that this number of users shows with
+    power 0.8: the interval at the confidence of the comparison then leaves out 0 in four of five
+    samples. It is NaN for fewer than two users, where no user differs from the others, and where so
+    few users would not show even the largest difference that the metric can have. ``p`` and
+    ``p_uncorrected`` have one p-value for each test, corrected and not. ``p_raised`` is True if
+    that of "t" was raised to agree with the interval. ``significant`` refers to the corrected
+    p-value of the first test.
+    """
+
+    metric: str
+    group: Any
+    model: str
+    against: str
+    difference: float
+    low: float = math.nan
+    high: float = math.nan
+    n_users: int
+    n_undefined: int
+    effect_size: float
+    detectable: float = math.nan
+    wins: int
+    ties: int
+    losses: int
+    p: dict[str, float]
+    p_uncorrected: dict[str, float]
+    p_raised: bool = False
+    significant: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("p_values", "corrected"):
+            msg = (
+                f"a Difference has no {name!r}; type .p for corrected p-values, .p_uncorrected for "
+                "those that are not"
+            )
+            raise AttributeError(msg)
+        msg = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(msg)
+
+    @property
+    def value(self) -> float:
+        """The difference: groups are ordered by it."""
+        return self.difference
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name, with a field for each p-value."""
+        named = asdict(self)
+        corrected = named.pop("p")
+        uncorrected = named.pop("p_uncorrected")
+        p_raised = named.pop("p_raised")
+        significant = named.pop("significant")
+        for test, p in corrected.items():
+            named |= {f"p_{test}": p, f"p_{test}_uncorrected": uncorrected[test]}
+        return named | {"p_raised": p_raised, "significant": significant}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Compared:
+    """All numbers of a comparison; ``Comparison`` adds their output."""
+
+    models: tuple[str, ...]
+    levels: tuple[str, ...]
+    metrics: tuple[str, ...]
+    groups: tuple[Any, ...]
+    means: tuple[Mean, ...]
+    differences: tuple[Difference, ...]
+    baseline: str | None
+    confidence: float
+    tests: tuple[Test, ...]
+    correction: Correction | None
+    lower_is_better: frozenset[str]
+    n_resamples: int | None  # of the bootstrap; None: intervals are those of Student's t
+    n_weightless: int | None = None  # users of weight 0; None without weights
+    paired_runs: bool = False
+    observed: frozenset[str] = frozenset()  # metrics without a known range, whose ends count
+    untested: frozenset[str] = frozenset()  # the metrics that a range of cutoffs alone names
+    samples: Samples  # the aligned values behind the numbers; no setting
+
+    @property
+    def n_runs(self) -> dict[str, int]:
+        """The number of runs of each model that has several."""
+        return self.samples.n_runs()
+
+    def worst_group(
+        self, metric: str, model: str, against: str | None = None
+    ) -> Mean | Difference | None:
+        """Find the group in which a model is worst, or worst compared with another model.
+
+        Parameters
+        ----------
+        metric, model, against
+            The names as in ``means`` or, with ``against``, as in ``differences``.
+
+        Returns
+        -------
+        Mean, Difference or None
+            The record of this group; None without ``by=``, or if no group has a defined value.
+        """
+        records: Any = self.means if against is None else self.differences
+        wanted = (metric, model, against)
+        own = [
+            each
+            for each in records
+            if each.group is not None
+            and (each.metric, each.model, getattr(each, "against", None)) == wanted
+            and not math.isnan(each.value)
+        ]
+        worst = max if metric in self.lower_is_better else min
+        found: Mean | Difference | None = worst(own, key=attrgetter("value"), default=None)
+        return found
+
+
+def document(
+    numbers: Any, defined: Iterable[str], convention: Convention | None, **records: Any
+) -> dict[str, Any]:
+    """Make a dict that JSON can hold: plain values, None for what is undefined or infinite."""
+    if convention is not None:
+        convention = read_convention(convention)
+    names = (field.name for field in fields(numbers) if field.name not in ("records", "samples"))
+    named = {name: getattr(numbers, name) for name in names}
+    return {
+        "format": "recmetrics-1",
+        "version": sys.modules["recmetrics"].__version__,
+        "convention": convention,
+        "definitions": {metric: _defined(metric, convention) for metric in defined},
+        **_plain(named | records),
+    }
+
+
+def _defined(metric: str, convention: Convention | None) -> str | None:
+    text, bracket, bound = metric.partition("[")  # ndcg@10[least]
+    try:
+        spec = parse(text, convention)
+    except MetricSpecError:  # of another package
+        return None
+    given = ((name, value) for name, value in spec.values.items() if value is not None)
+    return str(MetricSpec(spec.name, spec.k, tuple(given))) + bracket + bound
+
+
+def _plain(value: Any) -> Any:
+    def other(each: Any) -> Any:
+        if isinstance(each, frozenset):
+            return sorted(each)
+        return each.item() if isinstance(each, np.generic) else str(each)
+
+    return json.loads(json.dumps(value, default=other), parse_constant=lambda _: None)
+
+
+def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
+    """Make a data frame of records, by default with the first package that is installed."""
+    if backend is not None:
+        one_of("backend", backend, Frames)
+    wanted = get_args(Frames) if backend is None else (backend,)
+    name = next(filter(find_spec, wanted), None)
+    if name is None:
+        msg = f"to_frame needs the package {' or '.join(wanted)}; type: pip install {wanted[0]}"
+        raise ArgumentError(msg)
+    package = importlib.import_module(name)
+    kinds = {type(each.get("group")) for each in records} - {type(None)}
+    if len(kinds) > 1:  # no column holds them
+        named = (group if (group := each["group"]) is None else str(group) for each in records)
+        records = [{**each, "group": group} for each, group in zip(records, named, strict=True)]
+    if name == "pyarrow":
+        return package.Table.from_pylist(records)
+    return package.DataFrame(records)

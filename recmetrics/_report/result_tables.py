@@ -1,0 +1,543 @@
+"""One result in any form -> a table; samples of its users; groups, weights, settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._core.errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    MetricSpecError,
+    ShapeError,
+    did_you_mean,
+    install,
+)
+from recmetrics._core.spec import MetricSpec, spec_of, spell
+from recmetrics._report import statistics
+from recmetrics._report.bounds import Floats, Range
+
+_MANY_GROUPS = 50
+_COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
+Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
+
+
+class Columns(NamedTuple):
+    """The columns of results that a caller names."""
+
+    metrics: tuple[str, ...] | None  # None: those whose names are metric strings
+    model: tuple[str, ...]  # empty: "model", if there is such a column
+    others: tuple[str, ...]  # of groups and weights
+    untested: frozenset[str]  # the metrics that a range of cutoffs alone names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The values of a result and, of a data frame, what its other columns say of the rows."""
+
+    name: str  # in messages
+    values: dict[str, Any]  # float64, (n_rows,), or () for a metric of all lists
+    frame: Any = None  # a narwhals.DataFrame of these rows; None: arrays, in an order of their own
+    keys: tuple[str, ...] = ()  # the columns of the frame that identify the user
+    model: tuple[str, ...] = ()  # those that name the model
+
+    def users(self, *more: str) -> list[tuple[Any, ...]]:
+        """The keys of each row and its cells in ``more``; its number where there are none."""
+        if self.frame is None:
+            return []
+        columns = [self.frame[name].to_list() for name in (*self.keys, *more)]
+        return list(zip(*(columns or [range(len(self.frame))]), strict=True))
+
+    def rows_by_model(self) -> dict[Any, Rows]:
+        """The rows of each model that columns name, in order of appearance."""
+        rows: dict[str, list[int]] = {}
+        labels_of: dict[str, tuple[Any, ...]] = {}
+        columns = [self.frame[column].to_list() for column in self.model]
+        for row, labels in enumerate(zip(*columns, strict=True)):
+            model = " / ".join(map(str, labels))
+            if model not in rows:
+                self._require_labels(row, labels)
+                labels_of[model] = labels
+            elif labels != labels_of[model]:
+                first = rows[model][0]
+                msg = (
+                    f"{self.name} has two models of one name, {model!r}, rows {first} and {row}: "
+                    f"{labels_of[model]!r} and {labels!r}; expected names that differ as text; "
+                    "rename one"
+                )
+                raise InputError(msg)
+            rows.setdefault(model, []).append(row)
+        return {model: np.array(rows_of_model, np.intp) for model, rows_of_model in rows.items()}
+
+    def _require_labels(self, row: int, labels: Iterable[Any]) -> None:
+        for column, label in zip(self.model, labels, strict=True):
+            if _is_missing(label):
+                msg = f"{self.name} has no name of a model in row {row}, column {column!r}"
+                raise InputError(msg)
+
+
+class Values(NamedTuple):
+    """The defined values of a model, or differences of two, of some users."""
+
+    values: Floats
+    users: Rows
+    weights: Floats | None
+    n_undefined: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """The values of each run of each model: (n_runs, n_users), NaN where they are undefined.
+
+    A metric of all lists has one value for each run, (n_runs, 1). A user's value is the mean over
+    the runs in which it is defined.
+    """
+
+    models: tuple[Any, ...]
+    metrics: tuple[str, ...]
+    system: frozenset[str]  # metrics with one value for all users together
+    values: dict[Any, dict[str, Floats]]  # (n_users,), over the runs
+    groups: dict[Any, Rows]  # the users of each, and of None: all; none of weight 0
+    weights: Floats | None  # of all users
+    n_weightless: int | None  # users of weight 0; None without weights
+    runs: dict[Any, dict[str, Floats]] = field(default_factory=dict)  # none in a summary
+    levels: tuple[str, ...] = ()  # shown beside the models; they may lack metrics
+    users: list[Any] | None = None  # their ids, where data frames name them
+
+    def n_runs(self) -> dict[str, int]:
+        """The number of runs of each model with several."""
+        counts = {name: len(next(iter(runs.values()), ())) for name, runs in self.runs.items()}
+        return {name: count for name, count in counts.items() if count > 1}
+
+    def limits(self, metric: str) -> Range:
+        """The range of a metric: that of its definition or, without one, of all models' values."""
+        spec = spec_if_known(metric)
+        floor, ceiling = (-math.inf, math.inf) if spec is None else spec.bounds
+        values = [self.values[model][metric] for model in self.models]
+        return Range.of(values, floor, ceiling)
+
+    def of(self, group: Any, metric: str, model: str, against: str | None = None) -> Values:
+        """Take the values of a model, or subtract those of another; leave out the undefined."""
+        is_system = metric in self.system
+        users = np.zeros(1, np.intp) if is_system else self.groups[group]
+        values = self.values[model][metric][users]
+        if against is not None:
+            with np.errstate(over="ignore"):
+                values = values - self.values[against][metric][users]
+        undefined, n_users = np.isnan(values), users.size
+        if undefined.any():
+            users, values = users[~undefined], values[~undefined]
+        weights = None if self.weights is None or is_system else self.weights[users]
+        return Values(values, users, weights, n_users - users.size)
+
+    def describe(self, group: Any, metric: str, model: Any, own: Values) -> dict[str, Any]:
+        """Compute the fields of a ``Mean``, with those of runs if any model has several."""
+        is_system = metric in self.system
+        named: dict[str, Any] = {
+            "metric": metric,
+            "group": group,
+            "model": model,
+            "mean": statistics.mean_of(own.values, own.weights),
+            "n_users": None if is_system else own.users.size,
+            "n_undefined": None if is_system else own.n_undefined,
+            "n_effective": None if self.weights is None else math.nan,
+        }
+        if own.weights is not None:
+            named["n_effective"] = statistics.effective_users(own.weights)
+        if self.n_runs():
+            runs = self.runs[model][metric][:, own.users]
+            means = np.array([statistics.mean_of(run, own.weights) for run in runs])
+            run_std = statistics.spread_of(means[~np.isnan(means)])
+            named |= {"n_runs": len(runs), "run_std": run_std}
+        return named
+
+
+def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
+    named = []
+    for name, given in (("metrics", metrics), ("model", model)):
+        names = () if given is None else several(given)
+        if given is not None and not (names and all(isinstance(each, str) for each in names)):
+            msg = f"{name} must be one or several names of columns, got {given!r}"
+            raise ArgumentError(msg)
+        named.append(names)
+    alone, labels = named
+    spelled = tuple(dict.fromkeys(each for name in alone for each in spell(name)))
+    columns = tuple(each for each in others if isinstance(each, str))
+    return Columns(spelled or None, labels, columns, frozenset(spelled) - frozenset(alone))
+
+
+def read_table(
+    what: str, result: Any, asked: Columns, forms: str, *, is_level: bool = False
+) -> Table:
+    """Read a result, given in one of the ``forms``; a level may lack metrics that are asked for."""
+    if isinstance(result, Table):
+        return result
+    name = what.removeprefix("the result of ")  # shorter where a metric is told, too
+    result = values_of(result)
+    if isinstance(result, Mapping):
+        for metric in () if is_level else asked.metrics or ():
+            require(name, metric, result)
+        chosen = result if asked.metrics is None else asked.metrics
+        table = Table(name, {metric: result[metric] for metric in chosen if metric in result})
+    elif (frame := _read_frame(name, result, asked)) is not None:
+        table = frame
+    else:
+        msg = f"{what} is a {type(result).__name__}; expected {forms}"
+        raise InputTypeError(msg)
+    if not table.values and not is_level:
+        msg = f"{what} holds no metric; expected {forms}"
+        raise InputError(msg)
+    values = {
+        metric: _read_values(f"metric {metric!r} of {name}", metric, each)
+        for metric, each in table.values.items()
+    }
+    return replace(table, values=values)
+
+
+def values_of(result: Any) -> Any:
+    """Give the values of an evaluator or of an ``Evaluation``; other results as they are."""
+    if isinstance(result, Mapping):
+        return result
+    if callable(getattr(result, "compute", None)):
+        return result.compute()
+    return result.values if is_evaluation(result) else result
+
+
+def is_evaluation(result: Any) -> bool:
+    """Say whether a result is what ``Metrics.evaluate`` returns, whose class is of a higher row."""
+    return isinstance(getattr(result, "values", None), Mapping) and hasattr(result, "notes")
+
+
+def require_named(argument: str, results: Any) -> None:
+    if not isinstance(results, Mapping):
+        msg = (
+            f"{argument} must be a dict of name and result, got {type(results).__name__}; "
+            "type {'first': a, 'second': b}, with a name for each"
+        )
+        raise InputTypeError(msg)
+
+
+def values_of_levels(levels: Any) -> dict[str, Mapping[str, Any]]:
+    """Read the values of levels that are shown beside one result."""
+    require_named("levels", levels)
+    values_by_level = {name: values_of(level) for name, level in levels.items()}
+    for name, values in values_by_level.items():
+        if not hasattr(values, "keys"):
+            msg = (
+                f"the level {name!r} is a {type(values).__name__}; expected a dict of metric and "
+                "values, as Metrics.chance returns it"
+            )
+            raise InputTypeError(msg)
+    return values_by_level
+
+
+def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
+    """Read a data frame; None for any other object."""
+    if not hasattr(type(native), "columns"):
+        return None
+    try:
+        import narwhals as nw
+    except ImportError as error:
+        msg = f"results in data frames need the package narwhals; type: {install('tables')}"
+        raise ArgumentError(msg) from error
+    levels: set[Any] = set()
+    if hasattr(native, "reset_index") and _names_users(native):
+        columns, native = set(native.columns), native.reset_index()
+        levels = set(native.columns) - columns
+    if hasattr(native, "collect"):
+        msg = f"a {type(native).__name__} holds no values yet; type .collect()"
+        raise InputTypeError(msg)
+    names = list(native.column_names if hasattr(native, "column_names") else native.columns)
+    for column in names:
+        if not isinstance(column, str) or names.count(column) > 1:
+            fault = "twice" if isinstance(column, str) else f"of type {type(column).__name__}"
+            msg = f"a data frame has the column {column!r} {fault}; expected different strings"
+            raise InputError(msg)
+    rows = nw.from_native(native, eager_only=True, pass_through=True)
+    if not isinstance(rows, nw.DataFrame):
+        return None
+    metrics, model = asked.metrics or (), asked.model
+    if not model and "model" in {*names} - {*metrics, *asked.others}:
+        model = ("model",)
+    told = {*metrics, *model, *asked.others, *_COUNTS}
+    for column in (*metrics, *model, *asked.others):
+        require(name, column, names)
+    numbers = [n for n in names if n not in told | levels and rows.schema[n].is_numeric()]
+    measured = tuple(column for column in numbers if spec_if_known(column))
+    odd = next((n for n in numbers if n not in measured and rows.schema[n].is_float()), None)
+    if asked.metrics is None and odd is not None:
+        msg = (
+            f"{name} has the column {odd!r} of floats, whose name is no metric string; type "
+            f"metrics={[*measured] or ['a column']} to name all metrics, since other columns "
+            f"identify the user, or model={odd!r} if it names the model"
+        )
+        raise InputError(msg)
+    metrics = asked.metrics or measured
+    values = {metric: _without_nulls(rows[metric]) for metric in metrics}
+    keys = tuple(column for column in names if column not in {*metrics, *measured, *told})
+    table = Table(name, values, rows, keys, model)
+    if keys and (repeated := rows.select(*keys, *model).is_duplicated().to_numpy()).any():
+        table.rows_by_model()  # a missing name is told first
+        users = table.users(*model)
+        first, *others = np.flatnonzero(repeated).tolist()
+        # By text, since a NaN is not equal to itself.
+        again = next((row for row in others if str(users[row]) == str(users[first])), others[0])
+        msg = (
+            f"{name} has two lists of {named_user((*keys, *model), users[first])}, rows {first} "
+            f"and {again}; expected one: type model='its name' if a column names the model, drop "
+            "columns that are no ids"
+        )
+        raise InputError(msg)
+    return table
+
+
+def _names_users(native: Any) -> bool:
+    """Say whether a pandas index identifies users: by a name, or where no column does."""
+    if any(name is not None for name in native.index.names):
+        return True
+    others = (str(name) for name, dtype in native.dtypes.items() if dtype.kind != "f")
+    ids = {name for name in others if spec_if_known(name) is None}
+    return ids <= set(_COUNTS) and list(native.index) != list(range(len(native)))
+
+
+def _without_nulls(column: Any) -> Any:
+    import narwhals as nw
+
+    column = column.cast(nw.Float64).fill_null(np.nan) if column.null_count() else column
+    return column.to_numpy()
+
+
+def named_user(keys: Iterable[str], user: Iterable[Any]) -> str:
+    return ", ".join(f"{key} {value!r}" for key, value in zip(keys, user, strict=True))
+
+
+def require(what: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        hint = did_you_mean(name, list(known)) or f"expected one of {list(known)}"
+        msg = f"{what} has no {name!r}; {hint}"
+        raise InputError(msg)
+
+
+def spec_if_known(name: str) -> MetricSpec | None:
+    """The metric of a key of results; None for one of another package."""
+    try:
+        return spec_of(name)
+    except MetricSpecError:
+        return None
+
+
+def _read_values(what: str, metric: Any, column: Any) -> Floats:
+    if not isinstance(metric, str):
+        msg = f"{what}: names of metrics must be strings"
+        raise InputError(msg)
+    array = read_numbers(what, column)
+    if array.ndim > 1:
+        msg = f"{what} has shape {array.shape}; expected one value per user, (n_users,), or ()"
+        raise ShapeError(msg)
+    spec = None if array.ndim else spec_if_known(metric)
+    is_mean = spec.metric.per_user if spec is not None else not isinstance(column, np.ndarray)
+    if not array.ndim and is_mean:
+        msg = (
+            f"{what} is one number, {column}; expected the value of every user, (n_users,), from "
+            "which intervals are computed: give what Metrics.compute or the compute() of an "
+            "Evaluator returns, not means"
+        )
+        raise InputTypeError(msg)
+    return array
+
+
+def read_numbers(what: str, column: Any) -> Floats:
+    if isinstance(column, np.ma.MaskedArray):
+        msg = f"{what} is a masked array, whose mask would be lost; type .filled(np.nan)"
+        raise InputTypeError(msg)
+    try:
+        array = np.asarray(column)
+    except (TypeError, ValueError, RuntimeError) as error:  # the last is of torch
+        msg = f"{what} cannot be read as an array: {error}"
+        raise InputTypeError(msg) from None
+    if array.dtype.kind not in "fiub":
+        msg = f"{what} has dtype {array.dtype}; expected real numbers"
+        raise InputTypeError(msg)
+    values: Floats = array.astype(np.float64, copy=False)
+    return values
+
+
+def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
+    """Refuse results of other metrics or users than the first, and count the users.
+
+    Levels may lack metrics. Of one result no difference is taken: it may have infinite values.
+    """
+    first = models[0]
+    counted, n_users = next(
+        ((metric, each.size) for metric, each in first.values.items() if each.ndim), ("", 0)
+    )
+    for table in (*models, *levels):
+        for lacking, having in ((table, first), (first, table))[table in levels :]:
+            missing = next((each for each in having.values if each not in lacking.values), None)
+            if missing is not None:
+                msg = (
+                    f"{lacking.name} has no metric {missing!r}, which {having.name} has; "
+                    "compute the same metrics for every model"
+                )
+                raise InputError(msg)
+        for metric, column in table.values.items():
+            what = f"metric {metric!r} of {table.name}"
+            is_of_users = first.values[metric].ndim
+            other, expected = (counted, (n_users,)) if is_of_users else (metric, ())
+            if column.shape != expected:
+                msg = (
+                    f"{what} has shape {column.shape}; expected {expected}, as metric {other!r} of "
+                    f"{first.name}: compare results on the same users"
+                )
+                raise ShapeError(msg)
+            infinite = np.isinf(column)
+            if infinite.any() and len(models) > 1:
+                first_user = f" for {infinite.sum():,} users, the first user {infinite.argmax()}"
+                msg = (
+                    f"{what} is infinite{first_user if column.ndim else ''}; differences of "
+                    "infinite values are undefined"
+                )
+                raise InputError(msg)
+    return n_users
+
+
+def read_users(
+    what: str,
+    labels: Mapping[str, Any],
+    n_users: int,
+    by: Any,
+    weights: Any,
+    model: Iterable[str] = (),
+) -> tuple[dict[Any, Rows], Floats | None]:
+    """Read the users of each group and of None, all, and their weights; none has weight 0."""
+    for name, given in (("by", by), ("weights", weights), *(("model", each) for each in model)):
+        if isinstance(given, str) and given not in labels:
+            msg = (
+                f"{name} is the name of a column, {given!r}, but {what} a table; expected "
+                "an array with one entry per user"
+            )
+            raise InputError(msg)
+    by, weights = (labels[each] if isinstance(each, str) else each for each in (by, weights))
+    groups = {None: np.arange(n_users)} | ({} if by is None else _read_groups(by, n_users))
+    if weights is None:
+        return groups, None
+    relative = read_weights(weights, n_users)
+    return {group: rows[relative[rows] > 0] for group, rows in groups.items()}, relative
+
+
+def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
+    members: dict[Any, list[int]] = {}
+    for user, label in enumerate(read_labels("by", "group", by, n_users)):
+        members.setdefault(label, []).append(user)
+    for label, users in members.items():
+        if _is_missing(label):
+            msg = (
+                f"by must name the group of every user; that of user {users[0]} is undefined; "
+                "give such users a label of their own, such as 'unknown'"
+            )
+            raise InputError(msg)
+    if len(members) > _MANY_GROUPS:
+        msg = (
+            f"by names {len(members):,} different groups; expected at most {_MANY_GROUPS}: "
+            "put users into bins first, such as quartiles of their activity"
+        )
+        raise InputError(msg)
+    return {label: np.array(users, np.intp) for label, users in members.items()}
+
+
+def _require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
+    """Refuse an argument that does not hold one entry per user, each in its place."""
+    expected = f"{name} must hold one {noun} per user, shape ({n_users},)"
+    has_no_places = isinstance(entries, Mapping | set | frozenset | str | bytes)
+    is_table = hasattr(type(entries), "columns")
+    if has_no_places or is_table or not hasattr(entries, "__len__"):
+        kind = type(entries).__name__
+        msg = f"{expected}, got a {kind}; give an array or a list in the order of the users"
+        raise InputTypeError(msg)
+    shape = tuple(entries.shape) if hasattr(entries, "shape") else (len(entries),)
+    if shape != (n_users,):
+        msg = f"{expected}, got shape {shape}"
+        raise ShapeError(msg)
+
+
+def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
+    """Read one label per user, such as an id, by its place, as a value of Python."""
+    _require_per_user(name, noun, labels, n_users)
+    dtype = getattr(labels, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "M":
+        entries = list(np.asarray(labels))  # tolist() would make integers of nanoseconds
+    else:
+        methods = ("to_list", "tolist", "to_pylist")
+        method = next((method for method in methods if hasattr(labels, method)), None)
+        entries = list(labels if method is None else getattr(labels, method)())
+    plain_labels = [plain(entry) for entry in entries]
+    for user, label in enumerate(plain_labels):
+        try:
+            hash(label)
+        except TypeError:
+            kind = type(label).__name__
+            msg = (
+                f"{name} must hold labels such as strings or integers, got a {kind} for user {user}"
+            )
+            raise InputTypeError(msg) from None
+    return plain_labels
+
+
+def plain(value: Any) -> Any:
+    """Turn a scalar of NumPy into a value of Python, except a time finer than microseconds."""
+    if isinstance(value, np.datetime64):
+        time = value.astype("M8[us]")
+        return time.item() if time == value else value
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA
+        return True
+
+
+def read_weights(weights: Any, n_users: int) -> Floats:
+    """Read the weights of users, divided by the largest."""
+    _require_per_user("weights", "number", weights, n_users)
+    array = read_numbers("weights", weights)
+    _require_per_user("weights", "number", array, n_users)  # a list of lists has another shape
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        user = int(wrong.argmax())
+        msg = (
+            f"weights holds {array[user]} for user {user}; expected finite numbers >= 0; 0 leaves "
+            "a user out"
+        )
+        raise InputError(msg)
+    if not array.any():
+        msg = "weights are all 0; expected a number above 0 for at least one user"
+        raise InputError(msg)
+    return array / array.max()  # type: ignore[no-any-return]
+
+
+def read_seed(rng: int | np.random.Generator | None) -> int:
+    try:
+        return int(np.random.default_rng(rng).integers(2**63 - 1))
+    except (TypeError, ValueError):
+        msg = f"rng must be a seed (an integer >= 0), a numpy Generator or None, got {rng!r}"
+        raise ArgumentError(msg) from None
+
+
+def several(given: Any) -> tuple[Any, ...]:
+    """Make a tuple of one name, given alone, or of several."""
+    is_one = isinstance(given, str) or not isinstance(given, Iterable)
+    return (given,) if is_one else tuple(given)
+
+
+def check_known(name: str, given: Any, known: Iterable[str]) -> None:
+    if given not in known:
+        msg = f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}"
+        raise ArgumentError(msg)

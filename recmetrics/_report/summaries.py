@@ -1,0 +1,408 @@
+"""summary: one result -> samples of users -> means, intervals, quantiles; ``Summary``."""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recmetrics._core.errors import InputError, InputTypeError, ShapeError
+from recmetrics._core.options import check_count, check_share
+from recmetrics._core.spec import lacking
+from recmetrics._core.types import Convention
+from recmetrics._files import Source, read_per_user
+from recmetrics._printing import Grid, Printed, grids, named, number, one_line, plural, split
+from recmetrics._report import result_tables as reading
+from recmetrics._report import statistics
+from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean, interval_of
+from recmetrics._report.records import Mean, document, frame_of
+from recmetrics._report.result_tables import Values
+from recmetrics._report.statistics import Sample
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_FORMS = (
+    "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, a "
+    "data frame with a float column per metric, or the path of a file that 'recmetrics evaluate "
+    "--per-user' wrote"
+)
+
+
+def summary(
+    values: Any,
+    *,
+    metrics: str | Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
+    by: Any = None,
+    weights: Any = None,
+    levels: Mapping[str, Any] | None = None,
+    confidence: float = 0.95,
+    noun: str = "user",
+    notes: Sequence[str] = (),
+    n_resamples: int | None = None,
+    rng: int | np.random.Generator | None = 0,
+) -> Summary:
+    r"""Summarise the result of one model: means with intervals, quantiles and counts of users.
+
+    >>> import recmetrics
+    >>> nan = float("nan")
+    >>> values = {"recall@10": [0.2, 0.6, 0.4, nan] * 25, "mrr@10": [0.5, 1.0, 0.0, 0.25] * 25}
+    >>> found = recmetrics.summary(values)
+    >>> print(str(found).partition("\n\n")[0])  # print(found) also shows a legend
+    metric       mean     95 % interval     q10  median     q90  users  left out
+    ---------  ------  ----------------  ------  ------  ------  -----  --------
+    recall@10  0.4000  [0.3622, 0.4378]  0.2000  0.4000  0.6000     75        25
+    mrr@10     0.4375  [0.3638, 0.5136]  0.0000  0.3750  1.0000    100         0
+    >>> [(each.metric, each.n_undefined, each.why) for each in found]
+    [('recall@10', 25, 'no relevant item'), ('mrr@10', 0, '')]
+
+    Parameters
+    ----------
+    values
+        What ``Metrics.compute`` returns, {metric: (n_users,) values}; an ``Evaluation``, which
+        brings its noun and its notes; an evaluator, or any object whose ``.compute()`` returns such
+        values; a data frame (pandas, polars, pyarrow) with one row per
+        user, or per user and model, such as ``tables.evaluate_table`` returns; or the path of a
+        file that ``recmetrics evaluate --per-user`` wrote. Means alone are an error.
+    metrics, model
+        As in ``compare``. Each model has a block of its own, and no two of its rows may have equal
+        ids.
+    by
+        As in ``compare``, with the groups in order of first appearance. Labels may be any hashable
+        objects except None and NaN.
+    weights
+        As in ``compare``. Quantiles and standard deviations are then weighted, too.
+    levels
+        Reference levels by name, to show beside the means, such as ``{"chance":
+        Metrics.chance(truth, metrics)}``: for each metric the values of the same users, or one
+        number. They may lack some metrics.
+    confidence
+        The confidence of the intervals, above 0 and below 1.
+    noun
+        The word for a user in the tables, such as "group" or "session".
+    notes
+        Lines to print below the tables.
+    n_resamples, rng
+        As in ``compare``, which gives the same intervals.
+
+    Returns
+    -------
+    Summary
+        The summary prints as a table; ``means`` is a dict for a logger; iterating yields one
+        record for each metric.
+
+    Raises
+    ------
+    InputError, InputTypeError, ShapeError
+        If values, groups or weights cannot be read, or if no metric has a value.
+    ArgumentError
+        If ``confidence``, ``n_resamples`` or ``rng`` is invalid.
+
+    Notes
+    -----
+    Users whose value is undefined (NaN) are left out of that metric, and counted. A metric of all
+    lists, of shape (), has a value, but neither interval nor quantiles.
+
+    Intervals are those of ``compare``: of Student's t, corrected for skewness, or of the bootstrap
+    with ``n_resamples``. They cover the variation of the mean over samples of users, not over
+    training runs of the model.
+
+    The q quantile is the smallest value such that the users with values up to it have at least the
+    share q of the total weight. If they have exactly q, it is the mean of that value and the next
+    one ("averaged_inverted_cdf" in NumPy). So the median is the usual one, and a user of weight 2
+    counts as two users of weight 1.
+    """
+    asked = reading.read_columns(metrics, model, by, weights)
+    if reading.is_evaluation(values):
+        noun = values.noun if noun == "user" else noun
+        notes = notes or values.notes
+    level_values = reading.values_of_levels({} if levels is None else levels)
+    models, of_levels, may_lack = _read(values, by, weights, level_values, asked)
+    confidence = check_share("confidence", confidence, 0.0)
+    seed = reading.read_seed(rng)
+    if n_resamples is not None:
+        n_resamples = check_count("n_resamples", n_resamples, 100)
+    limits = {metric: models[0].limits(metric) for metric in models[0].metrics}
+    observed: set[str] = set()
+    records: list[Mean] = []
+    resampled: list[Sample] = []
+    with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
+        for samples in models:
+            for group in samples.groups:
+                for metric in samples.metrics:
+                    if group is not None and metric in samples.system:
+                        continue  # one value for all users: none for a group
+                    record, users = _described(samples, of_levels, group, metric, may_lack)
+                    bounds = bounds_of_mean(users.values, users.weights, limits[metric])
+                    if n_resamples is None:
+                        low, high = interval_of(bounds, confidence)
+                        record = replace(record, low=low, high=high)
+                        if bounds is not None and bounds.is_observed:
+                            observed.add(metric)
+                    else:
+                        values = users.values if bounds is not None else users.values[:0]
+                        sums = statistics.sums_of(values, users.weights, seed)
+                        resampled.append(Sample((sums,)))
+                    records.append(record)
+        if n_resamples is not None:
+            pairs = zip(records, resampled, strict=True)
+            records = statistics.bounded(pairs, confidence, n_resamples, seed)
+    overall, of_groups = split(records)
+    if all(math.isnan(each.mean) and each.n_undefined for each in overall):
+        first = overall[0]
+        msg = (
+            f"no user has a value of any metric; for {first.metric!r} all {first.n_undefined:,} "
+            f"users have {first.why}; expected a value of at least one user: check that the truth "
+            "belongs to these users"
+        )
+        raise InputError(msg)
+    return Summary(
+        records=(*overall, *of_groups),
+        groups=tuple(models[0].groups)[1:],
+        models=tuple(name for each in models for name in each.models if name is not None),
+        levels=tuple(of_levels),
+        confidence=confidence,
+        noun=noun,
+        notes=tuple(notes),
+        n_resamples=n_resamples,
+        observed=frozenset(observed),
+        n_weightless=None if weights is None else max(each.n_weightless or 0 for each in models),
+    )
+
+
+def _read(
+    values: Any, by: Any, weights: Any, levels: Mapping[str, Any], asked: reading.Columns
+) -> tuple[list[reading.Samples], dict[str, dict[str, Floats]], str]:
+    """Read the result of one model, or of several, and levels; another reason to lack values."""
+    if isinstance(values, list | tuple) and any(isinstance(each, Mapping) for each in values):
+        msg = (
+            f"values is a {type(values).__name__}; expected one result, {_FORMS}; "
+            "recmetrics.compare takes several runs of a model, {'a': [run1, run2], 'b': other}"
+        )
+        raise InputTypeError(msg)
+    counts = values.counts() if callable(getattr(values, "counts", None)) else {}
+    if isinstance(values, str | PathLike):
+        values, _ = read_per_user(Source("values", Path(values)))
+    table = reading.read_table("values", values, asked, _FORMS)
+    n_users = reading.require_alike([table])
+    empty = next((metric for metric, each in table.values.items() if each.shape == (0,)), None)
+    if empty is not None:
+        msg = f"values holds no user: metric {empty!r} has shape (0,)"
+        raise InputError(msg)
+    labels = {}
+    if table.frame is not None:
+        labels = {column: table.frame[column].to_list() for column in asked.others}
+    unread = asked.model if table.frame is None else ()
+    groups, relative = reading.read_users("values is not", labels, n_users, by, weights, unread)
+    models = [
+        reading.Samples(
+            models=(name,),
+            metrics=tuple(table.values),
+            system=frozenset(metric for metric, each in table.values.items() if not each.ndim),
+            values={name: {metric: np.atleast_1d(each) for metric, each in table.values.items()}},
+            groups={group: rows[np.isin(rows, each)] for group, each in groups.items()},
+            weights=relative,
+            n_weightless=None if relative is None else int((relative[rows] == 0).sum()),
+        )
+        for name, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items()
+    ]
+    has_missing = any(getattr(each, "not_updated", 0) for each in counts.values())
+    return models, _read_levels(levels, table.values), ", or no update" if has_missing else ""
+
+
+def _read_levels(
+    levels: Mapping[str, Mapping[str, Any]], values: Mapping[str, Floats]
+) -> dict[str, dict[str, Floats]]:
+    """Read reference levels: for the metrics of the values, those of its users or one number."""
+    read: dict[str, dict[str, Floats]] = {name: {} for name in levels}
+    for name, columns in levels.items():
+        for metric in values.keys() & columns.keys():
+            what, shape = f"metric {metric!r} of {name!r}", values[metric].shape
+            read[name][metric] = array = reading.read_numbers(what, columns[metric])
+            if array.shape not in ((), shape):
+                msg = (
+                    f"{what} has shape {array.shape}; expected that of the values, {shape}, or one "
+                    "number"
+                )
+                raise ShapeError(msg)
+    return read
+
+
+def _described(
+    samples: reading.Samples, levels: Mapping[str, Any], group: Any, metric: str, may_lack: str
+) -> tuple[Mean, Values]:
+    [model] = samples.models
+    own, users = samples.of(group, metric, model), samples.groups[group]
+    weights = None if samples.weights is None else samples.weights[users]
+    is_system = metric in samples.system
+    row = own.values[:0] if is_system else own.values  # one value has no spread
+    q10, median, q90 = statistics.quantiles_of(row, own.weights, (0.1, 0.5, 0.9))
+    why = ""
+    if own.n_undefined:
+        spec = reading.spec_if_known(metric)
+        why = ("no value" if spec is None else lacking([spec])) + ("" if is_system else may_lack)
+    record = Mean(
+        **samples.describe(group, metric, model, own),
+        std=statistics.spread_of(row, own.weights),
+        q10=q10,
+        median=median,
+        q90=q90,
+        why=why,
+        levels={
+            name: statistics.mean_of(level[users], weights) if level.ndim else float(level)
+            for name, each in levels.items()
+            if (level := each.get(metric)) is not None
+        },
+    )
+    return record, own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Summary(Printed):
+    """The result of ``recmetrics.summary``; it prints as a table, and is displayed in notebooks.
+
+    >>> import recmetrics
+    >>> found = recmetrics.summary({"mrr@10": [0.5, 1.0, 0.2, 0.0], "hit@1": [0, 1, 0, 0]})
+    >>> found.means
+    {'mrr@10': 0.425, 'hit@1': 0.25}
+    >>> [(each.metric, each.median, each.n_users) for each in found]
+    [('mrr@10', 0.35, 4), ('hit@1', 0.0, 4)]
+
+    Attributes
+    ----------
+    records
+        ``Mean`` records: first those of all users, whose ``group`` is None, then those of
+        each group. Iterating over the summary yields them.
+    models, levels, groups
+        The names of the models, if a table names them; of the levels; the labels of the groups.
+    confidence, n_resamples
+        The confidence of the intervals, and the number of bootstrap resamples; None without.
+    observed
+        The metrics whose range is not known, and whose intervals count one more user with their
+        least or largest value.
+    n_weightless
+        The number of users of weight 0, who are left out; None without weights.
+    noun, notes
+        The word for a user, and the lines below the tables that the caller added.
+    """
+
+    records: tuple[Mean, ...]
+    groups: tuple[Any, ...]
+    models: tuple[str, ...]
+    levels: tuple[str, ...]
+    confidence: float
+    n_resamples: int | None
+    n_weightless: int | None = None
+    observed: frozenset[str] = frozenset()
+    noun: str = "user"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean of each metric over all users, for a logger; "model/metric" with models."""
+        return {
+            each.metric if each.model is None else f"{each.model}/{each.metric}": each.mean
+            for each in split(self.records)[0]
+        }
+
+    def __iter__(self) -> Iterator[Mean]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a dict of plain values for each record."""
+        return [each.as_dict() for each in self.records]
+
+    def to_dict(self, convention: Convention | None = None) -> dict[str, Any]:
+        """Return everything as a dict for ``json.dumps``.
+
+        ``definitions`` has the full metric strings, None for a metric of another package;
+        ``convention`` is the one under which the values were computed. Undefined and infinite
+        numbers are None.
+        """
+        metrics = tuple(dict.fromkeys(each.metric for each in self.records))
+        notes = [*self._left_out(), *self.notes]
+        return document(
+            self, metrics, convention, metrics=metrics, means=self.to_records(), notes=notes
+        )
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return the records as a data frame, with all digits, as ``Comparison.to_frame``."""
+        return frame_of(self.to_records(), backend)
+
+    def plot(self, target: str | PathLike[str] | Axes | None = None) -> Figure:
+        """Draw the means of all users, with intervals and levels, as ``Comparison.plot``."""
+        from recmetrics._report.plots import draw
+
+        means: list[Mean] = []
+        for each in self.records:
+            is_first = each.model in (None, *self.models[:1])  # levels are drawn once
+            levels = (each.levels or {}).items() if is_first else ()
+            of = {"metric": each.metric, "group": each.group}
+            means.append(replace(each, model=each.model or "mean"))
+            means += [Mean(**of, model=level, mean=mean) for level, mean in levels]
+        return draw(means, (), self.models or ("mean",), self.levels, self._notes(), target)
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
+        tables = [self._grid(each) for each in split(self.records) if each]
+        first, *others = self._notes()
+        quantiles = f"q10, median, q90: quantiles of the {plural(self.noun)}' values"
+        return tables, [first, quantiles, *others]
+
+    def _notes(self) -> list[str]:
+        return [
+            grids.intervals_by(self.confidence, self.n_resamples, FEW_USERS, plural(self.noun)),
+            *grids.observed_ranges(self.observed),
+            *grids.weighted_by(self.n_weightless, self.noun),
+            *self._left_out(),
+            *map(one_line, self.notes),
+        ]
+
+    def _grid(self, records: Sequence[Mean]) -> Grid:
+        places = grids.decimals_of((each.metric, each.mean) for each in self.records)
+
+        def level(name: str) -> grids.Column:
+            return number(one_line(name), lambda each: each.levels.get(name), places)
+
+        columns = [
+            named("model", bool(self.models)),
+            named("group", records[0].group is not None),
+            named("metric", is_repeated=True),
+            number("mean", attrgetter("mean"), places),
+            *map(level, self.levels),
+            grids.interval(self.confidence, places),
+            *(number(name, attrgetter(name), places) for name in ("q10", "median", "q90")),
+            grids.count(plural(self.noun), "n_users"),
+            grids.count("effective", "n_effective", self.n_weightless is not None, 1),
+            grids.left_out(records),
+        ]
+        return grids.table(columns, records)
+
+    def _left_out(self) -> Iterator[str]:
+        """Say how many of all users are left out of which metrics, and why."""
+        overall, _ = split(self.records)
+        of_users = [each for each in overall if each.n_users is not None]
+        reasons: dict[tuple[Any, ...], list[str]] = {}
+        for each in of_users:
+            if each.n_undefined:
+                key = each.n_undefined, each.n_users, each.why
+                of_model = "" if each.model is None else f" of {each.model}"
+                reasons.setdefault(key, []).append(one_line(each.metric + of_model))
+        for (n_undefined, n_users, why), metrics in reasons.items():
+            of = "" if len(metrics) == len(of_users) else f" of {', '.join(metrics)}"
+            have = "has" if n_undefined == 1 else "have"
+            n_all = f"{n_undefined + n_users:,}"
+            yield f"left out{of}: {n_undefined:,} of {n_all} {plural(self.noun)} {have} {why}"
+        for each in overall:
+            if each.n_users is None and each.why:
+                yield f"{one_line(each.metric)} has {each.why}"

@@ -1,0 +1,437 @@
+"""A comparison as text, Markdown, LaTeX, JSON and records: what is shown, and what is noted."""
+
+import ast
+import importlib
+import json
+import re
+
+import numpy as np
+import pytest
+from compared import LEVELS, NAN, NEW, OLD, SMALL
+
+import recmetrics
+from recmetrics import ArgumentError, compare, summary
+
+MANY_OLD = np.tile(OLD, 20)
+MANY_NEW = np.tile(NEW, 20)
+INTERVALS = (
+    "95 % intervals by Student's t over users, corrected for skewness; a side with "
+    "fewer than 10 users counts one more"
+)
+FEW = (
+    "p is raised to agree with the interval where few users gain or lose, or differences are skewed"
+)
+
+
+def test_the_printed_table():
+    values = {
+        "old": {"ndcg@10": MANY_OLD, "coverage@5": np.array(0.25)},
+        "new": {"ndcg@10": MANY_NEW, "coverage@5": np.array(0.5)},
+    }
+    found = compare(values)
+    assert str(found).splitlines() == [
+        "metric      model    mean     95 % interval  users",
+        "----------  -----  ------  ----------------  -----  ----",
+        "ndcg@10     old    0.2500  [0.2190, 0.2810]    120",
+        "            new    0.4000  [0.3608, 0.4392]    120  best",
+        "coverage@5  old    0.2500                 -      -",
+        "            new    0.5000                 -      -  best",
+        "",
+        "metric   new - old       95 % interval        p       d_z     w/t/l",
+        "-------  ---------  ------------------  -------  -  -----  --------",
+        "ndcg@10    +0.1500  [+0.1123, +0.1674]  <0.0001  *  +1.56  100/20/0",
+        "",
+        INTERVALS,
+        "* significant: p < 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
+        FEW,
+        "d_z: mean / standard deviation of the differences; "
+        "w/t/l: number of users for whom the first model of the pair is better, equal, worse",
+    ]
+    assert repr(found) == str(found)
+
+
+def test_the_legend_says_what_was_done():
+    values = {"a": {"gini@5": [1.0, NAN, 3.0]}, "b": {"gini@5": [2.0, 3.0, 3.5]}}
+    options = {"confidence": 0.9, "tests": ("permutation", "t"), "correction": None}
+    lines = str(compare(values, n_resamples=500, **options)).splitlines()
+    assert lines[-7:-3] == [
+        "90 % intervals by percentile bootstrap over users, 500 resamples",
+        "lower is better: gini@5",
+        "* significant: p < 0.1 by sign-flip permutation test (also paired t test), "
+        "not corrected for their number",
+        "the intervals are not those of the sign-flip permutation test, and may disagree with it",
+    ]
+    assert lines[-1] == (
+        "left out: users whose value is undefined; for a pair, undefined in either model"
+    )
+    header = next(line for line in lines if "d_z  w/t/l" in line).split("  ")
+    assert [cell.strip() for cell in header if cell.strip().startswith("p")] == [
+        *("p (permutation)", "p (t)")
+    ]
+    grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
+    assert (
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair, and separately over the "
+        "differences of 2 groups"
+    ) in grouped
+    assert "over the differences of 1 group\n" in str(compare(SMALL, by=["x"] * 6))
+    alone = "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
+    compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
+    assert alone in compact
+    assert "groups" not in compact  # which it does not show
+
+
+@pytest.mark.parametrize(("n_losers", "is_noted"), [(9, True), (10, False)])
+def test_few_users_on_a_side_are_noted(n_losers, is_noted):
+    old = np.full(60, 0.5)
+    new = np.r_[np.full(n_losers, 0.4), np.full(60 - n_losers, 0.6)]
+    values = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
+    found = compare(values)
+    assert found.differences[0].losses == n_losers
+    for text in (str(found), str(found.compact())):
+        assert (FEW in text.splitlines()) == is_noted
+    turned = compare({"new": values["new"], "old": values["old"]})
+    assert (FEW in str(turned).splitlines()) == is_noted
+    low, high = found.differences[0].low, found.differences[0].high
+    bootstrap = compare(values, n_resamples=500)
+    assert bootstrap.differences[0].p == found.differences[0].p
+    of_bootstrap = FEW.replace("the interval", "the t interval, which is not shown,")
+    assert (of_bootstrap in str(bootstrap).splitlines()) == is_noted
+    permuted = compare(values, tests="permutation")
+    assert (permuted.differences[0].low, permuted.differences[0].high) == (low, high)
+    assert FEW not in str(permuted).splitlines()
+
+
+def test_a_range_that_is_not_known_is_noted():
+    """The least and largest value of all models stand for it where few users are on a side."""
+    metrics = ("ndcg@10", "dcg@10", "m")
+    values = {"old": dict.fromkeys(metrics, MANY_OLD), "new": dict.fromkeys(metrics, MANY_NEW)}
+    note = (
+        "the range of dcg@10, m is not known; the least and largest value of all models stand for "
+        "it"
+    )
+    found = compare(values, baseline="old")
+    assert found.observed == {"dcg@10", "m"}
+    assert note in str(found).splitlines()
+    assert found.to_dict()["observed"] == ["dcg@10", "m"]
+    gate = found.gate([f"{metric} >= -0.01" for metric in metrics])
+    assert gate.observed == {"dcg@10", "m"}
+    assert note in str(gate).splitlines()
+    assert gate.to_dict()["observed"] == ["dcg@10", "m"]
+
+    # Ten users or more gain and lose, and are above the least and below the largest value.
+    turned = {"old": values["old"], "new": dict.fromkeys(metrics, MANY_OLD[::-1])}
+    found = compare(turned, baseline="old")
+    assert found.observed == frozenset()
+    assert "is not known" not in str(found)
+    assert found.gate("m >= -0.01").observed == {"m"}  # a gate counts one more user always
+    assert summary(values["new"]).observed == frozenset()
+
+    few = summary(dict.fromkeys(metrics, MANY_NEW[:9]))
+    assert few.observed == {"dcg@10", "m"}
+    assert note in str(few).splitlines()
+    assert few.to_dict()["observed"] == ["dcg@10", "m"]
+    assert summary({"m": MANY_NEW[:9]}, n_resamples=100).observed == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("test", "name"),
+    [("wilcoxon", "Wilcoxon signed-rank test"), ("permutation", "sign-flip permutation test")],
+)
+def test_an_interval_that_is_not_of_the_deciding_test_is_noted(test, name):
+    values = {"old": {"ndcg@10": MANY_OLD}, "new": {"ndcg@10": MANY_NEW}}
+    note = f"the intervals are not those of the {name}, and may disagree with it"
+    for tests in (test, [test, "t"]):
+        assert note in str(compare(values, tests=tests)).splitlines()
+        assert FEW not in str(compare(values, tests=tests)).splitlines()
+    assert note not in str(compare(values, tests=["t", test])).splitlines()
+    assert FEW in str(compare(values, tests=["t", test])).splitlines()
+
+
+def test_many_cutoffs_of_a_metric_are_noted_with_what_to_type():
+    metrics = ("ndcg@1", "ndcg@5", "ndcg@10", "recall@5")
+    hits = ("hit@1", "hit@2", "hit@3")
+    values = {
+        "old": dict.fromkeys((*metrics, *hits), MANY_OLD),
+        "new": dict.fromkeys((*metrics, *hits), MANY_NEW),
+    }
+    found = compare(values, metrics=metrics)
+    assert "over 4 metrics x 1 pair" in str(found)
+    [note] = [line for line in str(found).splitlines() if "stricter" in line]
+    assert note == (
+        "3 cutoffs of ndcg make the correction stricter; if one is enough, name the metrics to "
+        "compare: 'ndcg@10', 'recall@5'"
+    )
+    both = str(compare(values, metrics=[*metrics, *hits]))
+    assert "3 cutoffs of ndcg and 3 cutoffs of hit make the correction stricter" in both
+    assert "to compare: 'ndcg@10', 'recall@5', 'hit@3'\n" in both
+    typed = f"[{note.partition('compare: ')[2]}]"
+    fewer = compare(values, metrics=ast.literal_eval(typed))
+    assert fewer.metrics == ("ndcg@10", "recall@5")
+    assert "over 2 metrics x 1 pair" in str(fewer)
+    p = {each.metric: each.p["t"] for each in found.differences}
+    assert [each.p["t"] for each in fewer.differences] == [
+        pytest.approx(p[each] / 2, abs=0) for each in fewer.metrics
+    ]
+    for text in (
+        str(fewer),
+        str(compare(values, metrics=["ndcg@1", "ndcg@5"])),
+        str(compare(values, metrics=["hit@1:3", "hit@2"])),  # a range is not tested
+        str(compare(values, metrics=metrics, correction=None)),
+    ):
+        assert "stricter" not in text
+
+
+@pytest.mark.parametrize("confidence, needed", [(0.95, 6), (0.9, 5), (0.75, 4), (0.99, 8)])
+def test_too_few_users_are_noted(confidence, needed):
+    assert 2 / 2**needed < 1 - confidence <= 2 / 2 ** (needed - 1)
+    for n_users in (2, needed - 1, needed):
+        values = {"a": {"m": np.zeros(n_users)}, "b": {"m": np.arange(n_users) + 10.0}}
+        found = compare(values, confidence=confidence, n_resamples=100, rng=0)
+        note = (
+            f"{n_users} users: too few for a test at {100 * confidence:.0f} %; "
+            f"at least {needed} are needed"
+        )
+        is_noted = n_users < needed
+        assert (note in str(found).splitlines()) == is_noted
+        assert (f"- {note}" in found.to_markdown().splitlines()) == is_noted
+        latex = note.replace("%", r"\%") + r" \\"
+        assert (latex in found.to_latex().splitlines()) == is_noted
+
+
+def test_too_few_users_of_some_differences_and_groups_are_noted():
+    sparse = [NAN] * 9 + [1.0, 2.0]
+    values = {
+        "a": {"m": np.arange(11.0), "n": np.arange(11.0), "o": sparse},
+        "b": {"m": np.zeros(11), "n": sparse, "o": [*sparse[:-1], NAN]},
+    }
+    why = "too few for a test at 95 %; at least 6 are needed"
+    lines = str(compare(values, rng=0, by=["x"] * 6 + ["y"] * 5)).splitlines()
+    assert f"1 to 2 users in 2 of 3 differences: {why}" in lines
+    assert f"0 to 5 users in 2 of 2 groups: {why}" in lines
+    dense = {model: {"m": columns["m"]} for model, columns in values.items()}
+    lines = str(compare(dense, rng=0, by=["x"] * 6 + ["y"] * 4 + ["z"])).splitlines()
+    assert [line for line in lines if why in line] == [f"1 to 4 users in 2 of 3 groups: {why}"]
+    alone = {model: {"o": columns["o"]} for model, columns in values.items()}
+    assert f"1 user: {why}" in str(compare(alone, rng=0)).splitlines()
+
+
+def test_a_table_is_aligned_whatever_the_names():
+    values = {"\u7b2c\u4e09": {"m": OLD}, "two\nlines": {"m": NEW}}
+    lines = str(compare(values, rng=0)).splitlines()
+    assert lines[2].startswith("m       \u7b2c\u4e09       0.2500")
+    assert lines[3].startswith("        two lines  0.4000")
+
+
+def test_markdown():
+    values = {"a_b|c": {"ndcg@10": MANY_OLD}, "new": {"ndcg@10": MANY_NEW}}
+    lines = compare(values).to_markdown().splitlines()
+    assert lines[:5] == [
+        "| metric | model | mean | 95 % interval | users |  |",
+        "| --- | --- | ---: | ---: | ---: | --- |",
+        r"| ndcg@10 | a\_b\|c | 0.2500 | [0.2190, 0.2810] | 120 |  |",
+        "|  | new | **0.4000** | [0.3608, 0.4392] | 120 | best |",
+        "",
+    ]
+    assert lines[-4:-2] == [
+        f"- {INTERVALS}",
+        r"- \* significant: p \< 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
+    ]
+
+
+def test_rows_whose_labels_look_alike_keep_their_names():
+    alike = ["n", "n "]
+    values = dict.fromkeys(alike, OLD)
+    lines = str(compare({"a": values, "b": values}, rng=0)).splitlines()
+    assert [line[0] for line in lines[2:6]] == ["n", " ", "n", " "]
+    lines = str(compare({"a": values, "a ": values, "b": values}, baseline="b", rng=0)).splitlines()
+    assert lines[9].split()[:2] == ["metric", "pair"]
+    summed = str(summary({"m": OLD}, by=[1, "1"] * 3)).split("\n\n")[1].splitlines()
+    assert [line[0] for line in summed[2:]] == ["1", "1"]
+
+
+def test_latex():
+    values = {"a_b": {"m%": MANY_OLD}, "new": {"m%": MANY_NEW}}
+    text = compare(values).to_latex()
+    assert text.startswith("% \\usepackage{booktabs}\n\n\\begin{tabular}{lr}\n\\toprule\n")
+    assert "model & m\\% \\\\\n" in text
+    assert "a\\_b$^{a}$ & 0.2500 \\\\\n" in text
+    assert "new$^{b}$ & \\textbf{0.4000}$^{a}$ \\\\\n" in text
+    assert (
+        "m\\% & +0.1500 & {[}+0.1204, +0.1674] & \\textless{}0.0001 & {*} & +1.56 & 100/20/0"
+    ) in text
+    assert (
+        "superscripts: significantly better than the model with that letter, where a is a\\_b, "
+        "b is new"
+    ) in text
+    turned = compare(dict(reversed(values.items()))).to_latex()
+    assert "new$^{a}$ & \\textbf{0.4000}$^{b}$" in turned
+    assert "& $-$0.1500 & {[}$-$0.1674, $-$0.1204]" in turned
+    values = {"old": {"gini@5": MANY_NEW}, "new": {"gini@5": MANY_OLD}}
+    found = compare(values, by=["x"] * 120, levels={"chance": {"gini@5": [0.5] * 120}})
+    text = found.to_latex()
+    assert text.count("new$^{b}$ & \\textbf{0.2500}$^{a}$") == 2  # of all users, and of the group
+    assert "% group x\n" in text
+    assert "\nchance & 0.5000 \\\\\n\\bottomrule" in text
+    many = compare({f"m{i}": {"m%": [0.1 * i, 0.2]} for i in range(28)}, n_resamples=100).to_latex()
+    assert re.findall(r"\^\{(z|aa|ab)\}", many)[:3] == ["z", "aa", "ab"]
+
+
+def test_tables_fit_the_width_of_a_terminal():
+    """Cells fold at blanks; where even that is too wide, each row is a block."""
+    found = compare({"old": {"m": OLD}, "new": {"m": NEW}}, by=["x y"] * 6, rng=0)
+    whole = str(found)
+    assert found.to_text(max(map(len, whole.splitlines()))) == whole
+    for width in range(28, 120, 7):
+        text = found.to_text(width)
+        assert max(map(len, text.splitlines())) <= width
+        for word in {*whole.split()} - {"-" * n for n in range(30)}:
+            assert word in text.split(), (word, width)
+    assert found.to_text(60).splitlines()[:3] == [
+        "metric  model    mean         95 %  users        worst group",
+        "                          interval",
+        "------  -----  ------  -----------  -----  ----  -----------",
+    ]
+    assert found.to_text(28).splitlines()[:7] == [
+        "m",
+        "  model          old",
+        "  mean           0.2500",
+        "  95 % interval  [0.0411,",
+        "                 0.5419]",
+        "  users          6",
+        "  worst group    x y",
+    ]
+
+
+def test_a_comparison_is_a_dict_for_json():
+    undefined = [NAN] * 120
+    values = {
+        "a": {"gini@5": MANY_OLD, "mine": undefined},
+        "b": {"gini@5": MANY_NEW, "mine": undefined},
+    }
+    groups = np.array([1, 2] * 60)
+    levels = {"c": {"gini@5": MANY_OLD}}
+    found = compare(values, by=groups, levels=levels, tests=("t", "permutation"))
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert {name: document[name] for name in ("format", "version", "models", "groups")} == {
+        "format": "recmetrics-1",
+        "version": recmetrics.__version__,
+        "models": ["a", "b"],
+        "groups": [1, 2],
+    }
+    assert document["definitions"] == {"gini@5": "gini(denom=n)@5", "mine": None}
+    assert document["lower_is_better"] == ["gini@5"]
+    assert document["means"][0] == found.to_records("means")[0]
+    [first, second, *_] = document["differences"]
+    assert first == found.to_records()[0]
+    assert {"p_t", "p_t_uncorrected", "p_permutation", "p_permutation_uncorrected"} < {*first}
+    assert (second["difference"], second["n_users"]) == (None, 0)
+    assert (document["n_resamples"], document["observed"]) == (None, [])
+    assert document["notes"] == str(found).split("\n\n")[-1].splitlines()
+    summed = summary({"NDCG@10": OLD}, notes=["by hand"]).to_dict()
+    assert {*summed} - {"noun"} < {*document}
+    assert summed["definitions"]["NDCG@10"].startswith("ndcg(gain=linear, discount=log2, ideal=")
+    assert summed["notes"] == ["by hand"]
+    under = summary({"ndcg@10": OLD}).to_dict(convention="LensKit")
+    assert under["convention"] == "lenskit"
+    assert found.to_dict(convention="RANX")["convention"] == "ranx"
+    assert "discount=log2_clip" in under["definitions"]["ndcg@10"]
+    assert "ndcg(" in summary({"ndcg@10[least]": OLD}).to_dict()["definitions"]["ndcg@10[least]"]
+
+
+def test_records():
+    found = compare(SMALL, tests=("t", "wilcoxon"), by=["x", "y"] * 3, rng=0)
+    first, *others = found.to_records()
+    names = "metric group model against difference low high n_users n_undefined effect_size "
+    names += "detectable wins ties losses p_t p_t_uncorrected p_wilcoxon p_wilcoxon_uncorrected "
+    assert list(first) == [*names.split(), "p_raised", "significant"]
+    assert [first[name] for name in ("p_t", "p_t_uncorrected")] == [
+        found.differences[0].p["t"],
+        found.differences[0].p_uncorrected["t"],
+    ]
+    assert [each["p_wilcoxon_uncorrected"] for each in others] == [0.5, 0.25]
+    assert [each["p_wilcoxon"] for each in others] == [0.5, 0.5]  # by Holm over both groups
+    assert [each["group"] for each in (first, *others)] == [None, "x", "y"]
+    assert found.to_records("means")[0] == {
+        "metric": "m",
+        "group": None,
+        "model": "old",
+        "mean": 0.25,
+        "low": found.means[0].low,
+        "high": found.means[0].high,
+        "n_users": 6,
+        "n_undefined": 0,
+        "best": False,
+    }
+    assert len(found.to_records("means")) == 4 + 4
+    message = r"^table must be 'differences' or 'means', got 'mean'$"
+    for method in (found.to_records, found.to_frame, lambda t: found.plot(table=t)):
+        with pytest.raises(ArgumentError, match=message):
+            method("mean")
+
+
+@pytest.mark.parametrize("name", ["p_values", "corrected"])
+def test_the_former_names_of_p_values_name_the_new_ones(name):
+    [difference] = compare(SMALL).differences
+    with pytest.raises(AttributeError) as caught:
+        getattr(difference, name)
+    assert str(caught.value) == (
+        f"a Difference has no {name!r}; type .p for corrected p-values, .p_uncorrected for those "
+        "that are not"
+    )
+    assert not hasattr(difference, name)
+    assert list(difference.p) == list(difference.p_uncorrected) == ["t"]
+    with pytest.raises(AttributeError, match=r"^'Difference' object has no attribute 'p_value'$"):
+        difference.p_value  # noqa: B018  # read for its error
+
+
+def test_to_frame_without_a_backend(monkeypatch):
+    module = importlib.import_module("recmetrics._report.records")
+    found = compare(SMALL, rng=0)
+    pytest.importorskip("polars", reason="polars is not installed")
+    monkeypatch.setattr(module, "find_spec", lambda name: name if name == "polars" else None)
+    assert type(found.to_frame()).__module__.startswith("polars")
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    with pytest.raises(
+        ArgumentError,
+        match=r"^to_frame needs the package pandas or polars or pyarrow; type: pip install pandas$",
+    ):
+        found.to_frame()
+
+
+def test_levels_in_text():
+    lines = str(compare(SMALL, rng=0, levels=LEVELS)).splitlines()
+    rows = [line.split() for line in lines[2:8]]
+    # A metric that the levels lack has the rows of the models alone.
+    names = [["m", "old"], ["new"], ["chance"], ["ceiling"], ["coverage@5", "old"], ["new"]]
+    assert [row[: len(name)] for row, name in zip(rows, names, strict=True)] == names
+    assert ["best" in row for row in rows] == [False, True, False, False, False, True]
+    assert "not compared: chance, ceiling" in lines
+    assert "not compared" not in str(compare(SMALL, rng=0))
+
+
+def test_levels_do_not_change_how_many_digits_are_shown():
+    small = {name: {"m": np.array(values) / 1e4} for name, values in (("a", OLD), ("b", NEW))}
+    for levels in (None, LEVELS):
+        first = str(compare(small, rng=0, levels=levels)).splitlines()[2]
+        assert first.split()[:3] == ["m", "a", "0.0000250"]
+
+
+def test_p_raised_in_a_group_alone_is_noted():
+    rng = np.random.default_rng(0)
+    old = rng.random(212)
+    new = np.clip(old + rng.normal(0, 0.1, 212), 0, 1)
+    new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
+    models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
+    by = ["many"] * 200 + ["few"] * 12
+    note = "p is raised to agree with the interval where few users gain or lose"
+    assert note in str(compare(models, by=by))
+    assert note not in str(compare(models))
+    drawn = str(compare(models, by=by, n_resamples=100))
+    assert "agree with the t interval, which is not shown, where few users" in drawn
+
+
+def test_no_note_on_p_where_nothing_bounds_the_difference():
+    models = {"a": {"clicks": np.zeros(20)}, "b": {"clicks": np.full(20, 0.25)}}
+    comparison = compare(models)
+    assert np.isnan(comparison.differences[0].low)
+    assert "p is raised" not in str(comparison)

@@ -1,0 +1,244 @@
+"""One model: hand-worked numbers, SciPy and statsmodels, groups, chance."""
+
+import math
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from compared import NAN, NUMBERS, USERS, WEIGHTS, drawn, numbers, same
+from scipy import stats
+
+from recmetrics import compare, summary
+from recmetrics._report import statistics
+
+
+def test_numbers_by_hand():
+    recall, mrr, coverage = summary(USERS)
+    assert (recall.metric, recall.group) == ("recall@10", None)
+    # 0.2, 0.4, 0.6, 1.0: two users on either side of the median; 0.4 of a user is the first one.
+    assert recall.mean == pytest.approx(0.55)
+    assert (recall.q10, recall.median, recall.q90) == (0.2, pytest.approx(0.5), 1.0)
+    squares = 0.35**2 + 0.05**2 + 0.15**2 + 0.45**2
+    assert recall.std == pytest.approx(math.sqrt(squares / 3))
+    assert (recall.n_users, recall.n_undefined, recall.why) == (4, 1, "no relevant item")
+    assert recall.low < recall.mean < recall.high
+    # 0, 0.25, 0.25, 0.5, 1
+    assert (mrr.q10, mrr.median, mrr.q90) == (0.0, 0.25, 1.0)
+    assert (mrr.n_users, mrr.n_undefined, mrr.why) == (5, 0, "")
+    assert (coverage.mean, coverage.n_users, coverage.n_undefined) == (0.3, None, None)
+    assert all(math.isnan(getattr(coverage, name)) for name in NUMBERS[1:])
+    assert {each.n_effective for each in (recall, mrr, coverage)} == {None}
+
+
+def test_weighted_numbers_by_hand():
+    recall, mrr, coverage = summary(USERS, weights=WEIGHTS)
+    # Weights 1, 2, 4, 1 of 0.2, 0.6, 0.4, 1.0; user 2 has no weight and is in no number.
+    mean = (0.2 + 2 * 0.6 + 4 * 0.4 + 1.0) / 8
+    assert recall.mean == pytest.approx(mean)
+    squares = sum(w * (x - mean) ** 2 for w, x in ((1, 0.2), (2, 0.6), (4, 0.4), (1, 1.0)))
+    assert recall.std == pytest.approx(math.sqrt(squares / (8 - 22 / 8)))
+    # In order 0.2 (1), 0.4 (5), 0.6 (7), 1.0 (8), of which 10 % is 0.8, 50 % is 4, 90 % is 7.2.
+    assert (recall.q10, recall.median, recall.q90) == (0.2, 0.4, 1.0)
+    assert recall.n_effective == pytest.approx(8**2 / 22)
+    assert (recall.n_users, recall.n_undefined) == (4, 0)
+    # In order 0.0 (4), 0.25 (5), 0.5 (6), 1.0 (8): half of the weight ends exactly at 0.
+    assert (mrr.n_users, mrr.median) == (4, 0.125)
+    assert (coverage.mean, coverage.n_users) == (0.3, None)
+    assert math.isnan(coverage.n_effective)
+
+
+@pytest.mark.parametrize(
+    ("metric", "why"),
+    [
+        ("ndcg@10", "no relevant item"),
+        ("auc", "no relevant item, or only relevant ones"),
+        ("diversity@10", "no value (a list of fewer than two items)"),
+        ("clicks", "no value"),
+    ],
+)
+def test_why_users_are_left_out(metric, why):
+    found = summary({metric: [NAN, 1.0, NAN], "hit@1": [1.0, 0.0, 1.0]})
+    assert next(iter(found)).why == why
+    assert f"left out of {metric}: 2 of 3 users have {why}" in str(found).splitlines()
+
+
+@pytest.mark.parametrize("n_users", [1, 2, 5, 10, 30, 101, 1000])
+def test_quantiles_are_those_of_numpy(n_users):
+    values, _ = drawn(n_users, seed=n_users)
+    [found] = summary({"m": values})
+    shares = (0.1, 0.5, 0.9)
+    expected = np.quantile(values, shares, method="averaged_inverted_cdf")
+    assert [found.q10, found.median, found.q90] == expected.tolist()
+    assert found.median == np.median(values)
+
+
+def test_a_user_of_weight_two_counts_as_two_in_quantiles():
+    values, _ = drawn(60)
+    times = np.random.default_rng(1).integers(1, 5, values.size)
+    [weighted] = summary({"m": values}, weights=times / 7)
+    [repeated] = summary({"m": np.repeat(values, times)})
+    for name in ("q10", "median", "q90"):
+        assert getattr(weighted, name) == getattr(repeated, name)
+    assert weighted.mean == pytest.approx(repeated.mean, rel=1e-12)
+
+
+def test_half_of_the_weight_is_found_whatever_its_rounding():
+    # 1/4 + 3/4 is just below half of the sum of all three.
+    [found] = summary({"m": [1.0, 2.0, 3.0]}, weights=[0.1, 0.3, 0.4])
+    assert found.median == 2.5
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e308])
+def test_the_scale_of_weights_does_not_matter(scale):
+    values = {"m": [1.0, 2.0, 3.0, 5.0]}
+    plain, scaled = (summary(values, weights=np.array([1, 0, 1, 1]) * by) for by in (1.0, scale))
+    assert scaled.to_records() == plain.to_records()
+
+
+def test_equal_weights_are_none():
+    values, _ = drawn(80)
+    plain, weighted = (summary({"m": values}, weights=w) for w in (None, np.full(80, 0.3)))
+    same(numbers(weighted), numbers(plain), rel=1e-12)
+    [record] = weighted
+    assert record.n_effective == pytest.approx(80)
+
+
+def test_weights_of_zero_and_one_choose_users():
+    values, weights = drawn(90)
+    chosen = weights > np.median(weights)
+    by = np.where(np.arange(90) % 3, "x", "y")
+    some = summary({"m": values[chosen]}, by=by[chosen])
+    weighted = summary({"m": values}, by=by, weights=chosen)
+    assert weighted.n_weightless == 45
+    for group in (None, "x", "y"):
+        same(numbers(weighted, group), numbers(some, group), rel=1e-12)
+
+
+def test_a_group_without_weight_stays_and_is_empty():
+    found = summary({"m": [1.0, 2.0, 3.0]}, by=["a", "b", "a"], weights=[1, 0, 1])
+    [b] = [each for each in found if each.group == "b"]
+    assert (b.n_users, b.n_undefined, b.n_effective) == (0, 0, 0.0)
+    assert math.isnan(b.mean)
+
+
+def scipys(values, weights, confidence=0.95, seed=0):
+    """The percentile bootstrap of SciPy, with the draws of the library's seed."""
+
+    def mean(x, w, axis):
+        return (x * w).sum(axis=axis) / w.sum(axis=axis)
+
+    own = int(np.random.default_rng(seed).integers(2**63 - 1))
+    return stats.bootstrap(
+        (values, weights),
+        mean,
+        paired=True,
+        vectorized=True,
+        n_resamples=2000,
+        batch=100,
+        confidence_level=confidence,
+        method="percentile",
+        random_state=np.random.default_rng(own),
+    ).confidence_interval
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.5, 0.1])
+def test_intervals_are_those_of_scipy(confidence):
+    values, weights = drawn(300)
+    for given, relative in ((None, np.ones(300)), (weights, weights)):
+        [found] = summary(
+            {"m": values}, weights=given, confidence=confidence, n_resamples=2000, rng=3
+        )
+        expected = scipys(values, relative, confidence, seed=3)
+        assert (found.low, found.high) == pytest.approx(tuple(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_users", [4_097, 20_000])
+def test_intervals_of_many_users_are_from_blocks(n_users, weighted, monkeypatch):
+    values, weights = drawn(n_users)
+    options = {"n_resamples": 2000} | ({"weights": weights} if weighted else {})
+    [blocks] = summary({"m": values}, **options)
+    monkeypatch.setattr(statistics, "_MOST_DRAWN", n_users)
+    [users] = summary({"m": values}, **options)
+    assert (blocks.low, blocks.high) != (users.low, users.high)
+    # Both are random: the bounds of each err by some 3 % of half their distance.
+    half = (users.high - users.low) / 2
+    assert blocks.low == pytest.approx(users.low, abs=0.2 * half)
+    assert blocks.high == pytest.approx(users.high, abs=0.2 * half)
+    assert blocks.mean == users.mean
+
+
+def test_blocks_are_random_whatever_the_order_of_users():
+    # In order of their values: blocks of neighbours, or of each 4,096th user, would be wrong.
+    values = np.arange(20_000) % 4_096 / 4_096
+    [found] = summary({"m": values}, n_resamples=2000)
+    half = 1.96 * values.std() / math.sqrt(values.size)
+    assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.15)
+
+
+def test_what_goes_in_is_not_modified_and_nothing_warns():
+    values, weights = drawn(50)
+    values[3] = NAN
+    kept = values.copy(), weights.copy()
+    for array in (values, weights):
+        array.setflags(write=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        summary({"m": values, "n": values[::-1], "c": np.array(NAN)}, weights=weights)
+        summary({"m": [1.0, NAN], "n": [NAN, NAN]}, by=["a", "b"])
+        summary({"m": [1e308, 1e308, -1e308]}, weights=[1, 1e-300, 0])
+    np.testing.assert_array_equal(values, kept[0])
+    np.testing.assert_array_equal(weights, kept[1])
+
+
+def test_infinite_values_have_a_mean_and_no_interval():
+    [found] = summary({"novelty(unseen=inf)@10": [1.0, math.inf, 2.0, 3.0]})
+    assert found.mean == math.inf
+    assert (found.q10, found.median, found.q90) == (1.0, 2.5, math.inf)
+    assert math.isnan(found.low)
+    assert math.isnan(found.std)
+    row = str(summary({"m": [1.0, math.inf]})).splitlines()[2]
+    assert row.split() == ["m", "inf", "-", "1.0000", "inf", "inf", "2"]
+
+
+def test_one_user_has_no_interval():
+    [found] = summary({"m": [0.5, NAN]})
+    assert (found.mean, found.median, found.n_users) == (0.5, 0.5, 1)
+    assert math.isnan(found.low)
+    assert math.isnan(found.std)
+
+
+def test_groups_are_summarised_as_if_alone_in_order_of_appearance():
+    values, weights = drawn(90)
+    groups = np.array(["warm", "cold", "hot"])[np.arange(90) % 3]
+    found = summary({"m": values, "coverage@5": np.array(0.5)}, by=groups, weights=weights, rng=2)
+    assert found.groups == ("warm", "cold", "hot")
+    assert [each.group for each in found] == [None, None, "warm", "cold", "hot"]
+    for group in found.groups:
+        alone = summary({"m": values[groups == group]}, weights=weights[groups == group], rng=2)
+        same(numbers(found, group), numbers(alone), rel=1e-12)
+
+
+def test_names_do_no_harm_in_a_terminal():
+    odd = "\x1b]0;t\x07\u202e"
+    found = summary({f"{odd}m": [0.5, NAN]}, by=[f"{odd}x", "y"])
+    names = {"by": [f"{odd}x", "y"], "levels": {f"{odd}c": {f"{odd}m": [0, 1]}}}
+    compared = compare({f"{odd}{name}": {f"{odd}m": [0.5, 0.1]} for name in "ab"}, **names)
+    for each in (found, compared, compared.compact()):
+        for written in (str(each), each.to_markdown(), each.to_latex(), each._repr_html_()):
+            assert not {"\x1b", "\x07", "\u202e"} & set(written)
+            assert "x1b]0;t" in written.replace("{]}", "]").replace("\\]", "]")
+    assert list(found.means) == [f"{odd}m"]  # the numbers keep the exact names
+    assert compared.models == (f"{odd}a", f"{odd}b")
+
+
+def test_a_summary_imports_no_statistics():
+    code = (
+        "import sys, recmetrics; recmetrics.summary({'m': [1.0, 2.0]}, weights=[1, 2]); "
+        "names = ('scipy.stats', 'narwhals', 'pandas', 'matplotlib'); recmetrics.compare; "
+        "print([name for name in names if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
