@@ -3,7 +3,6 @@
 import importlib
 import typing
 
-from recmetrics._core.compute import Evaluation, EvaluationCounts, Metrics
 from recmetrics._core.errors import (
     ArgumentError,
     DeviceMemoryError,
@@ -39,7 +38,8 @@ from recmetrics._inspection import (
     overlap,
     overlap_ranked,
 )
-from recmetrics._report import Comparison, Summary, compare, summary
+from recmetrics._metrics import Metrics
+from recmetrics._report import Comparison, Evaluation, EvaluationCounts, Summary, compare, summary
 
 if typing.TYPE_CHECKING:
     from recmetrics import dask as dask

@@ -22,18 +22,30 @@ PACKAGE = Path(recmetrics.__file__).parent
 # From the lowest to the highest: a room imports rooms on lines before its own.
 FLOORS = [
     ("_core", "_core/errors", "_core/types", "_core/numba_internals"),
-    ("_core/jit", "_core/options", "_files"),
-    ("_core/threads", "_core/spec", "_printing"),
-    ("_core/inputs", "_report"),
+    ("_core/jit", "_core/options"),
+    ("_core/threads", "_core/spec"),
+    ("_core/inputs",),
     ("_core/selection",),
     ("_core/metrics",),
     ("_core/results",),
-    ("_core/compute", "_core/evaluator", "_core/stream", "_inspection", "dask"),
-    ("tables", "_core/warmup", "torchmetrics"),
+    ("_core/compute", "_core/evaluator", "_core/stream"),
+    ("_core/warmup", "_files", "_printing", "dask"),
+    ("_inspection", "_report"),
+    ("_metrics", "tables", "torchmetrics"),
     ("__init__",),
     ("cli",),
     ("__main__",),
 ]
+# What the walls let through: the folders from which the files of a folder import.
+WALLS = {
+    "_core": set(),
+    "_files": {"_core"},
+    "_printing": {"_core"},
+    "_report": {"_core", "_files", "_printing"},
+    "_inspection": {"_core", "_printing"},
+    "dask": {"_core"},
+    "tables": {"_core", "_inspection", "_printing"},
+}
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 STAGES = ("_core/inputs", "_core/selection", "_core/metrics", "_core/results", "dask")
 
@@ -132,6 +144,35 @@ def test_a_wrong_import_is_seen(file, line, problem, tmp_path):
     assert [each.partition(" imports ")[2] for each in wrong_imports(package)] == [problem]
 
 
+def through_walls(package=PACKAGE):
+    """Each folder that a wall closes off, and what its files import all the same."""
+    for folder, open_to in WALLS.items():
+        imported = {
+            module[0] for path in (package / folder).rglob("*.py") for module, _ in imports_of(path)
+        }
+        yield from ((folder, other) for other in sorted(imported - open_to - {folder}))
+
+
+def test_the_core_stands_alone_and_no_room_reaches_through_a_wall():
+    assert list(through_walls()) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "reach"),
+    [
+        ("_core/compute.py", "from recmetrics._printing import Grid", ("_core", "_printing")),
+        ("_core/results/store.py", "from recmetrics import Summary", ("_core", "__init__")),
+        ("_report/gate.py", "from recmetrics._inspection import audit", ("_report", "_inspection")),
+        ("_inspection/audits.py", "import recmetrics._report.gate", ("_inspection", "_report")),
+    ],
+)
+def test_a_hole_in_a_wall_is_seen(file, line, reach, tmp_path):
+    package = tmp_path / "recmetrics"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / file).write_text(f"{(package / file).read_text()}\n{line}\n")
+    assert list(through_walls(package)) == [reach]
+
+
 def test_no_file_imports_itself_by_way_of_others():
     files = {
         module_of(path): {imported for imported, _ in imports_of(path)}
@@ -189,26 +230,26 @@ def test_the_methods_read_as_the_data_flow():
     assert flow[0] == last_lines(inspect.unwrap(Metrics.compute_factors), 4)[0]
 
 
-# Files entered, moves from file to file, Python calls: two thirds of what they once were.
+# Moves from file to file, and Python calls. The first is the way that a reader follows; the others
+# have a quarter of room.
 MOST = {
-    "Metrics.compute": (14, 36, 95),
-    "Metrics.compute_factors": (16, 60, None),
-    "Evaluator.update": (10, 26, 64),
-    "evaluate_table": (21, 80, None),
-    "recmetrics evaluate": (25, 150, None),
+    "Metrics.compute": (40, 105),
+    "Metrics.compute_factors": (71, 177),
+    "Evaluator.update": (25, 70),
+    "recmetrics evaluate": (171, 793),
+    "evaluate_table": (98, 285),
 }
 
 
 @pytest.mark.skipif(not JIT, reason="needs the JIT")  # else every helper of a kernel is a call
 @pytest.mark.parametrize("job", MOST)
 def test_the_way_of_a_call_is_short(job):
-    files, moves, calls = MOST[job]
+    moves, calls = MOST[job]
     way = ways().get(job)
     if way is None:
         pytest.skip("pandas or narwhals is not installed")
-    assert way.files <= files
     assert way.moves <= moves
-    assert calls is None or len(way.steps) <= calls
+    assert len(way.steps) <= calls
 
 
 # --- The shared keywords -------------------------------------------------------------------------

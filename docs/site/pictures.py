@@ -114,17 +114,22 @@ def house() -> str:
         _box(167, 0, 160, 48, "trainers", "torchmetrics"),
         _box(334, 0, 140, 48, "tables", "tables"),
         _box(481, 0, 154, 48, "Dask", "dask"),
-        _box(0, 64, 474, 48, "entry points", "Metrics, Evaluator, audit, explain, warmup"),
-        _box(481, 64, 154, 48, "comparison", "comparison"),
-        _box(0, 128, 635, 48, "values: batches, merging, saved state", "_results"),
-        _box(0, 192, 635, 48, "the metrics", "metrics"),
-        _box(0, 256, 635, 48, "hits and lists: rankers, kernels", "_selection"),
-        _box(0, 320, 635, 48, "scores, truth, exclude, candidates, side information", "_inputs"),
-        _box(0, 384, 635, 48, "metric strings, registry, conventions, the request", "_spec"),
-        _box(0, 448, 635, 48, "keywords, types, threads, files, compiler, errors",
-             "_options, _types, _threads, _io, _jit, _errors"),
+        _box(0, 64, 310, 48, "summaries, comparisons, gates", "_report"),
+        _box(325, 64, 310, 48, "audit, explain, identify, overlap", "_inspection"),
+        _box(0, 128, 310, 48, "printed tables and words", "_printing"),
+        _box(325, 128, 310, 48, "files", "_files"),
+        '<rect x="1" y="194" width="633" height="482" rx="4" class="arrow"/>',
+        '<text x="317.5" y="214" class="word">_core: scores and truth in, values out</text>',
+        _box(16, 226, 603, 48, "entry points", "compute, evaluator, stream, warmup"),
+        _box(16, 290, 603, 48, "values: batches, merging, saved state", "results"),
+        _box(16, 354, 603, 48, "the metrics", "metrics"),
+        _box(16, 418, 603, 48, "hits and lists: rankers, kernels", "selection"),
+        _box(16, 482, 603, 48, "scores, truth, exclude, candidates, side information", "inputs"),
+        _box(16, 546, 603, 48, "metric strings, registry, conventions, the request", "spec"),
+        _box(16, 610, 603, 48, "keywords, types, threads, compiler, errors",
+             "options, types, threads, jit, errors"),
     ]  # fmt: skip
-    return _svg("The layout of the package", 637, 498, "".join(parts))
+    return _svg("The layout of the package", 637, 678, "".join(parts))
 
 
 def _box(x: int, y: int, width: int, height: int, *lines: str) -> str:

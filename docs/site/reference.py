@@ -21,7 +21,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = "recmetrics"
 COMMAND = "cli"  # which says itself what it takes
 TYPES = "reference/types.md"
-LATER = ("comparison", "dask")  # few need these pages
+RESULTS = "_report"  # what public functions return; nobody imports it
+LATER = (RESULTS, "dask")  # few need these pages
 
 # The names of the package in the order in which users need them. Exceptions and warnings follow.
 SECTIONS = {
@@ -71,12 +72,12 @@ def _package() -> Any:
 
 
 def _public_modules() -> list[Any]:
-    """The modules with an ``__all__`` whose path has no private part."""
+    """The modules with an ``__all__`` whose path has no private part, and that of the results."""
 
     def walk(module: Any) -> list[Any]:
         found = [module] if module.exports else []
         for name, member in sorted(module.members.items()):
-            public = name != COMMAND and not name.startswith("_")
+            public = name == RESULTS or (name != COMMAND and not name.startswith("_"))
             if public and not member.is_alias and member.is_module:
                 found += walk(member)
         return found
@@ -85,12 +86,16 @@ def _public_modules() -> list[Any]:
 
 
 def _page(module: Any) -> str:
-    return f"reference/{module.path.replace('.', '-')}.md"
+    return f"reference/{module.path.replace('._', '-').replace('.', '-')}.md"
+
+
+def _title(module: Any) -> str:
+    return "Results of comparisons" if module.name == RESULTS else str(module.path)
 
 
 def navigation() -> list[Any]:
     """The entries of the reference in the navigation."""
-    return [*({module.path: _page(module)} for module in _public_modules()), {"Types": TYPES}]
+    return [*({_title(module): _page(module)} for module in _public_modules()), {"Types": TYPES}]
 
 
 def listed() -> dict[str, list[str]]:
@@ -115,13 +120,14 @@ def pages() -> dict[str, str]:
 
 def _written(module: Any) -> str:
     summary = module.docstring.value.partition("\n")[0] if module.docstring else ""
-    parts = [f"# {module.path}\n", f"{summary}\n"]
+    parts = [f"# {_title(module)}\n", f"{summary}\n"]
     if module is _package():
         for title, names in _sections().items():
             parts += [f"## {title}\n", *map(_entry, names)]
         return "\n".join(parts)
     for name in _own_names(module):
         options, links = _of_inherited(f"{module.path}.{name}")
+        options += ["show_root_full_path: false"] if module.name == RESULTS else []
         parts.append(f"::: {module.path}.{name}\n{_options_of(options)}{links}")
     elsewhere = [str(name) for name in module.exports if name in _package().exports]
     if elsewhere:

@@ -1,4 +1,4 @@
-"""Metrics: scores and truth in, one value per user and metric out; an Evaluation prints them.
+"""Metrics: scores and truth in, one value per user and metric out.
 
 Every method of Metrics has the same four lines: read the request, read the scores, read the users,
 compute the values from the hits.
@@ -7,30 +7,15 @@ compute the values from the hits.
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypeVar, Unpack, cast
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._core.errors import (
-    ArgumentError,
-    InputError,
-    InputTypeError,
-    MetricSpecError,
-    ShapeError,
-)
-from recmetrics._core.inputs import (
-    InvalidItems,
-    Rankings,
-    as_array,
-    check_real,
-    half_to_single,
-    read_groups,
-    read_users,
-    read_whole_users,
-)
+from recmetrics._core.errors import ArgumentError
+from recmetrics._core.inputs import Rankings, read_groups, read_users, read_whole_users
 from recmetrics._core.metrics import accuracy, beyond, full_ranking, system
 from recmetrics._core.options import (
     ForGroups,
@@ -44,28 +29,9 @@ from recmetrics._core.options import (
     spelled_out,
     takes,
 )
-from recmetrics._core.results import (
-    Method,
-    RowNames,
-    estimated,
-    is_swallowed,
-    ranks_of,
-    size_of_weights,
-    values_of,
-    whole_values,
-)
+from recmetrics._core.results import Method, RowNames, estimated, ranks_of, values_of
 from recmetrics._core.selection import EqualScores, Source, find_hits, read_factors, read_scores
-from recmetrics._core.spec import (
-    METHOD_SUFFIX,
-    STRATUM,
-    MetricsList,
-    MetricSpec,
-    Request,
-    define,
-    lookup,
-    parse,
-    read_convention,
-)
+from recmetrics._core.spec import METHOD_SUFFIX, STRATUM, MetricsList, MetricSpec, Request, lookup
 from recmetrics._core.types import (
     Candidates,
     Convention,
@@ -82,8 +48,6 @@ from recmetrics._core.types import (
     Undefined,
     UserValues,
 )
-from recmetrics._printing import Grid, Printed, plural
-from recmetrics._report import Summary, summary
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -137,203 +101,8 @@ def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[
     return ranks_of(find_hits(scores, users, request, with_slots=True), request)
 
 
-_NO_INVALID = InvalidItems()
-
-
-class EvaluationCounts(NamedTuple):
-    """The number of users, and of those without a value of each metric that has one per user.
-
-    ``swallowed`` counts the users whose relevant items are all excluded, ``invalid`` the repeated
-    and unknown items of lists.
-    """
-
-    users: int
-    undefined: dict[str, int]
-    swallowed: int = 0
-    invalid: InvalidItems = _NO_INVALID
-
-
-class Evaluation(Printed):
-    """The result of ``Metrics.evaluate``; it prints, also in notebooks, as its summary.
-
-    >>> from recmetrics import Metrics
-    >>> found = Metrics.evaluate([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [0, 0, 0]], "hit@1")
-    >>> found.values
-    {'hit@1': array([ 1., nan])}
-    >>> found.counts.users, found.counts.undefined
-    (2, {'hit@1': 1})
-    >>> found.notes
-    ("to count users without a value as 0, give undefined='zero'",)
-
-    The values of other methods become an evaluation, too:
-
-    >>> from recmetrics import Evaluation
-    >>> values = Metrics.compute_groups([3, 2, 1], [0, 1, 0], "mrr", sizes=[2, 1])
-    >>> found = Evaluation(values, notes=["the queries of May"], noun="query")
-    >>> found.to_dict()["notes"][:2]
-    ['left out: 1 of 2 queries has no relevant item', 'the queries of May']
-
-    Parameters
-    ----------
-    values
-        Numbers for each metric string, (n_users,), or () for a metric of all lists, as
-        ``Metrics.compute`` returns them.
-    notes
-        Sentences to print below the table.
-    swallowed, invalid
-        As in ``EvaluationCounts``.
-    undefined, convention, ties
-        The arguments with which the values were computed.
-    noun
-        The word for a user in print, such as "group".
-
-    Attributes
-    ----------
-    values, notes
-        The dict of the values; a tuple of sentences, also on what may mislead.
-    counts
-        The ``EvaluationCounts`` of the call.
-
-    Raises
-    ------
-    InputTypeError, ShapeError
-        If ``values`` is no dict of numbers.
-    ArgumentError
-        If a policy or the convention is unknown.
-    """
-
-    def __init__(
-        self,
-        values: Mapping[str, UserValues],
-        *,
-        notes: Iterable[str] = (),
-        swallowed: int = 0,
-        invalid: InvalidItems = _NO_INVALID,
-        undefined: Undefined | None = None,
-        convention: Convention | None = None,
-        ties: Ties | None = None,
-        noun: str = "user",
-    ) -> None:
-        if undefined is not None:
-            one_of("undefined", undefined, Undefined)
-        if convention is not None:
-            convention = read_convention(convention)
-        if ties is not None:
-            one_of("ties", ties, Ties)
-        self.values = _read_values(values)
-        per_user = {text: each for text, each in self.values.items() if each.ndim}
-        lacking = {text: int(np.isnan(each).sum()) for text, each in per_user.items()}
-        n_users = next((each.size for each in per_user.values()), 0)
-        self.counts = EvaluationCounts(n_users, lacking, swallowed, invalid)
-        self.noun, self._rules = noun, (undefined, convention, ties)
-        # 0 would be the best value where lower is better, or better than any.
-        left_out = [text for text, count in lacking.items() if count]
-        advice = f"to count {plural(noun)} without a value as 0, give undefined='zero'"
-        specs = [spec for text in left_out if (spec := self._spec(text))]
-        upward = all(spec.metric.higher_is_better for spec in specs)
-        self.notes = (*notes, *([advice] if specs and upward else []))
-
-    def summary(self, **keywords: Any) -> Summary:
-        """Return the means with intervals, quantiles and counts, and the notes.
-
-        >>> from recmetrics import Metrics
-        >>> scores, truth = [[3, 2, 1], [2, 3, 1]], [[1, 0, 0], [1, 0, 0]]
-        >>> found = Metrics.evaluate(scores, truth, "hit@1")
-        >>> chance = Metrics.chance(truth, "hit@1")
-        >>> summary = found.summary(levels={"chance": chance}, confidence=0.9)
-        >>> print(summary.to_text(width=80))
-        metric    mean  chance     90 % interval     q10  median     q90  users
-        ------  ------  ------  ----------------  ------  ------  ------  -----
-        hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
-        <BLANKLINE>
-        90 % intervals by Student's t over users, corrected for skewness; a side with
-        fewer than 10 users counts one more
-        q10, median, q90: quantiles of the users' values
-
-        Parameters
-        ----------
-        **keywords
-            Keywords of ``recmetrics.summary``, such as ``levels``, ``weights`` and ``confidence``.
-
-        Raises
-        ------
-        InputError, InputTypeError, ShapeError, ArgumentError
-            As in ``recmetrics.summary``: also if no user has a value.
-        """
-        return summary(self.values, **{"noun": self.noun, "notes": self.notes} | keywords)
-
-    def to_dict(self, **keywords: Any) -> dict[str, Any]:
-        """As ``Summary.to_dict``, with the policies and the counts of the call.
-
-        ``undefined`` and ``ties`` are those of each metric, ``counts`` the fields of
-        ``EvaluationCounts``.
-
-        Parameters
-        ----------
-        **keywords
-            As in ``summary``.
-
-        Raises
-        ------
-        InputError, InputTypeError, ShapeError, ArgumentError
-            As in ``summary``.
-        """
-        undefined, convention, ties = self._rules
-        policies: dict[str, dict[str, str | None]] = {"undefined": {}, "ties": {}}
-        for text in self.values:
-            spec, policy = self._spec(text), "expected" if ties == "range" else ties
-            if spec is not None:
-                defined = define(spec, convention, policy, undefined)
-                policies["undefined"][text] = defined.undefined
-                # ndcg@10[least] of ties="range"
-                policies["ties"][text] = text.partition("[")[2].rstrip("]") or defined.ties
-        counts = self.counts._asdict() | {"invalid": self.counts.invalid._asdict()}
-        return {**self.summary(**keywords).to_dict(convention), **policies, "counts": counts}
-
-    def _spec(self, text: str) -> MetricSpec | None:
-        try:
-            return parse(text.partition("[")[0], self._rules[1])
-        except MetricSpecError:
-            return None
-
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
-        try:
-            return self.summary()._page(best)
-        except InputError as error:  # no user has a value
-            return [], [str(error), *self.notes]
-
-
-def _read_values(values: Mapping[str, Any]) -> dict[str, UserValues]:
-    """Read what ``Metrics.compute`` returns, or the same as lists or other numbers."""
-    if not isinstance(values, Mapping):
-        msg = (
-            f"values must be a dict of what Metrics.compute returns, got {type(values).__name__}; "
-            "type Evaluation({'ndcg@10': values})"
-        )
-        raise InputTypeError(msg)
-    arrays: dict[str, UserValues] = {}
-    for text, numbers in values.items():
-        what = f"values[{text!r}]"
-        array = as_array(numbers, what)
-        check_real(array, what)
-        if array.ndim > 1:
-            msg = f"{what} has shape {array.shape}, expected one number per user, (n_users,), or ()"
-            raise ShapeError(msg)
-        arrays[text] = half_to_single(array).astype(np.float64, copy=False)
-    return arrays
-
-
 class Metrics:
-    """Ranking metrics from scores or from rankings.
-
-    ``compute`` computes several metrics in one pass. Methods such as ``ndcg_at_k`` and ``auc``
-    compute one metric. They take the keyword arguments of ``compute`` in addition to their own
-    options, and raise the same errors. They return a float64 array of shape (n_users,), or of shape
-    () for a metric of all lists, such as coverage.
-
-    ``k`` is a 1-based cutoff; a k above n_items means n_items. The value of a user without relevant
-    items is undefined: NaN unless ``undefined=`` is given.
-    """
+    """``compute``, its siblings, and a method for each metric; ``recmetrics.Metrics`` adds one."""
 
     @staticmethod
     @takes(Shared)
@@ -475,62 +244,6 @@ class Metrics:
         scores = read_scores(pred_scores)
         users = read_users(scores, ground_truth, shared, request)
         return values_of(find_hits(scores, users, request), request)
-
-    @staticmethod
-    @takes(Shared)
-    def evaluate(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        metrics_list: MetricsList,
-        **shared: Unpack[Shared],
-    ) -> Evaluation:
-        """Compute metrics for every user, and count what may mislead.
-
-        The result prints as the table of ``recmetrics.summary``, with notes below it.
-
-        >>> from recmetrics import Metrics
-        >>> scores, truth = [[4, 3, 2], [1, 2, 3], [2, 3, 1]], [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
-        >>> found = Metrics.evaluate(scores, truth, ["hit@1", "recall@2"], exclude=[[], [2], []])
-        >>> found.values
-        {'hit@1': array([1., 0., 1.]), 'recall@2': array([1., 0., 1.])}
-        >>> found.counts.swallowed
-        1
-        >>> found.notes
-        ('all relevant items of 1 of 3 users are excluded',)
-
-        Parameters
-        ----------
-        pred_scores, ground_truth, metrics_list
-            As in ``compute``, and so are all keywords.
-
-        Returns
-        -------
-        Evaluation
-            ``values``, which ``compute`` returns; ``counts`` of users; ``notes``. ``to_dict`` gives
-            all of it with means and intervals, for JSON.
-
-        Raises
-        ------
-        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
-            As in ``compute``.
-
-        Notes
-        -----
-        Where ``compute`` warns that ``exclude`` removes relevant items, the notes say it.
-        """
-        request = Request(metrics_list, **shared)
-        scores = read_scores(pred_scores)
-        users = read_users(scores, ground_truth, shared, request)
-        found = find_hits(scores, users, request)
-        values, notes = whole_values(found, request), size_of_weights(found, request)
-        n_swallowed, n_relevant = found.swallowed()
-        if n_swallowed:
-            note = f"all relevant items of {n_swallowed:,} of {n_relevant:,} users are excluded"
-            if is_swallowed(n_swallowed, n_relevant):
-                note += "; is exclude= the test set instead of the training set?"
-            notes.insert(0, note)
-        rules: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
-        return Evaluation(values, notes=notes, swallowed=n_swallowed, **rules)
 
     @staticmethod
     @takes(ForRankings, ties="index")  # a list has no ties

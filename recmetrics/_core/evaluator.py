@@ -24,7 +24,15 @@ from recmetrics._core.inputs import (
     read_whole_users,
 )
 from recmetrics._core.options import ForBatches, shared_of, takes
-from recmetrics._core.results import Accumulator, Store, check_truth, logger_key, warn_of_swallowed
+from recmetrics._core.results import (
+    Accumulator,
+    Store,
+    check_truth,
+    logger_key,
+    mean_of,
+    read_weights,
+    warn_of_swallowed,
+)
 from recmetrics._core.selection import Selection, Source, find_hits, read_factors, read_scores
 from recmetrics._core.spec import MetricsList, Request
 from recmetrics._core.types import (
@@ -43,7 +51,6 @@ from recmetrics._core.types import (
     UserValues,
     WhichUsers,
 )
-from recmetrics._report import mean_of, read_weights
 
 
 class NotUpdatedWarning(RecmetricsWarning):

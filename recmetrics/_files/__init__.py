@@ -1,7 +1,7 @@
 """Files that a user names -> arrays and rows, read by NumPy, SciPy and the csv module.
 
     source        ``Source``: a file and its argument; formats, errors with its name; .npy, mapped,
-                  and sparse .npz; text lines of users and items; names, made safe for a terminal
+                  and sparse .npz; text lines of users and items
     per_user      reads values of each user, which ``recmetrics evaluate --per-user`` wrote, and
                   segments
 
@@ -12,7 +12,6 @@ that names the file.
 from recmetrics._files.per_user import read_per_user, read_segments
 from recmetrics._files.source import (
     Source,
-    printable,
     read_array,
     read_user_items,
     reading,

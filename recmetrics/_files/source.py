@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from array import array
 from collections.abc import Iterator
@@ -38,9 +37,6 @@ _MATRIX = (
 _LINE = (
     "'user item' or 'user item relevance' with 0-based indices; put # before a header or a comment"
 )
-# Control characters command a terminal, overrides of direction and line separators disarrange its
-# lines, surrogates (bytes of a file name that are not UTF-8) cannot be encoded.
-_UNPRINTABLE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +194,3 @@ def reason(error: BaseException) -> str:
     """Say in a few words why ``error`` was raised, without file names or a final dot."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split()).rstrip(".") or type(error).__name__
-
-
-def printable(text: str) -> str:
-    r"""Escape the characters that do harm in a terminal, as ``\x1b``; line ends stay."""
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -1,9 +1,9 @@
 """Questions beside the values: about the inputs, about a metric string, about a printed number.
 
-    audits            ``audit``, ``audit_ranked``: what misleads in scores, truth and lists
-    explanations      ``explain``: the formula of a metric string, and the systems that share it
-    identification    ``identify``: the definitions of a metric that give a number
-    overlaps          ``overlap``: what the lists of two models have in common
+    audits           ``audit``, ``audit_ranked``: what misleads in scores, truth and lists
+    explanations     ``explain``: the formula of a metric string, and the systems that share it
+    identification   ``identify``: the definitions of a metric that give a number
+    overlaps         ``overlap``: what the lists of two models have in common
 
 Each answer is an object that prints.
 """

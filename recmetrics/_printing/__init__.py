@@ -1,6 +1,7 @@
 """Printed tables, and words made safe to print.
 
     grids   columns of records -> text for any width, Markdown, LaTeX and HTML
+    words   numbers with their nouns; names without what does harm in a terminal
 
 What a table holds is decided by the room that prints it.
 """
@@ -12,13 +13,11 @@ from recmetrics._printing.grids import (
     Grid,
     Printed,
     count,
-    counted,
     facts_in_html,
     fitted,
     named,
     number,
-    one_line,
-    plural,
     split,
     table,
 )
+from recmetrics._printing.words import counted, one_line, plural, printable

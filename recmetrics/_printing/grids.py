@@ -15,7 +15,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias, TypeVar
 
 from recmetrics._core.options import check_count
-from recmetrics._files import printable
+from recmetrics._printing.words import counted, one_line
 
 _Record = TypeVar("_Record")
 _Escape: TypeAlias = Callable[[str], str]
@@ -330,21 +330,6 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
 
 def percent(share: float) -> str:
     return f"{100 * share:.4g} %"
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what if number == 1 else plural(what)}"
-
-
-def plural(noun: str) -> str:
-    if re.search("[^aeiou]y$", noun):
-        return f"{noun[:-1]}ies"
-    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
-
-
-def one_line(name: object) -> str:
-    """Write a name without line ends and without what does harm in a terminal."""
-    return " ".join(printable(str(name)).split())
 
 
 def _width(text: str) -> int:

@@ -1,32 +1,38 @@
-"""Statistics of one model, and comparison of models: means, paired differences and tests.
+"""Reports of values: means and intervals of one model, comparison of models, and their pages.
 
-    summaries    ``summary`` and ``Summary``: the means, intervals and quantiles of one model
-    differences      ``compare``: results -> samples -> means and differences, in this order
-    result_tables      one result in any form -> a table; groups and weights of users; ``Samples``
-    samples      tables of all models -> ``Samples``, users in one order
-    bounds       moments of values -> bounds of their mean: intervals, gates, users needed
-    statistics   of arrays: means, quantiles, the bootstrap, tests, corrections
-    records      the numbers: ``Mean`` and ``Difference``; as data frames, for JSON
-    comparison   ``Comparison``: printed, exported, drawn; its compact table, movers, users needed
-    gate         rules for the differences -> bounds -> hold, fail or open: ``Gate``
-    comparison_pages       the tables of a comparison, and their legend
-    plots         pictures
+    evaluation         ``Evaluation``: the values of a call, with counts and notes
+    summaries          ``summary`` and ``Summary``: means, intervals and quantiles of one model
+    differences        ``compare``: results -> samples -> means and differences, with p-values
+    comparison         ``Comparison``: printed, exported, drawn; how many users are needed
+    comparison_pages   the tables of a comparison and their legend; ``CompactTable``
+    movers             the users with the largest gains and losses
+    gate               rules for the differences -> bounds -> hold, fail or open: ``Gate``
+    plots              pictures of summaries and comparisons
+    records            the numbers: ``Mean`` and ``Difference``; as data frames, for JSON
+    bounds             moments of values -> bounds of their mean: intervals, gates, users needed
+    samples            tables of all models -> ``Samples``, users in one order
+    result_tables      one result in any form -> a table; groups and weights of its users
+    statistics         of arrays: means, quantiles, the bootstrap, tests, corrections
 
 The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metric is computed here.
 """
 
-from recmetrics._report.comparison import CompactTable, Comparison, Mover, Movers
+from recmetrics._report.comparison import Comparison
+from recmetrics._report.comparison_pages import CompactTable
 from recmetrics._report.differences import compare
+from recmetrics._report.evaluation import Evaluation, EvaluationCounts
 from recmetrics._report.gate import Gate, Verdict
+from recmetrics._report.movers import Mover, Movers
 from recmetrics._report.records import Difference, Mean
-from recmetrics._report.result_tables import read_weights
-from recmetrics._report.statistics import Correction, Test, mean_of
+from recmetrics._report.statistics import Correction, Test
 from recmetrics._report.summaries import Summary, summary
 
 __all__ = [
     "CompactTable",
     "Comparison",
     "Difference",
+    "Evaluation",
+    "EvaluationCounts",
     "Gate",
     "Mean",
     "Mover",

@@ -1,9 +1,8 @@
-"""Comparison: the numbers, and their output as text, tables and pictures; its compact table."""
+"""``Comparison``: the numbers, their output as text, tables and pictures, and questions to them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -13,12 +12,14 @@ from recmetrics._core.errors import ArgumentError
 from recmetrics._core.options import check_count, check_share, one_of
 from recmetrics._core.spec import spell
 from recmetrics._core.types import Convention
-from recmetrics._printing import Grid, Printed, grids, one_line
+from recmetrics._printing import Grid, Printed
 from recmetrics._report import comparison_pages
 from recmetrics._report.bounds import MOST_USERS, POWER, bounds_of_difference
+from recmetrics._report.comparison_pages import CompactTable
 from recmetrics._report.gate import Gate, judge
+from recmetrics._report.movers import Movers, movers_of
 from recmetrics._report.records import Compared, document, frame_of
-from recmetrics._report.result_tables import check_known, read_labels, read_seed, several
+from recmetrics._report.result_tables import check_known, read_seed, several
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,54 +33,6 @@ class UsersNeeded(NamedTuple):
 
     with_value: int  # users who have a value of the metric in both models
     all_users: int  # if as large a share of them has a value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mover:
-    """One user: the id, or the place from 0; the values of both models; their difference."""
-
-    metric: str
-    kind: str  # "gain" or "loss"
-    user: Any
-    value: float
-    against: float
-    difference: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Movers(Printed):
-    """The users with the largest gains and losses, as ``Comparison.movers`` finds them.
-
-    Attributes
-    ----------
-    gains, losses
-        ``Mover`` records, the largest first; equal ones in the order of the users.
-    model, against
-        The two models.
-    """
-
-    gains: tuple[Mover, ...]
-    losses: tuple[Mover, ...]
-    model: str
-    against: str
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a dict of plain values for each user."""
-        return [asdict(each) for each in (*self.gains, *self.losses)]
-
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
-        records = (*self.gains, *self.losses)
-        places = dict.fromkeys((each.metric for each in records), 4)
-        columns = [
-            grids.named("metric"),
-            grids.named("kind"),
-            grids.Column("user", lambda each: one_line(each.user), is_number=False),
-            grids.number(one_line(self.model), lambda each: each.value, places),
-            grids.number(one_line(self.against), lambda each: each.against, places),
-            grids.number("difference", lambda each: each.difference, places, "+"),
-        ]
-        note = f"difference: {one_line(self.model)} - {one_line(self.against)}"
-        return [grids.table(columns, records)], [note]
 
 
 class Comparison(Compared, Printed):
@@ -307,33 +260,8 @@ class Comparison(Compared, Printed):
             If the metric or pair is not in the comparison, or the ids are not of all users.
         """
         check_known("metric", metric, self.metrics)
-        new, old = self._pair(model, against)
-        n, samples = check_count("n", n, 1), self.samples
-        if metric in samples.system:
-            msg = f"{metric} is one value of all lists, so no user moves; give a metric of users"
-            raise ArgumentError(msg)
-        news, olds = samples.values[new][metric], samples.values[old][metric]
-        ids = samples.users if users is None else read_labels("users", "id", users, news.size)
-        own = samples.of(None, metric, new, old)
-
-        def first(kind: str, sign: int) -> tuple[Mover, ...]:
-            order = np.argsort(-sign * own.values, kind="stable")
-            places = order[sign * own.values[order] > 0][:n]
-            return tuple(
-                Mover(
-                    metric=metric,
-                    kind=kind,
-                    user=row if ids is None else ids[row],
-                    value=float(news[row]),
-                    against=float(olds[row]),
-                    difference=float(own.values[place]),
-                )
-                for row, place in zip(own.users[places].tolist(), places, strict=True)
-            )
-
-        better = -1 if metric in self.lower_is_better else 1
-        gains, losses = first("gain", better), first("loss", -better)
-        return Movers(gains=gains, losses=losses, model=new, against=old)
+        pair = self._pair(model, against)
+        return movers_of(self, metric, n, pair, users)
 
     def _pair(self, model: str | None, against: str | None) -> tuple[str, str]:
         """The one pair of models that fits."""
@@ -419,60 +347,3 @@ class Comparison(Compared, Printed):
         ]
         drawn = self.means, self.differences, self.models, self.levels, notes
         return draw(*drawn, target, table)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class CompactTable(Printed):
-    """The means of all users, models by metrics; ``Comparison.compact`` makes it.
-
-    Each model has a letter. A mean is marked with the letters of the models that it is
-    significantly better than. The table prints as text, and is displayed in notebooks.
-
-    Attributes
-    ----------
-    comparison, metrics, digits
-        The comparison, and the metrics and the number of decimals as in its ``compact``.
-    """
-
-    comparison: Compared
-    metrics: tuple[str, ...]
-    digits: int | None
-
-    def to_latex(self, caption: str | None = None, label: str = "tab:comparison") -> str:
-        r"""Write a LaTeX ``table``, with the best means in bold and the letters as superscripts.
-
-        It needs the package booktabs, as ``Comparison.to_latex`` does.
-
-        Parameters
-        ----------
-        caption, label
-            Caption and label, in LaTeX, used as given. The default caption says that these are
-            means.
-        """
-        if caption is None:
-            caption = f"Means over users{' and runs' if self.comparison.n_runs else ''}."
-        notes = comparison_pages.compact_legend(
-            self.comparison, self.metrics, "bold", "superscripts"
-        )
-        lines = [
-            "% \\usepackage{booktabs}",
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{caption}}}",
-            rf"\label{{{label}}}",
-            grids.in_latex(self._grid("latex"), str),
-            r"\par\smallskip",
-            r"\footnotesize",
-            grids.latex_lines(notes),
-            r"\end{table}",
-        ]
-        return "\n".join(lines) + "\n"
-
-    def _grid(self, form: comparison_pages.Form) -> Grid:
-        return comparison_pages.models_by_metrics(
-            self.comparison, self.metrics, form, digits=self.digits
-        )
-
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
-        notes = comparison_pages.compact_legend(self.comparison, self.metrics, best, "letters")
-        return [self._grid("text" if best == "[ ]" else "markdown")], notes

@@ -1,15 +1,28 @@
-"""A comparison as text: its tables and its legend, written plain, in Markdown or in LaTeX."""
+"""A comparison as text: its tables, its legend and ``CompactTable``; plain, Markdown or LaTeX."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from operator import attrgetter
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from recmetrics._printing import UNDEFINED, Column, Grid, grids, named, number, one_line, split
+from recmetrics._printing import (
+    UNDEFINED,
+    Column,
+    Grid,
+    Printed,
+    counted,
+    grids,
+    named,
+    number,
+    one_line,
+    plural,
+    split,
+)
 from recmetrics._report.bounds import FEW_USERS
 from recmetrics._report.statistics import fewest_users
 
@@ -130,7 +143,7 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
             yield f"{told}: {', '.join(map(one_line, names))}"
     n_untested = sum(metric in comparison.untested for metric in metrics)
     if n_untested:
-        cutoffs = grids.counted(n_untested, "cutoff")
+        cutoffs = counted(n_untested, "cutoff")
         yield f"not tested: {cutoffs} of a range; name a cutoff alone, too, to test it"
 
 
@@ -143,9 +156,9 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterato
         return
     metrics = list(dict.fromkeys(difference.metric for difference in tested))
     n_pairs = len(tested) // len(metrics)
-    family = f"{grids.counted(len(metrics), 'metric')} x {grids.counted(n_pairs, 'pair')}"
+    family = f"{counted(len(metrics), 'metric')} x {counted(n_pairs, 'pair')}"
     if with_groups and comparison.groups:
-        groups = grids.counted(len(comparison.groups), "group")
+        groups = counted(len(comparison.groups), "group")
         family += f", and separately over the differences of {groups}"
     how = f"corrected by {_CORRECTIONS.get(comparison.correction or '')} over {family}"
     if comparison.correction is None:
@@ -213,7 +226,7 @@ def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[s
         yield f"{_between([each.n_users for each in few], 'user')}{some}: {why}"
     if of_groups and with_groups:
         n_groups = len({each.group for each in of_groups})
-        some = f"{n_groups} of {grids.counted(len(comparison.groups), 'group')}"
+        some = f"{n_groups} of {counted(len(comparison.groups), 'group')}"
         yield f"{_between([each.n_users for each in of_groups], 'user')} in {some}: {why}"
 
 
@@ -345,9 +358,62 @@ def _p(test: Test, difference: Difference) -> str:
 
 def _between(numbers: Sequence[int], what: str) -> str:
     low, high = min(numbers), max(numbers)
-    return grids.counted(high, what) if low == high else f"{low} to {high} {grids.plural(what)}"
+    return counted(high, what) if low == high else f"{low} to {high} {plural(what)}"
 
 
 def _letter(index: int) -> str:
     longer, last = divmod(index, 26)
     return (_letter(longer - 1) if longer else "") + ascii_lowercase[last]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class CompactTable(Printed):
+    """The means of all users, models by metrics; ``Comparison.compact`` makes it.
+
+    Each model has a letter. A mean is marked with the letters of the models that it is
+    significantly better than. The table prints as text, and is displayed in notebooks.
+
+    Attributes
+    ----------
+    comparison, metrics, digits
+        The comparison, and the metrics and the number of decimals as in its ``compact``.
+    """
+
+    comparison: Compared
+    metrics: tuple[str, ...]
+    digits: int | None
+
+    def to_latex(self, caption: str | None = None, label: str = "tab:comparison") -> str:
+        r"""Write a LaTeX ``table``, with the best means in bold and the letters as superscripts.
+
+        It needs the package booktabs, as ``Comparison.to_latex`` does.
+
+        Parameters
+        ----------
+        caption, label
+            Caption and label, in LaTeX, used as given. The default caption says that these are
+            means.
+        """
+        if caption is None:
+            caption = f"Means over users{' and runs' if self.comparison.n_runs else ''}."
+        notes = compact_legend(self.comparison, self.metrics, "bold", "superscripts")
+        lines = [
+            "% \\usepackage{booktabs}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            rf"\label{{{label}}}",
+            grids.in_latex(self._grid("latex"), str),
+            r"\par\smallskip",
+            r"\footnotesize",
+            grids.latex_lines(notes),
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _grid(self, form: Form) -> Grid:
+        return models_by_metrics(self.comparison, self.metrics, form, digits=self.digits)
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
+        notes = compact_legend(self.comparison, self.metrics, best, "letters")
+        return [self._grid("text" if best == "[ ]" else "markdown")], notes

@@ -12,6 +12,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.options import check_count, check_share, one_of
+from recmetrics._core.results import mean_of
 from recmetrics._printing import split
 from recmetrics._report import statistics
 from recmetrics._report.bounds import (
@@ -24,14 +25,13 @@ from recmetrics._report.bounds import (
 from recmetrics._report.comparison import Comparison
 from recmetrics._report.records import Difference, Mean
 from recmetrics._report.result_tables import (
-    Values,
     check_known,
     read_columns,
     read_seed,
     several,
     spec_if_known,
 )
-from recmetrics._report.samples import check_runs, read_samples
+from recmetrics._report.samples import Values, check_runs, read_samples
 from recmetrics._report.statistics import Correction, Sample, Test
 
 
@@ -368,7 +368,7 @@ def _difference(
         group=group,
         model=pair[0],
         against=pair[1],
-        difference=statistics.mean_of(values, weights),
+        difference=mean_of(values, weights),
         n_users=values.size,
         n_undefined=users.n_undefined,
         effect_size=effect_size,

@@ -14,6 +14,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, did_you_mean
 from recmetrics._core.options import check_count
+from recmetrics._core.results import mean_of
 from recmetrics._printing import Column, Grid, Printed, count, grids, named, number, one_line
 from recmetrics._report import statistics
 from recmetrics._report.bounds import POWER, Bounds, Range, bounds_of, can_bound, moments_of
@@ -356,7 +357,7 @@ def _tested(
     share = 1.0
     below = rule.margin
     if rule.is_share:
-        mean_old = statistics.mean_of(old, users.weights)
+        mean_old = mean_of(old, users.weights)
         if n_users and not mean_old > 0:
             of = "" if group is None else f" in the group {group!r}"
             msg = (
@@ -374,7 +375,7 @@ def _tested(
     bounds = None
     has_runs = False
     if is_system:
-        value = statistics.mean_of(values)
+        value = mean_of(values)
         word = HOLDS if rule.allows(value) else FAILS if rule.forbids(value) else OPEN
     elif n_users >= (2 if group is None else min_users):
         word = OPEN
@@ -401,7 +402,7 @@ def _tested(
         metric=metric,
         group=group,
         model=model,
-        difference=statistics.mean_of(users.values, users.weights),
+        difference=mean_of(users.values, users.weights),
         margin=margin,
         verdict=word,
         n_users=None if is_system else n_users,

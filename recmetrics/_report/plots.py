@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, install
-from recmetrics._files import printable
-from recmetrics._printing import split
+from recmetrics._printing import printable, split
 from recmetrics._report.comparison_pages import pair
 from recmetrics._report.records import Difference, Mean
 from recmetrics._report.result_tables import spec_if_known

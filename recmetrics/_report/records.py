@@ -18,7 +18,7 @@ from recmetrics._core.errors import ArgumentError, MetricSpecError
 from recmetrics._core.options import one_of
 from recmetrics._core.spec import MetricSpec, parse, read_convention
 from recmetrics._core.types import Convention
-from recmetrics._report.result_tables import Samples
+from recmetrics._report.samples import Samples
 from recmetrics._report.statistics import Correction, Test
 
 _ALWAYS = ("group", "n_users", "n_undefined")  # which None says something of

@@ -1,10 +1,9 @@
-"""One result in any form -> a table; samples of its users; groups, weights, settings."""
+"""One result in any form -> a table; the groups and weights of its users; settings."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,9 +18,9 @@ from recmetrics._core.errors import (
     did_you_mean,
     install,
 )
+from recmetrics._core.results import read_floats, read_weights, require_per_user
 from recmetrics._core.spec import MetricSpec, spec_of, spell
-from recmetrics._report import statistics
-from recmetrics._report.bounds import Floats, Range
+from recmetrics._report.bounds import Floats
 
 _MANY_GROUPS = 50
 _COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
@@ -80,82 +79,6 @@ class Table:
             if _is_missing(label):
                 msg = f"{self.name} has no name of a model in row {row}, column {column!r}"
                 raise InputError(msg)
-
-
-class Values(NamedTuple):
-    """The defined values of a model, or differences of two, of some users."""
-
-    values: Floats
-    users: Rows
-    weights: Floats | None
-    n_undefined: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Samples:
-    """The values of each run of each model: (n_runs, n_users), NaN where they are undefined.
-
-    A metric of all lists has one value for each run, (n_runs, 1). A user's value is the mean over
-    the runs in which it is defined.
-    """
-
-    models: tuple[Any, ...]
-    metrics: tuple[str, ...]
-    system: frozenset[str]  # metrics with one value for all users together
-    values: dict[Any, dict[str, Floats]]  # (n_users,), over the runs
-    groups: dict[Any, Rows]  # the users of each, and of None: all; none of weight 0
-    weights: Floats | None  # of all users
-    n_weightless: int | None  # users of weight 0; None without weights
-    runs: dict[Any, dict[str, Floats]] = field(default_factory=dict)  # none in a summary
-    levels: tuple[str, ...] = ()  # shown beside the models; they may lack metrics
-    users: list[Any] | None = None  # their ids, where data frames name them
-
-    def n_runs(self) -> dict[str, int]:
-        """The number of runs of each model with several."""
-        counts = {name: len(next(iter(runs.values()), ())) for name, runs in self.runs.items()}
-        return {name: count for name, count in counts.items() if count > 1}
-
-    def limits(self, metric: str) -> Range:
-        """The range of a metric: that of its definition or, without one, of all models' values."""
-        spec = spec_if_known(metric)
-        floor, ceiling = (-math.inf, math.inf) if spec is None else spec.bounds
-        values = [self.values[model][metric] for model in self.models]
-        return Range.of(values, floor, ceiling)
-
-    def of(self, group: Any, metric: str, model: str, against: str | None = None) -> Values:
-        """Take the values of a model, or subtract those of another; leave out the undefined."""
-        is_system = metric in self.system
-        users = np.zeros(1, np.intp) if is_system else self.groups[group]
-        values = self.values[model][metric][users]
-        if against is not None:
-            with np.errstate(over="ignore"):
-                values = values - self.values[against][metric][users]
-        undefined, n_users = np.isnan(values), users.size
-        if undefined.any():
-            users, values = users[~undefined], values[~undefined]
-        weights = None if self.weights is None or is_system else self.weights[users]
-        return Values(values, users, weights, n_users - users.size)
-
-    def describe(self, group: Any, metric: str, model: Any, own: Values) -> dict[str, Any]:
-        """Compute the fields of a ``Mean``, with those of runs if any model has several."""
-        is_system = metric in self.system
-        named: dict[str, Any] = {
-            "metric": metric,
-            "group": group,
-            "model": model,
-            "mean": statistics.mean_of(own.values, own.weights),
-            "n_users": None if is_system else own.users.size,
-            "n_undefined": None if is_system else own.n_undefined,
-            "n_effective": None if self.weights is None else math.nan,
-        }
-        if own.weights is not None:
-            named["n_effective"] = statistics.effective_users(own.weights)
-        if self.n_runs():
-            runs = self.runs[model][metric][:, own.users]
-            means = np.array([statistics.mean_of(run, own.weights) for run in runs])
-            run_std = statistics.spread_of(means[~np.isnan(means)])
-            named |= {"n_runs": len(runs), "run_std": run_std}
-        return named
 
 
 def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
@@ -336,7 +259,7 @@ def _read_values(what: str, metric: Any, column: Any) -> Floats:
     if not isinstance(metric, str):
         msg = f"{what}: names of metrics must be strings"
         raise InputError(msg)
-    array = read_numbers(what, column)
+    array = read_floats(what, column)
     if array.ndim > 1:
         msg = f"{what} has shape {array.shape}; expected one value per user, (n_users,), or ()"
         raise ShapeError(msg)
@@ -350,22 +273,6 @@ def _read_values(what: str, metric: Any, column: Any) -> Floats:
         )
         raise InputTypeError(msg)
     return array
-
-
-def read_numbers(what: str, column: Any) -> Floats:
-    if isinstance(column, np.ma.MaskedArray):
-        msg = f"{what} is a masked array, whose mask would be lost; type .filled(np.nan)"
-        raise InputTypeError(msg)
-    try:
-        array = np.asarray(column)
-    except (TypeError, ValueError, RuntimeError) as error:  # the last is of torch
-        msg = f"{what} cannot be read as an array: {error}"
-        raise InputTypeError(msg) from None
-    if array.dtype.kind not in "fiub":
-        msg = f"{what} has dtype {array.dtype}; expected real numbers"
-        raise InputTypeError(msg)
-    values: Floats = array.astype(np.float64, copy=False)
-    return values
 
 
 def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
@@ -451,24 +358,9 @@ def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
     return {label: np.array(users, np.intp) for label, users in members.items()}
 
 
-def _require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
-    """Refuse an argument that does not hold one entry per user, each in its place."""
-    expected = f"{name} must hold one {noun} per user, shape ({n_users},)"
-    has_no_places = isinstance(entries, Mapping | set | frozenset | str | bytes)
-    is_table = hasattr(type(entries), "columns")
-    if has_no_places or is_table or not hasattr(entries, "__len__"):
-        kind = type(entries).__name__
-        msg = f"{expected}, got a {kind}; give an array or a list in the order of the users"
-        raise InputTypeError(msg)
-    shape = tuple(entries.shape) if hasattr(entries, "shape") else (len(entries),)
-    if shape != (n_users,):
-        msg = f"{expected}, got shape {shape}"
-        raise ShapeError(msg)
-
-
 def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
     """Read one label per user, such as an id, by its place, as a value of Python."""
-    _require_per_user(name, noun, labels, n_users)
+    require_per_user(name, noun, labels, n_users)
     dtype = getattr(labels, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind == "M":
         entries = list(np.asarray(labels))  # tolist() would make integers of nanoseconds
@@ -502,25 +394,6 @@ def _is_missing(label: Any) -> bool:
         return label is None or bool(label != label)
     except TypeError:  # pandas.NA
         return True
-
-
-def read_weights(weights: Any, n_users: int) -> Floats:
-    """Read the weights of users, divided by the largest."""
-    _require_per_user("weights", "number", weights, n_users)
-    array = read_numbers("weights", weights)
-    _require_per_user("weights", "number", array, n_users)  # a list of lists has another shape
-    wrong = ~(np.isfinite(array) & (array >= 0))
-    if wrong.any():
-        user = int(wrong.argmax())
-        msg = (
-            f"weights holds {array[user]} for user {user}; expected finite numbers >= 0; 0 leaves "
-            "a user out"
-        )
-        raise InputError(msg)
-    if not array.any():
-        msg = "weights are all 0; expected a number above 0 for at least one user"
-        raise InputError(msg)
-    return array / array.max()  # type: ignore[no-any-return]
 
 
 def read_seed(rng: int | np.random.Generator | None) -> int:

@@ -1,24 +1,103 @@
-"""Tables of all models -> samples: one array per model and metric, users in one order."""
+"""``Samples``: one array per model and metric, users in one order; read from tables of models."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
+from recmetrics._core.results import mean_of
 from recmetrics._report import result_tables as reading
-from recmetrics._report.bounds import Floats
-from recmetrics._report.result_tables import Columns, Samples, Table, read_table
+from recmetrics._report import statistics
+from recmetrics._report.bounds import Floats, Range
+from recmetrics._report.result_tables import Columns, Rows, Table, read_table, spec_if_known
 from recmetrics._report.statistics import mean_over_runs
 
 _FORMS = (
     "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, or "
     "a data frame with a float column per metric"
 )
+
+
+class Values(NamedTuple):
+    """The defined values of a model, or differences of two, of some users."""
+
+    values: Floats
+    users: Rows
+    weights: Floats | None
+    n_undefined: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """The values of each run of each model: (n_runs, n_users), NaN where they are undefined.
+
+    A metric of all lists has one value for each run, (n_runs, 1). A user's value is the mean over
+    the runs in which it is defined.
+    """
+
+    models: tuple[Any, ...]
+    metrics: tuple[str, ...]
+    system: frozenset[str]  # metrics with one value for all users together
+    values: dict[Any, dict[str, Floats]]  # (n_users,), over the runs
+    groups: dict[Any, Rows]  # the users of each, and of None: all; none of weight 0
+    weights: Floats | None  # of all users
+    n_weightless: int | None  # users of weight 0; None without weights
+    runs: dict[Any, dict[str, Floats]] = field(default_factory=dict)  # none in a summary
+    levels: tuple[str, ...] = ()  # shown beside the models; they may lack metrics
+    users: list[Any] | None = None  # their ids, where data frames name them
+
+    def n_runs(self) -> dict[str, int]:
+        """The number of runs of each model with several."""
+        counts = {name: len(next(iter(runs.values()), ())) for name, runs in self.runs.items()}
+        return {name: count for name, count in counts.items() if count > 1}
+
+    def limits(self, metric: str) -> Range:
+        """The range of a metric: that of its definition or, without one, of all models' values."""
+        spec = spec_if_known(metric)
+        floor, ceiling = (-math.inf, math.inf) if spec is None else spec.bounds
+        values = [self.values[model][metric] for model in self.models]
+        return Range.of(values, floor, ceiling)
+
+    def of(self, group: Any, metric: str, model: str, against: str | None = None) -> Values:
+        """Take the values of a model, or subtract those of another; leave out the undefined."""
+        is_system = metric in self.system
+        users = np.zeros(1, np.intp) if is_system else self.groups[group]
+        values = self.values[model][metric][users]
+        if against is not None:
+            with np.errstate(over="ignore"):
+                values = values - self.values[against][metric][users]
+        undefined, n_users = np.isnan(values), users.size
+        if undefined.any():
+            users, values = users[~undefined], values[~undefined]
+        weights = None if self.weights is None or is_system else self.weights[users]
+        return Values(values, users, weights, n_users - users.size)
+
+    def describe(self, group: Any, metric: str, model: Any, own: Values) -> dict[str, Any]:
+        """Compute the fields of a ``Mean``, with those of runs if any model has several."""
+        is_system = metric in self.system
+        named: dict[str, Any] = {
+            "metric": metric,
+            "group": group,
+            "model": model,
+            "mean": mean_of(own.values, own.weights),
+            "n_users": None if is_system else own.users.size,
+            "n_undefined": None if is_system else own.n_undefined,
+            "n_effective": None if self.weights is None else math.nan,
+        }
+        if own.weights is not None:
+            named["n_effective"] = statistics.effective_users(own.weights)
+        if self.n_runs():
+            runs = self.runs[model][metric][:, own.users]
+            means = np.array([mean_of(run, own.weights) for run in runs])
+            run_std = statistics.spread_of(means[~np.isnan(means)])
+            named |= {"n_runs": len(runs), "run_std": run_std}
+        return named
 
 
 def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Columns) -> Samples:

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from recmetrics._core.results import dot, mean_of
 from recmetrics._report.bounds import ROUNDING, Floats, Moments, Spread, moments_of
 
 Test: TypeAlias = Literal["t", "wilcoxon", "permutation"]
@@ -149,9 +150,9 @@ def resampled(samples: Sequence[Sample], n_resamples: int, seed: int) -> Floats:
             row[:] = np.bincount(drawn, minlength=n)
         for place, each in sums.items():
             totals, over = found[place]
-            totals[start:stop] = _dot(times, each.totals)
+            totals[start:stop] = dot(times, each.totals)
             if each.weights is not None:
-                over[start:stop] = _dot(times, each.weights)
+                over[start:stop] = dot(times, each.weights)
     means = np.empty((len(samples), n_resamples))
     for row, sample in zip(means, samples, strict=True):
         row[:] = _mean_of_runs([found[id(each)] for each in sample.model], seed, 0)
@@ -195,18 +196,6 @@ def spreads_of_runs(
     return spreads
 
 
-def mean_of(values: Floats, weights: Floats | None = None) -> float:
-    """Compute the mean of defined values, or with ``weights`` sum w x / sum w; NaN without any."""
-    known = ~np.isnan(values)
-    if not known.all():
-        values, weights = values[known], None if weights is None else weights[known]
-    if not values.size:
-        return math.nan
-    if weights is None:
-        return float(values.mean())
-    return float(_dot(weights, values) / weights.sum())
-
-
 def mean_over_runs(runs: Floats) -> Floats:
     """Compute the mean of each user over the runs, (n_runs, n_users), in which it is defined.
 
@@ -247,7 +236,7 @@ def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]
 
 def effective_users(weights: Floats) -> float:
     """The number of users of equal weight whose mean varies as much: (sum w)^2 / sum w^2."""
-    return float(weights.sum() ** 2 / _dot(weights, weights)) if weights.size else 0.0
+    return float(weights.sum() ** 2 / dot(weights, weights)) if weights.size else 0.0
 
 
 def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None = None) -> float:
@@ -325,7 +314,7 @@ def _wilcoxon(differing: Floats) -> float:
     if 2**n <= SIGN_FLIPS:
         return _every_flip(ranks)
     # Each sign is + or - by chance: the sum has the variance of the squares, tied or not.
-    return float(2 * ndtr(-abs(ranks.sum()) / math.sqrt(_dot(ranks, ranks))))
+    return float(2 * ndtr(-abs(ranks.sum()) / math.sqrt(dot(ranks, ranks))))
 
 
 def _every_flip(values: Floats) -> float:
@@ -368,13 +357,8 @@ def _permutation(differing: Floats, seed: int) -> float:
         return np.unpackbits(drawn, axis=1, count=n).astype(np.float64)
 
     def mean(kept: Floats, axis: int) -> Any:  # noqa: ARG001  # SciPy's name
-        return np.round((2 * _dot(kept, differing) - total) / n / unit)
+        return np.round((2 * dot(kept, differing) - total) / n / unit)
 
     drawn: Any = {"n_resamples": SIGN_FLIPS, "batch": max(1, _DRAW_BYTES // (9 * n))}
     observed = np.ones(n)  # every sign as it is
     return float(monte_carlo_test(observed, keep, mean, vectorized=True, **drawn).pvalue)
-
-
-def _dot(weights: Floats, row: Floats) -> Floats:
-    """Sum with weights in this thread: threads of BLAS wait for each other on a busy machine."""
-    return np.einsum("...n,n->...", weights, row)  # type: ignore[no-any-return]

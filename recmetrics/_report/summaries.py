@@ -14,6 +14,7 @@ import numpy as np
 
 from recmetrics._core.errors import InputError, InputTypeError, ShapeError
 from recmetrics._core.options import check_count, check_share
+from recmetrics._core.results import mean_of, read_floats
 from recmetrics._core.spec import lacking
 from recmetrics._core.types import Convention
 from recmetrics._files import Source, read_per_user
@@ -22,7 +23,7 @@ from recmetrics._report import result_tables as reading
 from recmetrics._report import statistics
 from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean, interval_of
 from recmetrics._report.records import Mean, document, frame_of
-from recmetrics._report.result_tables import Values
+from recmetrics._report.samples import Samples, Values
 from recmetrics._report.statistics import Sample
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def summary(
 
 def _read(
     values: Any, by: Any, weights: Any, levels: Mapping[str, Any], asked: reading.Columns
-) -> tuple[list[reading.Samples], dict[str, dict[str, Floats]], str]:
+) -> tuple[list[Samples], dict[str, dict[str, Floats]], str]:
     """Read the result of one model, or of several, and levels; another reason to lack values."""
     if isinstance(values, list | tuple) and any(isinstance(each, Mapping) for each in values):
         msg = (
@@ -203,7 +204,7 @@ def _read(
     unread = asked.model if table.frame is None else ()
     groups, relative = reading.read_users("values is not", labels, n_users, by, weights, unread)
     models = [
-        reading.Samples(
+        Samples(
             models=(name,),
             metrics=tuple(table.values),
             system=frozenset(metric for metric, each in table.values.items() if not each.ndim),
@@ -226,7 +227,7 @@ def _read_levels(
     for name, columns in levels.items():
         for metric in values.keys() & columns.keys():
             what, shape = f"metric {metric!r} of {name!r}", values[metric].shape
-            read[name][metric] = array = reading.read_numbers(what, columns[metric])
+            read[name][metric] = array = read_floats(what, columns[metric])
             if array.shape not in ((), shape):
                 msg = (
                     f"{what} has shape {array.shape}; expected that of the values, {shape}, or one "
@@ -237,7 +238,7 @@ def _read_levels(
 
 
 def _described(
-    samples: reading.Samples, levels: Mapping[str, Any], group: Any, metric: str, may_lack: str
+    samples: Samples, levels: Mapping[str, Any], group: Any, metric: str, may_lack: str
 ) -> tuple[Mean, Values]:
     [model] = samples.models
     own, users = samples.of(group, metric, model), samples.groups[group]
@@ -257,7 +258,7 @@ def _described(
         q90=q90,
         why=why,
         levels={
-            name: statistics.mean_of(level[users], weights) if level.ndim else float(level)
+            name: mean_of(level[users], weights) if level.ndim else float(level)
             for name, each in levels.items()
             if (level := each.get(metric)) is not None
         },

@@ -15,7 +15,8 @@ from typing import Any
 
 from recmetrics import RecmetricsError
 from recmetrics._core.errors import install
-from recmetrics._files import printable, reason
+from recmetrics._files import reason
+from recmetrics._printing import printable
 from recmetrics.cli._arguments import FLAGS, WITH_FILE
 
 _CLEAN = "\r\x1b[K"  # to the start of the line, which is erased

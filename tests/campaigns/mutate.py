@@ -431,7 +431,7 @@ _OF_FILES = {
          "return 2.0 ** (1 - n)", "return 0.0"),
         ("a resample of weighted users is divided by their number",
          "tests/report/test_summary.py -k 'scipy or cover'",
-         "over[start:stop] = _dot(times, each.weights)", "pass"),
+         "over[start:stop] = dot(times, each.weights)", "pass"),
         ("many users are resampled in blocks of neighbours",
          "tests/report/test_summary.py -k 'blocks'",
          ".permutation(n) % _MOST_DRAWN", "and np.arange(n) * _MOST_DRAWN // n"),

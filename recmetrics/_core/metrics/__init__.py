@@ -4,9 +4,9 @@
     full_ranking   metrics of the whole ranking; they read ``Hits``
     beyond         metrics of each user's list and of side information; they read ``Lists``
     system         metrics of all lists together, such as coverage; they read ``Exposure``
-    custom           ``metric``, which declares a metric of one's own
+    custom         ``metric``, which declares a metric of one's own
     two_lists      measures that compare two lists of one user, such as those of two models
-    reference     inputs and helpers of the plain-Python definitions
+    reference      inputs and helpers of the plain-Python definitions
 
 The reference defines the metric for one user, in plain Python. The kernel computes the same for all
 users; tests compare the two. The declaration is a function without a body: its signature gives the

@@ -5,12 +5,14 @@
               rows or totals of earlier ones; merging, gathering from processes
     rows      one row for each user, which later values replace
     totals    counts and sums of events, which have no user
+    means     the mean over users, and their weights as they come from outside
     sampled   metrics over the whole catalogue, estimated from ranks among sampled negatives
     saved     the schema of a store: which stores may be merged; state as plain arrays, and back
 
 The hits of small batches are kept, and their metrics are computed together.
 """
 
+from recmetrics._core.results.means import dot, mean_of, read_floats, read_weights, require_per_user
 from recmetrics._core.results.measure import (
     RowNames,
     check_truth,

@@ -1,0 +1,79 @@
+"""The mean of one metric over users, who may have weights; both may come from outside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from recmetrics._core.errors import InputError, InputTypeError, ShapeError
+from recmetrics._core.types import FloatArray
+
+
+def mean_of(values: FloatArray, weights: FloatArray | None = None) -> float:
+    """Compute the mean of defined values, or with ``weights`` sum w x / sum w; NaN without any."""
+    known = ~np.isnan(values)
+    if not known.all():
+        values, weights = values[known], None if weights is None else weights[known]
+    if not values.size:
+        return math.nan
+    if weights is None:
+        return float(values.mean())
+    return float(dot(weights, values) / weights.sum())
+
+
+def dot(weights: FloatArray, row: FloatArray) -> FloatArray:
+    """Sum with weights in this thread: threads of BLAS wait for each other on a busy machine."""
+    return np.einsum("...n,n->...", weights, row)  # type: ignore[no-any-return]
+
+
+def read_floats(what: str, column: Any) -> FloatArray:
+    if isinstance(column, np.ma.MaskedArray):
+        msg = f"{what} is a masked array, whose mask would be lost; type .filled(np.nan)"
+        raise InputTypeError(msg)
+    try:
+        array = np.asarray(column)
+    except (TypeError, ValueError, RuntimeError) as error:  # the last is of torch
+        msg = f"{what} cannot be read as an array: {error}"
+        raise InputTypeError(msg) from None
+    if array.dtype.kind not in "fiub":
+        msg = f"{what} has dtype {array.dtype}; expected real numbers"
+        raise InputTypeError(msg)
+    values: FloatArray = array.astype(np.float64, copy=False)
+    return values
+
+
+def require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
+    """Refuse an argument that does not hold one entry per user, each in its place."""
+    expected = f"{name} must hold one {noun} per user, shape ({n_users},)"
+    has_no_places = isinstance(entries, Mapping | set | frozenset | str | bytes)
+    is_table = hasattr(type(entries), "columns")
+    if has_no_places or is_table or not hasattr(entries, "__len__"):
+        kind = type(entries).__name__
+        msg = f"{expected}, got a {kind}; give an array or a list in the order of the users"
+        raise InputTypeError(msg)
+    shape = tuple(entries.shape) if hasattr(entries, "shape") else (len(entries),)
+    if shape != (n_users,):
+        msg = f"{expected}, got shape {shape}"
+        raise ShapeError(msg)
+
+
+def read_weights(weights: Any, n_users: int) -> FloatArray:
+    """Read the weights of users, divided by the largest."""
+    require_per_user("weights", "number", weights, n_users)
+    array = read_floats("weights", weights)
+    require_per_user("weights", "number", array, n_users)  # a list of lists has another shape
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        user = int(wrong.argmax())
+        msg = (
+            f"weights holds {array[user]} for user {user}; expected finite numbers >= 0; 0 leaves "
+            "a user out"
+        )
+        raise InputError(msg)
+    if not array.any():
+        msg = "weights are all 0; expected a number above 0 for at least one user"
+        raise InputError(msg)
+    return array / array.max()  # type: ignore[no-any-return]

@@ -1,0 +1,83 @@
+"""``Metrics`` as users have it: the methods of the core, and ``evaluate``, which looks outward."""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+from typing import Any, Unpack
+
+from recmetrics._core import compute
+from recmetrics._core.inputs import read_users
+from recmetrics._core.options import Shared, takes
+from recmetrics._core.results import is_swallowed, size_of_weights, whole_values
+from recmetrics._core.selection import find_hits, read_scores
+from recmetrics._core.spec import MetricsList, Request
+from recmetrics._core.types import Scores, Truth
+from recmetrics._report import Evaluation
+
+
+class Metrics(compute.Metrics):
+    """Ranking metrics from scores or from rankings.
+
+    ``compute`` computes several metrics in one pass. Methods such as ``ndcg_at_k`` and ``auc``
+    compute one metric. They take the keyword arguments of ``compute`` in addition to their own
+    options, and raise the same errors. They return a float64 array of shape (n_users,), or of shape
+    () for a metric of all lists, such as coverage.
+
+    ``k`` is a 1-based cutoff; a k above n_items means n_items. The value of a user without relevant
+    items is undefined: NaN unless ``undefined=`` is given.
+    """
+
+    @staticmethod
+    @takes(Shared)
+    def evaluate(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        **shared: Unpack[Shared],
+    ) -> Evaluation:
+        """Compute metrics for every user, and count what may mislead.
+
+        The result prints as the table of ``recmetrics.summary``, with notes below it.
+
+        >>> from recmetrics import Metrics
+        >>> scores, truth = [[4, 3, 2], [1, 2, 3], [2, 3, 1]], [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
+        >>> found = Metrics.evaluate(scores, truth, ["hit@1", "recall@2"], exclude=[[], [2], []])
+        >>> found.values
+        {'hit@1': array([1., 0., 1.]), 'recall@2': array([1., 0., 1.])}
+        >>> found.counts.swallowed
+        1
+        >>> found.notes
+        ('all relevant items of 1 of 3 users are excluded',)
+
+        Parameters
+        ----------
+        pred_scores, ground_truth, metrics_list
+            As in ``compute``, and so are all keywords.
+
+        Returns
+        -------
+        Evaluation
+            ``values``, which ``compute`` returns; ``counts`` of users; ``notes``. ``to_dict`` gives
+            all of it with means and intervals, for JSON.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``.
+
+        Notes
+        -----
+        Where ``compute`` warns that ``exclude`` removes relevant items, the notes say it.
+        """
+        request = Request(metrics_list, **shared)
+        scores = read_scores(pred_scores)
+        users = read_users(scores, ground_truth, shared, request)
+        found = find_hits(scores, users, request)
+        values, notes = whole_values(found, request), size_of_weights(found, request)
+        n_swallowed, n_relevant = found.swallowed()
+        if n_swallowed:
+            note = f"all relevant items of {n_swallowed:,} of {n_relevant:,} users are excluded"
+            if is_swallowed(n_swallowed, n_relevant):
+                note += "; is exclude= the test set instead of the training set?"
+            notes.insert(0, note)
+        rules: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
+        return Evaluation(values, notes=notes, swallowed=n_swallowed, **rules)

@@ -1,0 +1,29 @@
+"""Words of a printed line: numbers with nouns, and names that do no harm in a terminal."""
+
+from __future__ import annotations
+
+import re
+
+# Control characters command a terminal, overrides of direction and line separators disarrange its
+# lines, surrogates (bytes of a file name that are not UTF-8) cannot be encoded.
+_UNPRINTABLE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    r"""Escape the characters that do harm in a terminal, as ``\x1b``; line ends stay."""
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what if number == 1 else plural(what)}"
+
+
+def plural(noun: str) -> str:
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def one_line(name: object) -> str:
+    """Write a name without line ends and without what does harm in a terminal."""
+    return " ".join(printable(str(name)).split())

@@ -1,0 +1,201 @@
+"""``Evaluation``: the values of a call with counts and notes; it prints as their summary."""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recmetrics._core.errors import InputError, InputTypeError, MetricSpecError, ShapeError
+from recmetrics._core.inputs import InvalidItems, as_array, check_real, half_to_single
+from recmetrics._core.options import one_of
+from recmetrics._core.spec import MetricSpec, define, parse, read_convention
+from recmetrics._core.types import Convention, Ties, Undefined, UserValues
+from recmetrics._printing import Grid, Printed, plural
+from recmetrics._report.summaries import Summary, summary
+
+_NO_INVALID = InvalidItems()
+
+
+class EvaluationCounts(NamedTuple):
+    """The number of users, and of those without a value of each metric that has one per user.
+
+    ``swallowed`` counts the users whose relevant items are all excluded, ``invalid`` the repeated
+    and unknown items of lists.
+    """
+
+    users: int
+    undefined: dict[str, int]
+    swallowed: int = 0
+    invalid: InvalidItems = _NO_INVALID
+
+
+class Evaluation(Printed):
+    """The result of ``Metrics.evaluate``; it prints, also in notebooks, as its summary.
+
+    >>> from recmetrics import Metrics
+    >>> found = Metrics.evaluate([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [0, 0, 0]], "hit@1")
+    >>> found.values
+    {'hit@1': array([ 1., nan])}
+    >>> found.counts.users, found.counts.undefined
+    (2, {'hit@1': 1})
+    >>> found.notes
+    ("to count users without a value as 0, give undefined='zero'",)
+
+    The values of other methods become an evaluation, too:
+
+    >>> from recmetrics import Evaluation
+    >>> values = Metrics.compute_groups([3, 2, 1], [0, 1, 0], "mrr", sizes=[2, 1])
+    >>> found = Evaluation(values, notes=["the queries of May"], noun="query")
+    >>> found.to_dict()["notes"][:2]
+    ['left out: 1 of 2 queries has no relevant item', 'the queries of May']
+
+    Parameters
+    ----------
+    values
+        Numbers for each metric string, (n_users,), or () for a metric of all lists, as
+        ``Metrics.compute`` returns them.
+    notes
+        Sentences to print below the table.
+    swallowed, invalid
+        As in ``EvaluationCounts``.
+    undefined, convention, ties
+        The arguments with which the values were computed.
+    noun
+        The word for a user in print, such as "group".
+
+    Attributes
+    ----------
+    values, notes
+        The dict of the values; a tuple of sentences, also on what may mislead.
+    counts
+        The ``EvaluationCounts`` of the call.
+
+    Raises
+    ------
+    InputTypeError, ShapeError
+        If ``values`` is no dict of numbers.
+    ArgumentError
+        If a policy or the convention is unknown.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, UserValues],
+        *,
+        notes: Iterable[str] = (),
+        swallowed: int = 0,
+        invalid: InvalidItems = _NO_INVALID,
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
+        ties: Ties | None = None,
+        noun: str = "user",
+    ) -> None:
+        if undefined is not None:
+            one_of("undefined", undefined, Undefined)
+        if convention is not None:
+            convention = read_convention(convention)
+        if ties is not None:
+            one_of("ties", ties, Ties)
+        self.values = _read_values(values)
+        per_user = {text: each for text, each in self.values.items() if each.ndim}
+        lacking = {text: int(np.isnan(each).sum()) for text, each in per_user.items()}
+        n_users = next((each.size for each in per_user.values()), 0)
+        self.counts = EvaluationCounts(n_users, lacking, swallowed, invalid)
+        self.noun, self._rules = noun, (undefined, convention, ties)
+        # 0 would be the best value where lower is better, or better than any.
+        left_out = [text for text, count in lacking.items() if count]
+        advice = f"to count {plural(noun)} without a value as 0, give undefined='zero'"
+        specs = [spec for text in left_out if (spec := self._spec(text))]
+        upward = all(spec.metric.higher_is_better for spec in specs)
+        self.notes = (*notes, *([advice] if specs and upward else []))
+
+    def summary(self, **keywords: Any) -> Summary:
+        """Return the means with intervals, quantiles and counts, and the notes.
+
+        >>> from recmetrics import Metrics
+        >>> scores, truth = [[3, 2, 1], [2, 3, 1]], [[1, 0, 0], [1, 0, 0]]
+        >>> found = Metrics.evaluate(scores, truth, "hit@1")
+        >>> chance = Metrics.chance(truth, "hit@1")
+        >>> summary = found.summary(levels={"chance": chance}, confidence=0.9)
+        >>> print(summary.to_text(width=80))
+        metric    mean  chance     90 % interval     q10  median     q90  users
+        ------  ------  ------  ----------------  ------  ------  ------  -----
+        hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
+        <BLANKLINE>
+        90 % intervals by Student's t over users, corrected for skewness; a side with
+        fewer than 10 users counts one more
+        q10, median, q90: quantiles of the users' values
+
+        Parameters
+        ----------
+        **keywords
+            Keywords of ``recmetrics.summary``, such as ``levels``, ``weights`` and ``confidence``.
+
+        Raises
+        ------
+        InputError, InputTypeError, ShapeError, ArgumentError
+            As in ``recmetrics.summary``: also if no user has a value.
+        """
+        return summary(self.values, **{"noun": self.noun, "notes": self.notes} | keywords)
+
+    def to_dict(self, **keywords: Any) -> dict[str, Any]:
+        """As ``Summary.to_dict``, with the policies and the counts of the call.
+
+        ``undefined`` and ``ties`` are those of each metric, ``counts`` the fields of
+        ``EvaluationCounts``.
+
+        Parameters
+        ----------
+        **keywords
+            As in ``summary``.
+
+        Raises
+        ------
+        InputError, InputTypeError, ShapeError, ArgumentError
+            As in ``summary``.
+        """
+        undefined, convention, ties = self._rules
+        policies: dict[str, dict[str, str | None]] = {"undefined": {}, "ties": {}}
+        for text in self.values:
+            spec, policy = self._spec(text), "expected" if ties == "range" else ties
+            if spec is not None:
+                defined = define(spec, convention, policy, undefined)
+                policies["undefined"][text] = defined.undefined
+                # ndcg@10[least] of ties="range"
+                policies["ties"][text] = text.partition("[")[2].rstrip("]") or defined.ties
+        counts = self.counts._asdict() | {"invalid": self.counts.invalid._asdict()}
+        return {**self.summary(**keywords).to_dict(convention), **policies, "counts": counts}
+
+    def _spec(self, text: str) -> MetricSpec | None:
+        try:
+            return parse(text.partition("[")[0], self._rules[1])
+        except MetricSpecError:
+            return None
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
+        try:
+            return self.summary()._page(best)
+        except InputError as error:  # no user has a value
+            return [], [str(error), *self.notes]
+
+
+def _read_values(values: Mapping[str, Any]) -> dict[str, UserValues]:
+    """Read what ``Metrics.compute`` returns, or the same as lists or other numbers."""
+    if not isinstance(values, Mapping):
+        msg = (
+            f"values must be a dict of what Metrics.compute returns, got {type(values).__name__}; "
+            "type Evaluation({'ndcg@10': values})"
+        )
+        raise InputTypeError(msg)
+    arrays: dict[str, UserValues] = {}
+    for text, numbers in values.items():
+        what = f"values[{text!r}]"
+        array = as_array(numbers, what)
+        check_real(array, what)
+        if array.ndim > 1:
+            msg = f"{what} has shape {array.shape}, expected one number per user, (n_users,), or ()"
+            raise ShapeError(msg)
+        arrays[text] = half_to_single(array).astype(np.float64, copy=False)
+    return arrays
