@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError
-from recmetrics._core.inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rankings, Rows
+from recmetrics._core.inputs import (
+    LARGEST_RELEVANCE,
+    FlatLists,
+    InvalidItems,
+    Rankings,
+    Rows,
+    users_of_entries,
+)
 from recmetrics._core.spec import TableTies
 from recmetrics._core.types import FloatArray, IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
@@ -239,7 +246,7 @@ def _read_truth(truth: Frame, columns: Columns, ids: _Ids) -> tuple[Rows, IntArr
 
 
 def _has_equals(start: IntArray, values: FloatArray) -> bool:
-    groups = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    groups = users_of_entries(start)
     return bool(((values[1:] == values[:-1]) & (groups[1:] == groups[:-1])).any())
 
 

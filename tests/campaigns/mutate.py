@@ -199,7 +199,7 @@ _OF_FILES = {
          "else everyone, sum(n_swallowed)", "else everyone, n_swallowed[0]"),
         ("a NaN is hidden with what is excluded",
          "tests/selection/test_selection.py -k nan_among_excluded",
-         'if nan == "raise" and not (values[users, items] >= lowest).all():', "if False:"),
+         'if nan == "raise" and not (values[entries] >= lowest).all():', "if False:"),
         ("the lowest integer is hidden", "tests/selection/test_selection.py -k hidden_items",
          "if values.min() == lowest:", "if False:"),
     ],

@@ -56,6 +56,8 @@ from recmetrics._core.inputs.sets import (
     as_indices,
     one_below_another,
     place_of,
+    places_of_entries,
+    users_of_entries,
 )
 from recmetrics._core.inputs.side import (
     HEAD_SLACK,

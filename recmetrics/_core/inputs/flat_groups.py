@@ -19,7 +19,7 @@ from recmetrics._core.errors import (
 )
 from recmetrics._core.inputs.arrays import as_array, check_real, half_to_single
 from recmetrics._core.inputs.scores import SparseScores
-from recmetrics._core.inputs.sets import VALUES, Rows, SparseSets, Users
+from recmetrics._core.inputs.sets import VALUES, Rows, SparseSets, Users, places_of_entries
 from recmetrics._core.types import IntArray, NaNPolicy
 
 
@@ -45,7 +45,7 @@ def read_groups(
         order, counts, names = _read_ids(ids, len(values))
         values, gains = values[order], gains[order]
     start = np.concatenate(([0], np.cumsum(counts)))
-    items = np.arange(len(values)) - np.repeat(start[:-1], counts)
+    items = places_of_entries(start)
     rows = Rows(start, items, gains)
     truth = SparseSets(rows.keep(rows.values > 0), None)
     # The size of a catalogue is not known, so that no cutoff is cut to the largest group.

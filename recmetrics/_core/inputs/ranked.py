@@ -14,7 +14,7 @@ from recmetrics._core.inputs.arrays import (
     one_behind_another,
     per_user,
 )
-from recmetrics._core.inputs.sets import UserIndex, entries_of
+from recmetrics._core.inputs.sets import UserIndex, entries_of, places_of_entries, users_of_entries
 from recmetrics._core.jit import kernel
 from recmetrics._core.options import one_of
 from recmetrics._core.types import BoolArray, IntArray, Invalid
@@ -80,7 +80,7 @@ class FlatLists(NamedTuple):
 
     def users(self) -> IntArray:
         """The user of each item."""
-        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        return users_of_entries(self.start)
 
     def matrix(self, values: IntArray, width: int) -> IntArray:
         """The values of the items of each list as a row, -1 after the last.
@@ -138,7 +138,7 @@ class FlatLists(NamedTuple):
             return self
         dropped = (is_repeat & (repeats == "drop")) | (is_unknown & (unknown == "drop"))
         users = self.users()
-        places = np.arange(len(self.items)) - self.start[users]
+        places = places_of_entries(self.start)
         ranks = reach = None
         if self.ranks is not None or not np.array_equal(invalid, dropped):
             up_to = np.append(0, np.cumsum(dropped))

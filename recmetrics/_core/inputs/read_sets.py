@@ -18,7 +18,14 @@ from recmetrics._core.inputs.arrays import (
     one_behind_another,
     per_user,
 )
-from recmetrics._core.inputs.sets import DenseSets, ItemSets, Rows, SharedSet, SparseSets
+from recmetrics._core.inputs.sets import (
+    DenseSets,
+    ItemSets,
+    Rows,
+    SharedSet,
+    SparseSets,
+    users_of_entries,
+)
 from recmetrics._core.inputs.sparse import is_canonical, rows_of_sparse
 from recmetrics._core.options import whole_number
 from recmetrics._core.types import IntArray
@@ -299,7 +306,7 @@ def _from_lists(
         return what if shared else f"{what} of user {user}"
 
     start, items = one_behind_another(lists, place)
-    users = np.repeat(np.arange(len(lists)), np.diff(start))
+    users = users_of_entries(start)
     refuse_outside(items, n_items, lambda entry: place(users[entry]))
     rows = Rows(start, items, np.ones(len(items)))
     if is_canonical(start, items):

@@ -90,10 +90,9 @@ class ScoreMatrix:
             raise InputError(msg)
         return native(self.array[rows], packed=packed)
 
-    def candidates(self, rows: slice, counts: Any, items: Any) -> ScoreBlock:
-        """Read the scores of ``counts[u]`` ``items`` of each row, in one dimension."""
-        users = np.repeat(np.arange(rows.start, rows.stop), counts)
-        return native(self.array[users, items])
+    def candidates(self, rows: slice, candidates: Rows) -> ScoreBlock:
+        """Read the scores of the candidates of each row, in one dimension."""
+        return native(self.array[rows][candidates.users(), candidates.items])
 
     def take(self, rows: slice) -> "ScoreMatrix":
         return ScoreMatrix(self.array[rows])

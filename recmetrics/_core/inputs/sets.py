@@ -58,6 +58,16 @@ def entries_of(start: IntArray, users: UserIndex) -> tuple[IntArray, UserIndex]:
     return among, np.arange(among[-1]) + np.repeat(start[users] - among[:-1], counts)
 
 
+def users_of_entries(start: npt.NDArray[Any]) -> IntArray:
+    """Give the user of each entry, where user u has those from start[u] to start[u + 1]."""
+    return np.repeat(np.arange(len(start) - 1), np.diff(start))
+
+
+def places_of_entries(start: IntArray) -> IntArray:
+    """Give the place 0, 1, 2, ... of each entry among those of its user."""
+    return np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start))
+
+
 class Rows(NamedTuple):
     """The items of some users: user u has ``items[start[u]:start[u + 1]]``, ascending."""
 
@@ -79,7 +89,7 @@ class Rows(NamedTuple):
 
     def users(self) -> IntArray:
         """The user of each item."""
-        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        return users_of_entries(self.start)
 
     def among(self, others: "Rows") -> BoolArray:
         """True for the items, in any order, that ``others`` has for the same user."""
@@ -307,7 +317,7 @@ class DenseSets(ItemSets):
         n_users, n_items = part.shape
         entries = np.flatnonzero(is_nonzero(part))  # for bool, faster than a kernel
         start = np.searchsorted(entries, np.arange(n_users + 1) * n_items)
-        users = np.repeat(np.arange(n_users), np.diff(start))
+        users = users_of_entries(start)
         items = entries - users * n_items
         values = half_to_single(part[users, items])
         rows = Rows(start, items, values.astype(np.float64))

@@ -17,6 +17,7 @@ from recmetrics._core.inputs import (
     SparseSets,
     Users,
     native,
+    places_of_entries,
     read_matrix,
     refuse_nan,
 )
@@ -161,9 +162,8 @@ def _labelled(relevant: Rows) -> Rows:
     Selection moves the relevance of an item to the slot of its hit. As a number, it says which of
     the user's relevant items is there, and no kernel has to.
     """
-    start, items, _ = relevant
-    numbers = np.arange(1, len(items) + 1) - np.repeat(start[:-1], np.diff(start))
-    return Rows(start, items, numbers.astype(np.float64))
+    numbers = places_of_entries(relevant.start) + 1
+    return relevant._replace(values=numbers.astype(np.float64))
 
 
 def longest_list(scores: Source) -> int:
@@ -214,9 +214,8 @@ class FactorRows(ScoreMatrix):
     def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:  # noqa: ARG002
         return native(self._factors.host(rows))
 
-    def candidates(self, rows: slice, counts: Any, items: Any) -> ScoreBlock:
-        users = np.repeat(np.arange(rows.stop - rows.start), counts)
-        return native(self._factors.host(rows)[users, items])
+    def candidates(self, rows: slice, candidates: Rows) -> ScoreBlock:
+        return native(self._factors.host(rows)[candidates.users(), candidates.items])
 
     def is_small(self, row_items: float) -> bool:
         return self.shape[1] > self._factors.short_rows and super().is_small(row_items)

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError
+from recmetrics._core.inputs import places_of_entries, users_of_entries
 from recmetrics._core.jit import kernel
 from recmetrics._core.threads import without_warnings
 from recmetrics._core.types import BoolArray, FloatArray, IntArray, TiePolicy
@@ -286,8 +287,8 @@ class Views:
 
 def hits_of_slots(hits: Hits) -> tuple[IntArray, BoolArray]:
     """The user of each slot, and whether the slot has a hit."""
-    user_of = np.repeat(np.arange(len(hits.n_hits)), np.diff(hits.start))
-    return user_of, np.arange(len(user_of)) - hits.start[user_of] < hits.n_hits[user_of]
+    user_of = users_of_entries(hits.start)
+    return user_of, places_of_entries(hits.start) < hits.n_hits[user_of]
 
 
 def read_labels(hits: Hits, values: FloatArray) -> tuple[FloatArray, IntArray]:

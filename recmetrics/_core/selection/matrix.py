@@ -134,7 +134,7 @@ class MatrixRanker:
             pairs = int((np.diff(relevant.start) * np.diff(excluded_start)).sum())
         if pairs > n_users * self.n_items * (_PAIRS_WITH_LANES if lanes.size else _PAIRS):
             block = block.whole()
-            hidden = _hidden(block, excluded_start, excluded_items, rules.nan)
+            hidden = _hidden(block, excluded, rules.nan)
             if hidden is not None:
                 block = hidden
                 excluded_start, excluded_items = np.zeros_like(excluded_start), _NO_ITEMS
@@ -212,7 +212,7 @@ class MatrixRanker:
                 own, block = own.keep(chosen), block._replace(values=block.values[chosen])
         else:
             own = own_items.rows(rows)
-            block = self.scores.candidates(rows, np.diff(own.start), own.items)
+            block = self.scores.candidates(rows, own)
         nan_found = kernels.find_candidate_nan(block.values, own.start, own.items, block.lowest)
         if self.exclude is not None:
             rest = ~own.among(excluded)
@@ -228,24 +228,22 @@ class _Candidates(NamedTuple):
     nan_found: IntArray  # as ``find_nan`` has it, of excluded candidates as well
 
 
-def _hidden(
-    block: ScoreBlock, start: IntArray, items: IntArray, nan: NaNPolicy
-) -> ScoreBlock | None:
+def _hidden(block: ScoreBlock, excluded: Rows, nan: NaNPolicy) -> ScoreBlock | None:
     """Give excluded items the lowest score, which is never recommended, in a copy of a block.
 
     None where that would change the result: where an excluded score is a NaN to be reported, or
     where an item with the lowest score may be recommended and has it.
     """
     values, lowest, least, _ = block
-    users = np.repeat(np.arange(len(values)), np.diff(start))
-    if nan == "raise" and not (values[users, items] >= lowest).all():
+    entries = excluded.users(), excluded.items
+    if nan == "raise" and not (values[entries] >= lowest).all():
         return None
     if least == lowest:
         if values.min() == lowest:
             return None
         least = values.dtype.type(int(lowest) + 1)
     values = values.copy()
-    values[users, items] = lowest
+    values[entries] = lowest
     return ScoreBlock(values, lowest, least)
 
 

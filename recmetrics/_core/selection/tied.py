@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recmetrics._core.inputs import Rows, Users
+from recmetrics._core.inputs import Rows, Users, places_of_entries
 from recmetrics._core.selection.hits import Hits, empty_hits, join
 from recmetrics._core.selection.lists import Lists, Reader
 from recmetrics._core.spec import Request
@@ -54,8 +54,9 @@ def _tied(rows: slice, users: Users, n_items: int) -> Hits:
     relevant = users.truth.rows(rows)
     chosen, n_recommendable = recommendable(relevant, rows, users, n_items)
     found = relevant.keep(chosen)
-    n_hits, user_of = np.diff(found.start), found.users()
-    of_user: IntArray = np.arange(len(user_of)) - found.start[user_of]
+    n_hits = np.diff(found.start)
+    user_of = found.users()
+    of_user = places_of_entries(found.start)
     slots = relevant.start[user_of] + of_user
     hits = empty_hits(relevant.start, relevant.values, ties=True)
     hits.rank[slots] = of_user + 1
