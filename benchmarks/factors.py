@@ -31,6 +31,7 @@ from scipy.sparse.linalg import svds
 from timing import THREADS, environment, in_turn
 
 from recmetrics import Metrics
+from recmetrics._core.inputs import Rows
 from recmetrics._core.selection.factors import FactorScores
 from recmetrics._core.threads import map_blocks
 
@@ -96,7 +97,11 @@ def run_product(repeats: int) -> None:
         def select() -> list[Any]:
             scores = FactorScores(users, items)
             blocks, n_threads = scores.blocks(k, 0.0, THREADS)
-            return map_blocks(lambda rows: scores.best(rows, k, None, None), blocks, n_threads)
+
+            def best(rows: slice) -> Any:
+                return scores.best(rows, k, Rows.none(rows.stop - rows.start), None)
+
+            return map_blocks(best, blocks, n_threads)
 
         return select
 

@@ -9,7 +9,7 @@ TIGHT = {
     "_core.selection.device": {"_BLOCK": 8, "_MANY": 2},
     "_core.selection.factors": {
         "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_PAD": 1, "_SMALL": 0, "_CANDIDATES": 3,
-        "_POOL_BYTES": 64,
+        "_POOL_BYTES": 64, "_HOST_BYTES": 64,
     },
     "_core.inputs.scores": {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
     "_core.selection.factors:FactorScores": {"short_rows": 3},
@@ -20,7 +20,6 @@ TIGHT = {
     "_core.selection.rankings": {"_SMALL": 0, "_RANKED_ITEMS": 8},
     "_core.results.rows": {"_ADDED": 4},
     "_core.results.store": {"WAITING": (3, 8, 1 << 22), "MOST": 3},
-    "_core.selection.find": {"_HOST_BYTES": 64},
 }  # fmt: skip
 # Blocks of a few users, also in one thread.
 SMALL = {

@@ -24,13 +24,13 @@ FactorScores = factors.FactorScores
 
 def best(scores, k, exclude=None, candidates=None, n_threads=2):
     """The lists of all users, in blocks, and what was told of NaN in each block."""
-    excluded = None if exclude is None else read_item_sets(exclude, "exclude", scores.shape)
+    exclude = [[]] * scores.shape[0] if exclude is None else exclude
+    excluded = read_item_sets(exclude, "exclude", scores.shape)
     allowed = None if candidates is None else read_item_sets(candidates, "candidates", scores.shape)
 
     def select(rows):
         own = None if allowed is None else allowed.take(np.arange(rows.start, rows.stop))
-        hidden = None if excluded is None else excluded.rows(rows)
-        return rows, *scores.best(rows, k, hidden, own)
+        return rows, *scores.best(rows, k, excluded.rows(rows), own)
 
     blocks, n_threads = scores.blocks(k, 0.0, n_threads)
     parts = map_blocks(select, blocks, n_threads)

@@ -1,9 +1,9 @@
 """Selection: the relevant items among the k best of each user, and their ranks.
 
-    find       ``find_hits``, the one door from scores to hits: picks the ranker of the scores;
-               ``FactorRanker``, for factor models, whose own code selects the k best
+    find       ``find_hits``, the one door from scores to hits: picks the ranker of the scores
+    rankers    what rankers share: row blocks of scores in threads, and the joining of their hits
     matrix     ``MatrixRanker``: scores in memory
-    factors    scores of a factor model, which BLAS multiplies in tiles
+    factors    ``FactorRanker``: scores of a factor model, which BLAS multiplies in tiles
     device     ``DeviceRanker``: scores or factors on a GPU, ranked there by torch
     rankings   ``ListRanker``: the hits of rankings that the user gives; the error where a
                ranking is faulty
@@ -42,6 +42,7 @@ from recmetrics._core.selection.hits import (
     hits_of_slots,
     join,
 )
-from recmetrics._core.selection.lists import Lists, Ranker
+from recmetrics._core.selection.lists import Lists
 from recmetrics._core.selection.matrix import MatrixRanker
+from recmetrics._core.selection.rankers import Ranker
 from recmetrics._core.selection.tied import EqualScores

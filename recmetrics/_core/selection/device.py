@@ -12,6 +12,7 @@ The tests run this code on torch's CPU device. It has not been run on a CUDA, RO
 """
 
 import contextlib
+import functools
 import importlib
 from collections.abc import Iterator
 from typing import Any
@@ -19,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from recmetrics._core.errors import DeviceMemoryError, InputTypeError
-from recmetrics._core.inputs import N_NAN, NAN_ROW, Rows, SharedSet, Users, check_2d, refuse_nan
+from recmetrics._core.inputs import N_NAN, NAN_ROW, Rows, SharedSet, Users, check_2d
 from recmetrics._core.selection.factors import SWAPPED, check_bias, check_factors
-from recmetrics._core.selection.hits import Hits, empty_hits, join
+from recmetrics._core.selection.hits import Hits, empty_hits
 from recmetrics._core.selection.lists import Lists, Reader
+from recmetrics._core.selection.rankers import Block, RankedBlock, hits_of_blocks
 from recmetrics._core.spec import Request
-from recmetrics._core.threads import in_blocks, row_blocks
+from recmetrics._core.threads import row_blocks
 from recmetrics._core.types import IntArray
 
 _DLPACK_DEVICE = {2, 10}  # CUDA and ROCm
@@ -146,36 +148,29 @@ class DeviceRanker:
 
     @refuse_full_memory()
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
-        users = self._users
-        ties = rules.ties and k is not None
-
-        def rank_block(rows: slice) -> tuple[Hits, IntArray, int]:
-            relevant = users.truth.rows(rows)
-            excluded = None if users.exclude is None else users.exclude.rows(rows)
-            scores, lowest, nan_found = self._recommendable(rows, excluded, reader)
-            nan_found[NAN_ROW] += rows.start
-            hits = empty_hits(relevant.start, relevant.values, ties=ties)
-            n_swallowed = 0
-            if k is not None:
-                n_listed = (scores > lowest).sum(1).cpu().numpy()
-                hits.length[:] = np.minimum(k, n_listed)
-                _keep_hits(_rank(scores, lowest, relevant), relevant, k, hits, ties=ties)
-                n_swallowed = 0 if excluded is None else relevant.n_within(excluded)
-            if reader is not None:
-                items = _select(scores, lowest, min(reader.depth, self.n_items))
-                reader.read(Lists(rows, items, np.count_nonzero(items >= 0, axis=1), relevant))
-            return hits, nan_found, n_swallowed
-
         # One thread, since the device works in parallel.
         blocks = row_blocks(self.n_users, _BLOCK // max(1, self.n_items))
-        results = in_blocks(rank_block, blocks, 1, rules.progress)
-        hits, nan_found, n_swallowed = zip(*results, strict=True)
-        if rules.nan == "raise":
-            refuse_nan(nan_found, users)
-        return join(hits), sum(n_swallowed)
+        rank = functools.partial(self._rank_block, k=k, ties=rules.ties, reader=reader)
+        return hits_of_blocks(rank, blocks, 1, self._users, k, rules)
+
+    def _rank_block(
+        self, block: Block, k: int | None, ties: bool, reader: Reader | None
+    ) -> RankedBlock:
+        rows, relevant, excluded = block
+        ties = ties and k is not None
+        scores, lowest, nan_found = self._recommendable(rows, excluded, reader)
+        hits = empty_hits(relevant.start, relevant.values, ties=ties)
+        if k is not None:
+            n_listed = (scores > lowest).sum(1).cpu().numpy()
+            hits.length[:] = np.minimum(k, n_listed)
+            _keep_hits(_rank(scores, lowest, relevant), relevant, k, hits, ties=ties)
+        if reader is not None:
+            items = _select(scores, lowest, min(reader.depth, self.n_items))
+            reader.read(Lists(rows, items, np.count_nonzero(items >= 0, axis=1), relevant))
+        return RankedBlock(hits, nan_found)
 
     def _recommendable(
-        self, rows: slice, excluded: Rows | None, reader: Reader | None
+        self, rows: slice, excluded: Rows, reader: Reader | None
     ) -> tuple[Any, Any, IntArray]:
         """The scores of a block, with the lowest for items that may not be recommended.
 
@@ -204,7 +199,7 @@ class DeviceRanker:
             if nan_found[N_NAN]:
                 nan_found[NAN_ROW:] = is_nan.nonzero()[0].tolist()
                 scores = scores.masked_fill(is_nan, lowest)
-        if excluded is not None:
+        if len(excluded.items):
             scores = scores.index_put(_entries(excluded, scores), scores.new_tensor(lowest))
         return scores, lowest, nan_found
 

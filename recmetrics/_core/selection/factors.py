@@ -37,15 +37,26 @@ from recmetrics._core.inputs import (
     N_NAN,
     NAN_ITEM,
     NAN_ROW,
+    FlatLists,
     ItemSets,
     Rows,
+    ScoreBlock,
+    ScoreMatrix,
     SharedSet,
+    Users,
     as_array,
     check_real,
     half_to_single,
     is_half,
+    native,
 )
 from recmetrics._core.selection import kernels
+from recmetrics._core.selection.hits import Hits
+from recmetrics._core.selection.lists import Lists, Reader
+from recmetrics._core.selection.matrix import MatrixRanker
+from recmetrics._core.selection.rankers import Block, RankedBlock, hits_of_blocks
+from recmetrics._core.selection.rankings import hits_of_lists
+from recmetrics._core.spec import Request
 from recmetrics._core.threads import raise_if_stopped, row_blocks, without_warnings
 from recmetrics._core.types import IntArray
 
@@ -60,6 +71,7 @@ _POOL_BYTES = 32 << 20  # for the items collected for the users of a tile
 _SHORT_ROWS = 12_288
 _SMALL = 1 << 22  # products of two numbers; fewer take less time than starting threads for them
 _BLOCKS_PER_THREAD = 4
+_HOST_BYTES = 64 << 20  # of scores for a block of whole rows
 _CANDIDATES = 1 << 18  # in one block of users with candidates of their own
 # The hint where the truth has the users and items of the scores exchanged.
 SWAPPED = "user_factors and item_factors look swapped: give those of the users first"
@@ -166,9 +178,7 @@ class FactorScores:
         return row_blocks(n_users, min(_TILE_USERS, _padded(share))), n_threads
 
     @one_thread_in_blas
-    def best(
-        self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
-    ) -> _Lists:
+    def best(self, rows: slice, k: int, excluded: Rows, candidates: ItemSets | None) -> _Lists:
         """Select the lists of a block of users, at most ``k`` items each.
 
         ``excluded`` and ``candidates`` are those of the block. Gives the items (rows, k), best
@@ -183,7 +193,7 @@ class FactorScores:
         for first in range(0, n_users if ranking.size else 0, step):
             part = slice(first, min(first + step, n_users))
             users = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
-            hidden = Rows.none(len(ranking[part])) if excluded is None else excluded.take(part)
+            hidden = excluded.take(part)
             found = np.zeros(3, np.int64)
             into = ranking[part], length[part], found
             if candidates is None or isinstance(candidates, SharedSet):
@@ -299,6 +309,73 @@ class FactorScores:
         kernels.list_candidates(
             scores, own.start, own.items, k, np.finfo(self.dtype).min, ranking, length, memory
         )
+
+
+class FactorRows(ScoreMatrix):
+    """The scores of a factor model, computed for whole rows, block by block."""
+
+    def __init__(self, factors: FactorScores) -> None:
+        self._factors = factors
+        self.shape = factors.shape
+
+    def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:  # noqa: ARG002
+        return native(self._factors.host(rows))
+
+    def candidates(self, rows: slice, candidates: Rows) -> ScoreBlock:
+        return native(self._factors.host(rows)[candidates.users(), candidates.items])
+
+    def is_small(self, row_items: float) -> bool:
+        return self.shape[1] > self._factors.short_rows and super().is_small(row_items)
+
+    def blocks(
+        self,
+        n_threads: int,
+        row_items: float,
+        *,
+        copied: bool,  # noqa: ARG002
+    ) -> tuple[list[slice], int]:
+        n_users, n_items = self.shape
+        if n_items <= self._factors.short_rows:
+            return self._factors.blocks(n_items, row_items, n_threads)
+        rows = _HOST_BYTES // max(1, 8 * n_items * n_threads)
+        return row_blocks(n_users, rows, n_threads), n_threads
+
+
+class FactorRanker:
+    """Factors, whose lists are read like rankings; without a cutoff, whole rows are computed."""
+
+    def __init__(self, factors: FactorScores, users: Users) -> None:
+        self._factors = factors
+        self.n_users, self.n_items = factors.shape
+        self.users = users
+
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
+        users = self.users
+        short = self.n_items <= self._factors.short_rows and users.candidates is None
+        if short or rules.whole_rows:
+            return MatrixRanker(FactorRows(self._factors), users).hits(k, rules, reader)
+        depth = max(k or 0, 0 if reader is None else reader.depth)
+        row_items = sum(sets.mean_items for sets in users.present if sets.is_dense)
+        blocks, n_threads = self._factors.blocks(depth, row_items, rules.threads)
+        rank = functools.partial(
+            self._rank_block, depth=depth, k=k or 0, ties=rules.ties, reader=reader
+        )
+        return hits_of_blocks(rank, blocks, n_threads, users, k, rules)
+
+    def _rank_block(
+        self, block: Block, depth: int, k: int, ties: bool, reader: Reader | None
+    ) -> RankedBlock:
+        rows, relevant, excluded = block
+        candidates = self.users.candidates
+        if candidates is not None:
+            if reader is not None:
+                reader.offer(candidates.rows(rows).items)
+            candidates = candidates.take(rows)
+        items, length, nan_found = self._factors.best(rows, depth, excluded, candidates)
+        if reader is not None:
+            reader.read(Lists(rows, items, length, relevant))
+        hits, _ = hits_of_lists(FlatLists.of(items), relevant, self.n_items, k, ties=ties)
+        return RankedBlock(hits, nan_found)
 
 
 def check_factors(users: tuple[int, ...], items: tuple[int, ...]) -> None:

@@ -7,19 +7,14 @@ import numpy as np
 
 from recmetrics._core.errors import ShapeError, warn
 from recmetrics._core.inputs import (
-    NAN_ROW,
-    FlatLists,
     Rankings,
     Rows,
-    ScoreBlock,
     ScoreMatrix,
     SharedSet,
     SparseSets,
     Users,
-    native,
     places_of_entries,
     read_matrix,
-    refuse_nan,
 )
 from recmetrics._core.selection.device import (
     DeviceFactors,
@@ -29,18 +24,17 @@ from recmetrics._core.selection.device import (
     on_device,
 )
 from recmetrics._core.selection.exposure import exposures
-from recmetrics._core.selection.factors import FactorScores
-from recmetrics._core.selection.hits import Hits, Slots, join, read_labels
-from recmetrics._core.selection.lists import ListReader, Lists, ListSink, Ranker, Reader
+from recmetrics._core.selection.factors import FactorRanker, FactorScores
+from recmetrics._core.selection.hits import Hits, Slots, read_labels
+from recmetrics._core.selection.lists import ListReader, ListSink
 from recmetrics._core.selection.matrix import MatrixRanker
-from recmetrics._core.selection.rankings import ListRanker, hits_of_lists
+from recmetrics._core.selection.rankers import Ranker
+from recmetrics._core.selection.rankings import ListRanker
 from recmetrics._core.selection.tied import EqualScores, TiedRanker
 from recmetrics._core.spec import Cutoffs, Request
-from recmetrics._core.threads import in_blocks, row_blocks
 from recmetrics._core.types import IntArray, UserValues
 
 _FEW_USERS = 10  # so many may all miss: candidates may come from a model that retrieves
-_HOST_BYTES = 64 << 20  # of scores for a block of whole rows
 
 AnyScores = ScoreMatrix | FactorScores | DeviceScores
 Source = AnyScores | Rankings | EqualScores
@@ -202,75 +196,3 @@ def ranker_of(scores: Source, users: Users) -> Ranker:
     if isinstance(scores, DeviceScores):
         return DeviceRanker(scores, users)
     return FactorRanker(scores, users)
-
-
-class FactorRows(ScoreMatrix):
-    """The scores of a factor model, computed for whole rows, block by block."""
-
-    def __init__(self, factors: FactorScores) -> None:
-        self._factors = factors
-        self.shape = factors.shape
-
-    def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:  # noqa: ARG002
-        return native(self._factors.host(rows))
-
-    def candidates(self, rows: slice, candidates: Rows) -> ScoreBlock:
-        return native(self._factors.host(rows)[candidates.users(), candidates.items])
-
-    def is_small(self, row_items: float) -> bool:
-        return self.shape[1] > self._factors.short_rows and super().is_small(row_items)
-
-    def blocks(
-        self,
-        n_threads: int,
-        row_items: float,
-        *,
-        copied: bool,  # noqa: ARG002
-    ) -> tuple[list[slice], int]:
-        n_users, n_items = self.shape
-        if n_items <= self._factors.short_rows:
-            return self._factors.blocks(n_items, row_items, n_threads)
-        rows = _HOST_BYTES // max(1, 8 * n_items * n_threads)
-        return row_blocks(n_users, rows, n_threads), n_threads
-
-
-class FactorRanker:
-    """Factors, whose lists are read like rankings; without a cutoff, whole rows are computed."""
-
-    def __init__(self, factors: FactorScores, users: Users) -> None:
-        self._factors = factors
-        self.n_users, self.n_items = factors.shape
-        self.users = users
-
-    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
-        users = self.users
-        short = self.n_items <= self._factors.short_rows and users.candidates is None
-        if short or rules.whole_rows:
-            return MatrixRanker(FactorRows(self._factors), users).hits(k, rules, reader)
-        depth = max(k or 0, 0 if reader is None else reader.depth)
-
-        def select_block(rows: slice) -> tuple[Hits, IntArray, int]:
-            relevant = users.truth.rows(rows)
-            excluded = None if users.exclude is None else users.exclude.rows(rows)
-            candidates = users.candidates
-            if candidates is not None:
-                if reader is not None:
-                    reader.offer(candidates.rows(rows).items)
-                candidates = candidates.take(rows)
-            items, length, nan_found = self._factors.best(rows, depth, excluded, candidates)
-            if reader is not None:
-                reader.read(Lists(rows, items, length, relevant))
-            hits, _ = hits_of_lists(
-                FlatLists.of(items), relevant, self.n_items, k or 0, ties=rules.ties
-            )
-            nan_found[NAN_ROW] += rows.start
-            n_swallowed = 0 if excluded is None or k is None else relevant.n_within(excluded)
-            return hits, nan_found, n_swallowed
-
-        row_items = sum(sets.mean_items for sets in users.present if sets.is_dense)
-        blocks, n_threads = self._factors.blocks(depth, row_items, rules.threads)
-        results = in_blocks(select_block, blocks, n_threads, rules.progress)
-        hits, nan_found, n_swallowed = zip(*results, strict=True)
-        if rules.nan == "raise":
-            refuse_nan(nan_found, users)
-        return join(hits), sum(n_swallowed)

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from recmetrics._core.inputs import Rows, Side
-from recmetrics._core.selection.hits import WHOLE_LIST, Hits
+from recmetrics._core.selection.hits import WHOLE_LIST
 from recmetrics._core.spec import Cutoffs, Request
 from recmetrics._core.types import IntArray, UserValues
 
@@ -51,19 +51,6 @@ class Reader(Protocol):
 
     def read(self, lists: Lists) -> None:
         """Read the lists of a block."""
-
-
-class Ranker(Protocol):
-    """Users with scores, factors or given rankings."""
-
-    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
-        """Rank the relevant items of every user to rank ``k``; the lists go to ``reader``.
-
-        ``k`` is None where no metric reads ranks. The reader is offered the candidates of each
-        block; without candidates, the caller has offered it the whole catalogue.
-
-        The second result is the number of users who have relevant items, all of them excluded.
-        """
 
 
 class ListSink(Protocol):

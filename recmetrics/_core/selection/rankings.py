@@ -7,7 +7,7 @@ from recmetrics._core.inputs import FlatLists, Rankings, Rows, Users
 from recmetrics._core.selection import kernels
 from recmetrics._core.selection.hits import Hits, empty_hits, hits_of_slots, join
 from recmetrics._core.selection.lists import Lists, Reader
-from recmetrics._core.selection.tied import recommendable
+from recmetrics._core.selection.rankers import recommendable
 from recmetrics._core.spec import Request
 from recmetrics._core.threads import in_blocks, row_blocks
 from recmetrics._core.types import IntArray

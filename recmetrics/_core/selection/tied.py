@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recmetrics._core.inputs import Rows, Users, places_of_entries
+from recmetrics._core.inputs import Users, places_of_entries
 from recmetrics._core.selection.hits import Hits, empty_hits, join
 from recmetrics._core.selection.lists import Lists, Reader
+from recmetrics._core.selection.rankers import recommendable
 from recmetrics._core.spec import Request
 from recmetrics._core.threads import row_blocks
-from recmetrics._core.types import BoolArray, IntArray
 
 _ENTRIES = 1 << 22  # of dense matrices, read at once
 
@@ -75,22 +75,3 @@ def _all_items(rows: slice, users: Users, n_items: int) -> Lists:
     items = np.argsort(~may_be, axis=1, kind="stable")
     relevant = users.truth.rows(rows)
     return Lists(rows, items, np.count_nonzero(may_be, axis=1), relevant, any_order=True)
-
-
-def recommendable(
-    relevant: Rows, rows: slice, users: Users, n_items: int
-) -> tuple[BoolArray, IntArray]:
-    """Find the relevant items that may be recommended, and count all such items of each user."""
-    chosen = np.ones(len(relevant.items), bool)
-    n_recommendable = np.full(rows.stop - rows.start, n_items)
-    excluded = None if users.exclude is None else users.exclude.rows(rows)
-    if users.candidates is not None:
-        own = users.candidates.rows(rows)
-        if excluded is not None:
-            own = own.keep(~own.among(excluded))
-        chosen = relevant.among(own)
-        n_recommendable = np.diff(own.start)
-    elif excluded is not None:
-        chosen = ~relevant.among(excluded)
-        n_recommendable = n_items - np.diff(excluded.start)
-    return chosen, n_recommendable

@@ -1,0 +1,96 @@
+"""What rankers share: from row blocks of scores to hits, and the items that may be recommended."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from recmetrics._core.inputs import NAN_ROW, Rows, Users, refuse_nan
+from recmetrics._core.selection.hits import Hits, join
+from recmetrics._core.selection.lists import Reader
+from recmetrics._core.spec import Request
+from recmetrics._core.threads import in_blocks
+from recmetrics._core.types import BoolArray, IntArray
+
+
+class Ranker(Protocol):
+    """Users with scores, factors or given rankings."""
+
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
+        """Rank the relevant items of every user to rank ``k``; the lists go to ``reader``.
+
+        ``k`` is None where no metric reads ranks. The reader is offered the candidates of each
+        block; without candidates, the caller has offered it the whole catalogue.
+
+        The second result is the number of users who have relevant items, all of them excluded.
+        """
+
+
+class Block(NamedTuple):
+    """The users of a row block, with their relevant and their excluded items."""
+
+    rows: slice
+    relevant: Rows
+    excluded: Rows
+
+
+class RankedBlock(NamedTuple):
+    """The hits of a block, and what its call reports besides."""
+
+    hits: Hits
+    nan_found: IntArray  # (3,) of ``N_NAN``; the row of the first NaN is counted within the block
+    n_swallowed: int = 0  # users whose relevant items are all excluded
+
+
+def hits_of_blocks(
+    rank: Callable[[Block], RankedBlock],
+    blocks: Sequence[slice],
+    n_threads: int,
+    users: Users,
+    k: int | None,
+    rules: Request,
+    everyone: Hits | None = None,
+) -> tuple[Hits, int]:
+    """Rank users block by block in threads, refuse NaN, and give what ``Ranker.hits`` gives.
+
+    ``everyone`` are the hits of all users, if ``rank`` fills in its part of them.
+    """
+
+    def rank_rows(rows: slice) -> RankedBlock:
+        relevant = users.truth.rows(rows)
+        excluded = Rows.none(rows.stop - rows.start)
+        if users.exclude is not None:
+            excluded = users.exclude.rows(rows)
+        ranked = rank(Block(rows, relevant, excluded))
+        ranked.nan_found[NAN_ROW] += rows.start
+        if k is None or not len(excluded.items):
+            return ranked
+        return ranked._replace(n_swallowed=relevant.n_within(excluded))
+
+    if len(blocks) == 1 and not rules.progress:
+        ranked_blocks = [rank_rows(blocks[0])]
+    else:
+        ranked_blocks = in_blocks(rank_rows, blocks, n_threads, rules.progress)
+    hits, nan_found, n_swallowed = zip(*ranked_blocks, strict=True)
+    if rules.nan == "raise":
+        refuse_nan(nan_found, users)
+    return join(hits) if everyone is None else everyone, sum(n_swallowed)
+
+
+def recommendable(
+    relevant: Rows, rows: slice, users: Users, n_items: int
+) -> tuple[BoolArray, IntArray]:
+    """Find the relevant items that may be recommended, and count all such items of each user."""
+    chosen = np.ones(len(relevant.items), bool)
+    n_recommendable = np.full(rows.stop - rows.start, n_items)
+    excluded = None if users.exclude is None else users.exclude.rows(rows)
+    if users.candidates is not None:
+        candidates = users.candidates.rows(rows)
+        if excluded is not None:
+            candidates = candidates.keep(~candidates.among(excluded))
+        chosen = relevant.among(candidates)
+        n_recommendable = np.diff(candidates.start)
+    elif excluded is not None:
+        chosen = ~relevant.among(excluded)
+        n_recommendable = n_items - np.diff(excluded.start)
+    return chosen, n_recommendable
