@@ -21,7 +21,7 @@ from timing import Ratio, environment, in_turn
 from recmetrics import Evaluator, Metrics
 from recmetrics._core.inputs.read_sets import read_item_sets
 from recmetrics._core.inputs.scores import ScoreMatrix
-from recmetrics._core.selection import kernels
+from recmetrics._core.selection import kernels, memory
 from recmetrics._core.selection.hits import Views, empty_hits
 from recmetrics._core.spec.request import Request
 
@@ -50,7 +50,7 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
     nothing = np.empty(0, np.int64)
     top = empty_hits(relevant.start, relevant.values, ties=False)
     dtype = block.values.dtype
-    places = kernels.places_for(relevant.start)
+    places = memory.places_for(relevant.start)
     select = partial(
         kernels.rank_rows,
         block.values,
@@ -64,8 +64,8 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         top,
         None,
         np.zeros(1, np.bool_),
-        kernels.lanes_for(k, n_items, dtype),
-        kernels.pool_for(k, n_items, dtype),
+        memory.lanes_for(k, n_items, dtype),
+        memory.pool_for(k, n_items, dtype),
         places,
         block.bits,
     )

@@ -37,6 +37,7 @@ from recmetrics._core.selection import (
     exposures,
     find_hits,
     kernels,
+    memory,
     read_factors,
 )
 from recmetrics._core.spec import Cutoffs, Request
@@ -191,7 +192,7 @@ def best_of(parts: Sequence[Best], depth: int) -> Best:
         block.least,
         places,
         length,
-        kernels.pool_for(depth, longest, block.values.dtype),
+        memory.pool_for(depth, longest, block.values.dtype),
     )
     kept = places[np.arange(places.shape[1]) < length[:, np.newaxis]]
     start = np.concatenate(([0], np.cumsum(length)))

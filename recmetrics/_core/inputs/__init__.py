@@ -38,6 +38,8 @@ from recmetrics._core.inputs.scores import (
     ScoreBlock,
     ScoreMatrix,
     SparseScores,
+    find_candidate_nan,
+    find_nan,
     native,
     order_halves,
     read_matrix,

@@ -227,6 +227,25 @@ def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[n
             own[i] = np.float32(np.nan) if magnitude > infinity else np.float32(key)
 
 
+def find_nan(values: npt.NDArray[Any], lowest: Any) -> IntArray:
+    """The number of NaN in a block, and the row and item of the first; (3,)."""
+    is_nan = ~(values >= lowest)
+    row, item = divmod(int(is_nan.argmax()), values.shape[1])
+    return np.array([np.count_nonzero(is_nan), row, item])
+
+
+def find_candidate_nan(
+    values: npt.NDArray[Any], start: IntArray, items: IntArray, lowest: Any
+) -> IntArray:
+    """The same among the scores of candidates, of row u at ``start[u]:start[u + 1]``."""
+    is_nan = ~(values >= lowest)
+    if not is_nan.any():
+        return np.zeros(3, np.int64)
+    first = int(is_nan.argmax())
+    row = int(np.searchsorted(start, first, side="right")) - 1
+    return np.array([np.count_nonzero(is_nan), row, items[first]])
+
+
 def refuse_nan(found: Sequence[IntArray], users: Users) -> None:
     """Refuse NaN scores, from the numbers that the blocks found."""
     n_nan, rows, items = np.transpose(found)

@@ -10,6 +10,7 @@
     tied       ``TiedRanker``: the hits where all items have the same score; the mean over the
                orders of these ties is the chance level, their best order the ceiling
     kernels    the loops that compare scores; equal scores rank by the lower item index
+    memory     the arrays in which these loops work
     hits       ``Hits``, which most metrics read; tie policies; gains and discounts
     lists      ``Lists``: each user's k best items, for the metrics of ``metrics/beyond``;
                ``ListReader`` calls their kernels
@@ -20,7 +21,7 @@ rank of each relevant item that is among the k best. Lists are made only where a
 block by block; only an ``Evaluator`` with metrics of all lists keeps them, in ``results/store``.
 """
 
-from recmetrics._core.selection import kernels
+from recmetrics._core.selection import kernels, memory
 from recmetrics._core.selection.exposure import COSINE, Exposure, Exposures, exposures
 from recmetrics._core.selection.factors import check_bias, check_factors
 from recmetrics._core.selection.find import (

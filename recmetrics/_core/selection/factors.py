@@ -46,11 +46,12 @@ from recmetrics._core.inputs import (
     Users,
     as_array,
     check_real,
+    find_candidate_nan,
     half_to_single,
     is_half,
     native,
 )
-from recmetrics._core.selection import kernels
+from recmetrics._core.selection import kernels, memory
 from recmetrics._core.selection.hits import Hits
 from recmetrics._core.selection.lists import Lists, Reader
 from recmetrics._core.selection.matrix import MatrixRanker
@@ -230,7 +231,7 @@ class FactorScores:
         if candidates is not None and not isinstance(candidates, SharedSet):
             return max(1, int(_CANDIDATES / max(1.0, candidates.mean_items)))
         entry = self.dtype.itemsize + 8  # a score and an item
-        kept = _POOL_BYTES // (entry * int(kernels.room_for(k, self.shape[1])))
+        kept = _POOL_BYTES // (entry * int(memory.room_for(k, self.shape[1])))
         return max(1, min(_TILE_USERS, kept // _PAD * _PAD or kept))
 
     def _factors_of(self, rows: slice) -> Array:
@@ -268,7 +269,7 @@ class FactorScores:
         n_items = self.shape[1] if shared is None else len(shared)
         n_users, k = ranking.shape
         lowest = self.dtype.type(-np.inf)
-        room = int(kernels.room_for(k, n_items))
+        room = int(memory.room_for(k, n_items))
         bounds = np.full(n_users, lowest, self.dtype)
         counts = np.zeros(n_users, np.int64)
         values = np.empty((n_users, room), self.dtype)
@@ -281,7 +282,7 @@ class FactorScores:
             kernels.select_tile(
                 tile, width, part.start, excluded.start, excluded.items, k, lowest,
                 bounds, counts, values, items, nan_found,
-                *kernels.tile_memory(k, width, self.dtype),
+                *memory.tile_memory(k, width, self.dtype),
             )  # fmt: skip
         spare = np.empty(room, self.dtype), np.empty(room, np.int64)
         kernels.list_selected(k, lowest, counts, values, items, ranking, length, *spare)
@@ -302,12 +303,12 @@ class FactorScores:
         if self._bias is not None:
             scores += self._bias[own.items]
         lowest = self.dtype.type(-np.inf)
-        nan_found[:] = kernels.find_candidate_nan(scores, own.start, own.items, lowest)
+        nan_found[:] = find_candidate_nan(scores, own.start, own.items, lowest)
         scores[own.among(excluded)] = lowest  # -inf is never recommended
         k, longest = ranking.shape[1], int(np.diff(own.start).max(initial=0))
-        memory = kernels.pool_for(k, longest, self.dtype)
+        pool = memory.pool_for(k, longest, self.dtype)
         kernels.list_candidates(
-            scores, own.start, own.items, k, np.finfo(self.dtype).min, ranking, length, memory
+            scores, own.start, own.items, k, np.finfo(self.dtype).min, ranking, length, pool
         )
 
 

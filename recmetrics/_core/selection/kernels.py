@@ -19,7 +19,8 @@ Two passes keep the counting short:
 For lists, the k-th largest lane maximum is a lower bound of the k-th best score.
 
 No other kernels see scores. These read rows of one native dtype; ``lowest`` is the smallest value
-of that dtype, and ``least`` the smallest with which an item may be recommended: -inf is not.
+of that dtype, and ``least`` the smallest with which an item may be recommended: -inf is not. The
+functions of ``memory`` make the arrays that they work in.
 
 The first call of a process without a cache waits for their compilation, which takes time for each
 dtype and for each line. So what few calls need is an argument that may be None, such as ``tied``:
@@ -32,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.inputs import N_NAN, NAN_ITEM, NAN_ROW, FlatLists, order_halves
+from recmetrics._core.inputs import N_NAN, NAN_ITEM, NAN_ROW, order_halves
 from recmetrics._core.jit import helper, kernel, prefetch
 from recmetrics._core.selection.hits import Hits
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
@@ -44,7 +45,7 @@ Array = npt.NDArray[Any]  # of the dtype of the scores
 _HALF = 128
 LANES = 2 * _HALF  # the number of lanes is a multiple of it
 _AHEAD = 128  # cache lines
-_BLOCK = 64  # scores counted together
+BLOCK = 64  # scores counted together
 _CHUNK = 512  # scores that the second pass skips together
 _WIDE = 256  # sorted scores that are counted rather than searched
 
@@ -77,7 +78,7 @@ class Scratch(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Memory for the items of a user that reach a bound, made by ``pool_for``."""
+    """Memory for the items of a user that reach a bound, made by ``memory.pool_for``."""
 
     values: Array
     items: IntArray
@@ -86,22 +87,12 @@ class Pool(NamedTuple):
 
 
 class ListTables(NamedTuple):
-    """What ``rank_lists`` looks up, made by ``tables_for``."""
+    """What ``rank_lists`` looks up, made by ``memory.tables_for``."""
 
     # Of each item up to the largest, or empty.
     slot_of: IntArray  # its slot, where it is relevant to the user
     user_of: IntArray  # the last user whose ranking has it
     may_repeat: BoolArray  # (rows,) whether an item may occur twice, where these are empty
-
-
-def tied_of(hits: Hits, *, ties: bool) -> Tied | None:
-    """The ranks of tie groups of ``hits``, None where ranks go by item index."""
-    return Tied(hits.first, hits.last) if ties else None
-
-
-def places_for(start: IntArray) -> IntArray:
-    """Work memory for the places of a user's relevant items, which begin at ``start``."""
-    return np.empty(int((start[1:] - start[:-1]).max(initial=0)), np.int64)
 
 
 def sort_hits(hits: Hits, tied: Tied | None, most: int, depth: int) -> None:
@@ -115,52 +106,6 @@ def sort_hits(hits: Hits, tied: Tied | None, most: int, depth: int) -> None:
             last=np.empty(n_tied, np.int64),
         )
         sort_many_hits(hits, tied, scratch)
-
-
-def pool_for(k: int, longest: int, dtype: np.dtype[Any]) -> Pool:
-    """Memory for the ``k`` best of rows of ``longest`` items."""
-    room = min(4 * k + LANES, longest + _BLOCK)  # the first is cut when full, the second holds all
-    return Pool(
-        values=np.empty(room, dtype),
-        items=np.empty(room, np.int64),
-        spare_values=np.empty(room, dtype),
-        spare_items=np.empty(room, np.int64),
-    )
-
-
-def tables_for(lists: FlatLists, relevant_items: IntArray) -> ListTables:
-    """Tables of -1 for each item, unless they would exceed the input.
-
-    A lookup takes a tenth of the time of a search among a user's items.
-    """
-    items = lists.items
-    largest = int(max(items.max(initial=-1), relevant_items.max(initial=-1)))
-    size = largest + 1 if largest < items.size + relevant_items.size else 0
-    may_repeat = np.empty(0, np.bool_) if size else lists.may_repeat()
-    return ListTables(np.full(size, -1, np.int64), np.full(size, -1, np.int64), may_repeat)
-
-
-def lanes_for(k: int, n_items: int, dtype: np.dtype[Any]) -> Array:
-    """Memory for the lane maxima of rows of ``n_items``; empty where the rows are too short."""
-    n_lanes = (2 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
-    return np.empty(n_lanes if 3 * n_lanes <= n_items else 0, dtype)
-
-
-def find_nan(values: Array, lowest: Any) -> IntArray:
-    """The number of NaN in a block, and the row and item of the first; (3,)."""
-    is_nan = ~(values >= lowest)
-    row, item = divmod(int(is_nan.argmax()), values.shape[1])
-    return np.array([np.count_nonzero(is_nan), row, item])
-
-
-def find_candidate_nan(values: Array, start: IntArray, items: IntArray, lowest: Any) -> IntArray:
-    """The same among the scores of candidates, of row u at ``start[u]:start[u + 1]``."""
-    is_nan = ~(values >= lowest)
-    if not is_nan.any():
-        return np.zeros(3, np.int64)
-    first = int(is_nan.argmax())
-    row = int(np.searchsorted(start, first, side="right")) - 1
-    return np.array([np.count_nonzero(is_nan), row, items[first]])
 
 
 @helper
@@ -356,10 +301,10 @@ def _gather(
     while begin < row.size:
         block = row[begin : begin + width]
         if _count_reaching(block, bound) > 0:
-            if width > _BLOCK:
-                width = _BLOCK
+            if width > BLOCK:
+                width = BLOCK
                 continue
-            if count + _BLOCK > values.size:
+            if count + BLOCK > values.size:
                 break
             for i in range(block.size):
                 if block[i] >= bound:
@@ -680,7 +625,7 @@ def rank_rows(
             continue
         # Ranks are counted in the whole row, or among the few items that reach the bound.
         values = row
-        n_counted = n_items + min(_COLLECT * n_items, _COLLECT * _BLOCK * k)
+        n_counted = n_items + min(_COLLECT * n_items, _COLLECT * BLOCK * k)
         if n_lanes > 0 and bound > least and found * n_items > n_counted:
             begin: Any = np.int64(0)  # typed, as in ``_list_best``
             count: Any = np.int64(0)
@@ -1025,39 +970,25 @@ def _count_blocks(values: Array, bound: Any, strict: bool, blocks: npt.NDArray[n
     Returns the sum of all counts. The tail behind the whole blocks is one more block.
     """
     total = 0
-    whole = values.size // _BLOCK
+    whole = values.size // BLOCK
     for b in range(whole):
-        block = values[b * _BLOCK : (b + 1) * _BLOCK]
+        block = values[b * BLOCK : (b + 1) * BLOCK]
         found: Any = np.int32(0)
         if strict:
-            for i in range(_BLOCK):
+            for i in range(BLOCK):
                 found = np.int32(found + np.int32(not (block[i] <= bound)))
         else:
-            for i in range(_BLOCK):
+            for i in range(BLOCK):
                 found = np.int32(found + np.int32(not (block[i] < bound)))
         blocks[b] = found
         total += found
     if whole < blocks.size:
         rest = 0
-        for i in range(whole * _BLOCK, values.size):
+        for i in range(whole * BLOCK, values.size):
             rest += not (values[i] <= bound if strict else values[i] < bound)
         blocks[whole] = rest
         total += rest
     return total
-
-
-def room_for(k: int, n_items: int) -> int:
-    """The number of items ``select_tile`` collects of a user before it cuts them to the k best."""
-    # The first is cut when full, the second holds all; both in whole blocks.
-    return min(3 * k // _BLOCK + 4, n_items // _BLOCK + 2) * _BLOCK
-
-
-def tile_memory(
-    k: int, width: int, dtype: np.dtype[Any]
-) -> tuple[Array, npt.NDArray[np.int32], IntArray]:
-    """Memory for ``select_tile``: lanes, counts of blocks, and excluded items within the tile."""
-    blocks = np.empty((width + _BLOCK - 1) // _BLOCK, np.int32)
-    return lanes_for(k, width, dtype), blocks, np.empty(width, np.int64)
 
 
 @kernel
@@ -1103,7 +1034,7 @@ def select_tile(
                 break
             within[n_within] = excluded[e] - first_item
             n_within += 1
-        if lanes.size > 0 and beyond > 2 * k + _BLOCK // 4:
+        if lanes.size > 0 and beyond > 2 * k + BLOCK // 4:
             # Too many to add one by one, as in the first tile, or in every tile where scores
             # ascend. The lanes of this tile alone give a better bound.
             _lane_maxima(row, lanes, lowest, None, 0)
@@ -1119,12 +1050,12 @@ def select_tile(
             left = blocks[b]
             if left == 0:
                 continue
-            if count + _BLOCK > room:
+            if count + BLOCK > room:
                 least = _shrink(values[user], items[user], count, k, lowest)
                 count = np.int64(k)
                 strict = np.bool_(strict or least >= bound)
                 bound = least if least > bound else bound
-            for place in range(b * _BLOCK, min((b + 1) * _BLOCK, width)):
+            for place in range(b * BLOCK, min((b + 1) * BLOCK, width)):
                 score = row[place]
                 if score < bound or (strict and score == bound):
                     continue
@@ -1144,7 +1075,7 @@ def select_tile(
                 if left == 0:
                     break
         # Once per k new items: as effective as always updating the bound, and cheaper.
-        if count >= 2 * k + _BLOCK // 4:
+        if count >= 2 * k + BLOCK // 4:
             least = _shrink(values[user], items[user], count, k, lowest)
             count = np.int64(k)
             bound = least if least > bound else bound

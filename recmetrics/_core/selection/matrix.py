@@ -14,8 +14,10 @@ from recmetrics._core.inputs import (
     SparseScores,
     SparseSets,
     Users,
+    find_candidate_nan,
+    find_nan,
 )
-from recmetrics._core.selection import kernels
+from recmetrics._core.selection import kernels, memory
 from recmetrics._core.selection.hits import Hits, cleared, empty_hits, part_of
 from recmetrics._core.selection.lists import Lists, Reader
 from recmetrics._core.selection.rankers import Block, RankedBlock, hits_of_blocks
@@ -80,7 +82,7 @@ class MatrixRanker:
             reader.read(self._list_rows(scores, block, reader.depth, has_nan))
         nan_found = np.zeros(3, np.int64)
         if has_nan[0] and rules.nan == "raise":
-            nan_found = kernels.find_nan(scores.whole().values, scores.lowest)
+            nan_found = find_nan(scores.whole().values, scores.lowest)
         return RankedBlock(hits, nan_found)
 
     def _rank_candidates(
@@ -128,7 +130,7 @@ class MatrixRanker:
         dtype = scores.values.dtype
         n_users = len(relevant.start) - 1
         many = len(relevant.items) >= _MANY * n_users
-        lanes = kernels.lanes_for(k, self.n_items, dtype)
+        lanes = memory.lanes_for(k, self.n_items, dtype)
         pairs = 0
         if len(excluded.items):
             pairs = int((np.diff(relevant.start) * np.diff(excluded.start)).sum())
@@ -138,12 +140,12 @@ class MatrixRanker:
             if hidden is not None:
                 scores = hidden
                 excluded = Rows.none(n_users)
-        tied = kernels.tied_of(hits, ties=ties)
+        tied = memory.tied_of(hits, ties=ties)
         common = (
             relevant.items, relevant.values, excluded.start, excluded.items, k, scores.lowest,
             scores.least, hits, tied, has_nan,
         )  # fmt: skip
-        places = kernels.places_for(relevant.start)
+        places = memory.places_for(relevant.start)
         if many and not (
             lanes.size and len(relevant.items) * k <= _MANY_HITS * n_users * self.n_items
         ):
@@ -151,7 +153,7 @@ class MatrixRanker:
             ordered = np.sort(scores.values, axis=1)
             kernels.rank_sorted_rows(scores.values, ordered, *common, places)
         else:
-            pool = kernels.pool_for(k, self.n_items, dtype)
+            pool = memory.pool_for(k, self.n_items, dtype)
             kernels.rank_rows(scores.values, *common, lanes, pool, places, scores.bits)
         kernels.sort_hits(hits, tied, len(places), self.n_items if ties else k)
 
@@ -159,7 +161,7 @@ class MatrixRanker:
         self, hits: Hits, candidates: "_Candidates", relevant: Rows, k: int, ties: bool
     ) -> None:
         (start, items, _), scores, _ = candidates
-        tied, places = kernels.tied_of(hits, ties=ties), kernels.places_for(relevant.start)
+        tied, places = memory.tied_of(hits, ties=ties), memory.places_for(relevant.start)
         kernels.rank_candidates(
             scores.values, start, items, relevant.items, relevant.values, k,
             scores.least, hits, tied, places,
@@ -174,8 +176,8 @@ class MatrixRanker:
         kernels.list_rows(
             scores.values, block.excluded.start, block.excluded.items, depth, scores.lowest,
             scores.least, lists.items, lists.length, has_nan,
-            kernels.lanes_for(depth, self.n_items, dtype),
-            kernels.pool_for(depth, self.n_items, dtype),
+            memory.lanes_for(depth, self.n_items, dtype),
+            memory.pool_for(depth, self.n_items, dtype),
         )  # fmt: skip
         return lists
 
@@ -185,7 +187,7 @@ class MatrixRanker:
         lists = _no_lists(block, min(depth, longest))
         kernels.list_candidates(
             scores.values, start, items, depth, scores.least, lists.items, lists.length,
-            kernels.pool_for(depth, longest, scores.values.dtype),
+            memory.pool_for(depth, longest, scores.values.dtype),
         )  # fmt: skip
         return lists
 
@@ -200,9 +202,7 @@ class MatrixRanker:
         else:
             items = cast(ItemSets, self.users.candidates).rows(block.rows)
             scores = self.scores.candidates(block.rows, items)
-        nan_found = kernels.find_candidate_nan(
-            scores.values, items.start, items.items, scores.lowest
-        )
+        nan_found = find_candidate_nan(scores.values, items.start, items.items, scores.lowest)
         if len(block.excluded.items):
             rest = ~items.among(block.excluded)
             items = items.keep(rest)

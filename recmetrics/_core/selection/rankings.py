@@ -4,7 +4,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError
 from recmetrics._core.inputs import FlatLists, Rankings, Rows, Users
-from recmetrics._core.selection import kernels
+from recmetrics._core.selection import kernels, memory
 from recmetrics._core.selection.hits import Hits, empty_hits, hits_of_slots, join
 from recmetrics._core.selection.lists import Lists, Reader
 from recmetrics._core.selection.rankers import recommendable
@@ -170,7 +170,7 @@ def hits_of_lists(
     catalogue = kernels.ANY_ITEM if n_items is None else n_items
     kernels.rank_lists(
         *(lists.items, lists.start, relevant.items, relevant.values, catalogue, k, hits, fault),
-        kernels.tables_for(lists, relevant.items),
+        memory.tables_for(lists, relevant.items),
     )
     if ties:  # a list has no ties
         hits = hits._replace(first=hits.rank, last=hits.rank)
