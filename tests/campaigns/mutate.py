@@ -48,7 +48,7 @@ _OF_FILES = {
     "_core/selection/hits.py": [
         ("a discount that begins one rank late", KERNELS,
          '"log2": lambda rank: np.log2(rank + 1.0)', '"log2": lambda rank: np.log2(rank + 2.0)'),
-        ("the ideal ascends", SCORES, "own[place - gap] < value", "own[place - gap] > value"),
+        ("the ideal ascends", SCORES, "opposite = -values\n", "opposite = +values\n"),
         ("exp2 without the - 1", KERNELS, "np.exp2(relevance) - 1.0)", "np.exp2(relevance))"),
         ("the slots of a block without its offset", SCORES,
          "starts = [b.start[:-1] + o for", "starts = [b.start[:-1] + 0 * o for"),
@@ -163,7 +163,7 @@ _OF_FILES = {
         ("a repeated item in no order is not noticed", "tests/inputs/test_inputs.py",
          "                repeats = True\n", "                repeats = False\n"),
         ("many items of a user are not sorted", "tests/inputs/test_inputs.py",
-         "while place >= first + gap and items[place - gap] > item:", "while False:"),
+         "while place >= gap and keys[place - gap] > key:", "while False:"),
         ("explicit zeros are relevant", SCORES,
          "return rows if smallest > 0.0 or read.all() else rows.keep(values != 0.0)",
          "return rows"),

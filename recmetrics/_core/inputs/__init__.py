@@ -59,6 +59,7 @@ from recmetrics._core.inputs.sets import (
     one_below_another,
     place_of,
     places_of_entries,
+    sort_ascending,
     users_of_entries,
 )
 from recmetrics._core.inputs.side import (
