@@ -348,8 +348,8 @@ TOPICS = [
         "_core/inputs/side.py",
         '    "profile": SideInput(\n',
         '    "topics": SideInput(content="the topics of each item", shape="(n_items, t)",\n'
-        '        read=_read_items, make="topics=topics", warm=np.eye, option="--topics FILE",\n'
-        '        table="a table of items and their topics", help="topics of the items"),\n'
+        '        read=_read_items, make="topics=topics", warm=np.eye,\n'
+        '        table="a table of items and their topics"),\n'
         '    "profile": SideInput(\n',
     ),
 ]

@@ -91,11 +91,22 @@ def _column(name: str, meaning: str, forms: str = "", **settings: Any) -> Row:
 
 
 def _of_side(name: str, side: SideInput) -> Row:
-    flag, metavar = side.option.split()
-    forms = "SCORES" if side.of_train is None else "SCORES RECS"
-    return Row(flag, side.help, _file(metavar, dest=name), forms)
+    meaning = _SIDE_HELP.get(name, f"{side.content} {side.shape}, .npy or .npz")
+    if side.of_train is None:
+        return Row(f"--{name}", meaning, _file(), forms="SCORES")
+    return Row(f"--{name}-from", meaning, _file("TRAIN", dest=name), forms="SCORES RECS")
 
 
+_SIDE_HELP = {
+    "popularity": "training interactions, in a format of TRUTH, for metrics such as novelty",
+    "propensity": "training interactions, in a format of TRUTH, for metrics such as "
+    "'recall(weigh=snips)@20'",
+    "features": "feature vectors of the items (n_items, d), .npy or .npz, for diversity",
+    "similarity": "similarity of each pair of items (n_items, n_items), .npy or .npz, instead of "
+    "--features",
+    "genres": "1 if the item has the genre (n_items, g), .npy or .npz, for calibration",
+    "profile": "genres of the users (n_users, g), or training interactions, .npy or .npz",
+}
 _FLAG = {"action": "store_true"}
 _METRICS = {
     "dest": "metrics",

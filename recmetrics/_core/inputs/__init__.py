@@ -9,8 +9,8 @@
     sparse      sparse matrices of SciPy, whose structure is checked before it is followed
     read_sets   truth, exclude and candidates in any form -> ``ItemSets``; errors about their
                 shapes, items and values
-    side        side information: one record for each piece of it, with its reader, the words of
-                its errors and its option of the command
+    side        side information: one record for each piece of it, with its reader and the words of
+                its errors
     flat_groups flat arrays cut into groups -> sparse scores and ``Users``
     users       all of this for the users of one call -> ``Users``
 

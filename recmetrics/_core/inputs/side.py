@@ -371,8 +371,6 @@ SIDE |= {
         table="a table of 'item' and the share of users who have it, or of the training "
         "interactions, 'user' and 'item'",
         form="shares",
-        option="--popularity-from TRAIN",
-        help="training interactions, in a format of TRUTH, for metrics such as novelty",
         of_train=popularity_from,
     ),
     "propensity": SideInput(
@@ -388,9 +386,6 @@ SIDE |= {
         table="a table of 'item' and the probability that it is observed if it is relevant, or of "
         "the training interactions, 'user' and 'item'",
         form="chances",
-        option="--propensity-from TRAIN",
-        help="training interactions, in a format of TRUTH, for metrics such as "
-        "'recall(weigh=snips)@20'",
         of_train=lambda train, n_items: propensity_from(train, n_items=n_items),
     ),
     "features": SideInput(
@@ -400,8 +395,6 @@ SIDE |= {
         make="features=train.T to compare items by the users who have them",
         warm=np.eye,
         table="a table of 'item' and the numbers of its vector",
-        option="--features FILE",
-        help="feature vectors of the items (n_items, d), .npy or .npz, for diversity",
     ),
     "similarity": SideInput(
         content="the similarity of each pair of items",
@@ -409,9 +402,6 @@ SIDE |= {
         read=_read_similarity,
         table="a table of 'item', another item, and their similarity",
         form="pairs",
-        option="--similarity FILE",
-        help="similarity of each pair of items (n_items, n_items), .npy or .npz, instead of "
-        "--features",
     ),
     "genres": SideInput(
         content="1 if the item has the genre",
@@ -420,8 +410,6 @@ SIDE |= {
         make="genres=item_genres, such as pandas.get_dummies of one genre per item",
         warm=np.eye,
         table="a table of 'item' and a column for each genre, 1 if the item has it",
-        option="--genres FILE",
-        help="1 if the item has the genre (n_items, g), .npy or .npz, for calibration",
     ),
     "profile": SideInput(
         content="the genres of each user, (n_users, g), or the training matrix",
@@ -431,7 +419,5 @@ SIDE |= {
         warm=np.eye,
         table="a table of 'user' and the columns of genres=",
         form="users",
-        option="--profile FILE",
-        help="genres of the users (n_users, g), or training interactions, .npy or .npz",
     ),
 }

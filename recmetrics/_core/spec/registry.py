@@ -294,9 +294,7 @@ class SideInput:
     warm: Callable[[int], Any] | None = None  # for a warm-up of n users and n items
     table: str  # the words for its table
     form: Literal["shares", "chances", "matrix", "pairs", "users"] = "matrix"  # of its table
-    option: str  # of the command, with the word for its value
-    help: str
-    of_train: Callable[[Any, int], Any] | None = None  # for an option that takes TRAIN
+    of_train: Callable[[Any, int], Any] | None = None  # computes it from training interactions
 
 
 SIDE: dict[str, SideInput] = {}
