@@ -428,6 +428,11 @@ def test_new_side_information_takes_four_files(tmp_path):
     assert len({file for file, _, _ in TOPICS}) <= 4
 
 
+def test_the_core_knows_no_option_of_the_command():
+    files = sorted((PACKAGE / "_core").rglob("*.py"))
+    assert [path.name for path in files if re.search(r"--[a-z]", path.read_text())] == []
+
+
 def test_a_place_that_side_information_lacks_is_named(tmp_path):
     assert ran_in_a_copy([], PLACES, tmp_path / "as it is") == [""]
     named = ["Side of", "SideTables of", "Metrics.compute", "Evaluator", "SIDE of"]
