@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
@@ -279,16 +278,16 @@ def audit_ranked(
 
 
 def _of_invalid(rankings: Rankings, found: Selection, n_items: int | None) -> dict[str, Finding]:
-    known = range(sys.maxsize if n_items is None else n_items)
     findings = {}
-    for name, counts in zip(("repeats", "unknown"), np.asarray(found.invalid), strict=True):
+    for place, name in enumerate(("repeats", "unknown")):
+        counts = np.asarray(found.invalid)[place]
         users = np.flatnonzero(counts)
         if users.size:
-            items = rankings.take(users[:1]).lists.items.tolist()
-            unknown = [item for item in items if item != -1 and item not in known]
-            repeats = [item for i, item in enumerate(items) if item in known and item in items[:i]]
-            first = (repeats if name == "repeats" else unknown)[0]
-            findings[name] = Finding(len(users), int(counts.sum()), int(users[0]), first)
+            user = int(users[0])
+            lists = rankings.flat(slice(user, user + 1))
+            is_invalid = rankings.invalid_in(lists, n_items)[place]
+            first_item = int(lists.items[is_invalid][0])
+            findings[name] = Finding(len(users), int(counts.sum()), user, first_item)
     return findings
 
 

@@ -116,9 +116,9 @@ class ListsAndTruth:
         self, repeats: Invalid, unknown: Invalid, n_items: int
     ) -> tuple[ListsAndTruth, InvalidItems]:
         """Take out repeated items and items from ``n_items`` on, unless they are errors."""
-        if repeats == unknown == "raise":
-            return self, InvalidItems()
         rankings = Rankings(self.lists, repeats=repeats, unknown=unknown)
+        if rankings.is_strict:
+            return self, InvalidItems()
         lists, counts = rankings.block(slice(0, len(self.truth_of)), n_items)
         order = self.order
         if lists.places is not None:

@@ -212,14 +212,19 @@ class Rankings:
         lists = self.flat(rows)
         if self.is_strict:
             return lists, np.zeros((2, len(lists.start) - 1), np.int64)
+        is_repeat, is_unknown = self.invalid_in(lists, n_items)
+        counts = np.stack([lists.count_in(is_repeat), lists.count_in(is_unknown)])
+        return lists.without(is_repeat, is_unknown, self.repeats, self.unknown), counts
+
+    def invalid_in(self, lists: FlatLists, n_items: int | None) -> tuple[BoolArray, BoolArray]:
+        """True for the repeats, and for the unknown items, to waste or drop in ``lists``."""
         is_item = lists.items != -1
-        unknown = repeats = np.zeros_like(is_item)
+        is_unknown = is_repeat = np.zeros_like(is_item)
         if self.unknown != "raise" and n_items is not None:
-            unknown = is_item & ((lists.items < 0) | (lists.items >= n_items))
+            is_unknown = is_item & ((lists.items < 0) | (lists.items >= n_items))
         if self.repeats != "raise":
-            repeats = lists.named_before() & is_item & ~unknown
-        counts = np.stack([lists.count_in(repeats), lists.count_in(unknown)])
-        return lists.without(repeats, unknown, self.repeats, self.unknown), counts
+            is_repeat = lists.named_before() & is_item & ~is_unknown
+        return is_repeat, is_unknown
 
 
 def _as_lists(ranking: Any) -> FlatLists:
