@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._core.errors import InputError
-from recmetrics._core.inputs import LEAST_PROPENSITY, popularity_from, propensity_from
-from recmetrics._core.spec import SIDE, Request, SideWords
+from recmetrics._core.spec import SIDE, ItemNumber, Request, SideWords
 from recmetrics._core.types import FloatArray, IntArray
 from recmetrics.tables._frames import (
     Frame,
@@ -101,32 +100,28 @@ class ItemTables:
         return arrays
 
     def _shares(self, what: str) -> FloatArray:
-        found, items = self._of_train(what, popularity_from), self._items[what]
-        recs, own = self._frames["recs"], self._tables[what]
-        warn_of_foreign_ids(recs, own, what, self._item, self._items["recs"], items)
-        if found is not None:
-            return found
-        share = "the share of users who have the item, 0 to 1, or the training interactions"
-        return _spread(self._numbers_from(0.0, share, what), items, self.n_items)
+        items, table = self._items[what], self._tables[what]
+        warn_of_foreign_ids(
+            self._frames["recs"], table, what, self._item, self._items["recs"], items
+        )
+        if self._user in table.columns:
+            return self._of_train(what)
+        return _spread(self._numbers(what), items, self.n_items)
 
-    def _of_train(self, what: str, estimate: Callable[[Any], FloatArray]) -> FloatArray | None:
-        """Estimate a number for each item from training interactions, if the table holds these."""
-        frame = self._tables[what]
-        if self._user not in frame.columns:
-            return None
-        users, first = number(as_integers([(frame, what, self._user)]))
-        return estimate(self._pairs(what, users, len(first)))
+    def _of_train(self, what: str) -> FloatArray:
+        """Compute a number for each item from the training interactions of a table."""
+        users, first = number(as_integers([(self._tables[what], what, self._user)]))
+        of_train = cast(Callable[[Any, int], FloatArray], SIDE[what].of_train)  # both forms have it
+        return of_train(self._pairs(what, users, len(first)), self.n_items)
 
     def _chances(self, what: str) -> FloatArray:
         """Read or estimate the propensity of each item; every relevant one must have it."""
-        found = self._of_train(what, propensity_from)
-        if found is not None:
-            return found
+        if self._user in self._tables[what].columns:
+            return self._of_train(what)
         self._refuse_absent(what, "truth")
-        probability = f"a probability from {LEAST_PROPENSITY:g} to 1"
-        propensity = self._numbers_from(LEAST_PROPENSITY, probability, what)
-        found = _spread(propensity, self._items[what], self.n_items)
-        return np.where(found > 0.0, found, 1.0)  # an item without a row is relevant to nobody
+        propensity = _spread(self._numbers(what), self._items[what], self.n_items)
+        # An item without a row is relevant to nobody.
+        return np.where(propensity > 0.0, propensity, 1.0)
 
     def _stratum(self, what: str, keys: Frame) -> Any:
         """Read the items of a stratum, of all users or, with a column of users, of each list."""
@@ -182,16 +177,17 @@ class ItemTables:
     def _columns(self, what: str) -> list[str]:
         return [name for name in self._tables[what].columns if name != self._item]
 
-    def _numbers_from(self, least: float, expected: str, what: str) -> FloatArray:
-        """Read one number for each row, from ``least`` to 1."""
+    def _numbers(self, what: str) -> FloatArray:
+        """Read one number for each row."""
         columns, frame = self._columns(what), self._tables[what]
         if len(columns) != 1:
             self._refuse_form(what)
         self._refuse_repeats(what)
         numbers = numbers_of(frame, what, columns[0])
-        wrong = ~((numbers >= least) & (numbers <= 1.0))
-        told = f"expected {expected}"
-        refuse_row(wrong, what, columns[0], lambda row: f"holds {numbers[row]:g}; {told}")
+        item_number = cast(ItemNumber, SIDE[what].number)  # both forms have it
+        expected = f"expected {item_number.meaning}, or the training interactions"
+        is_wrong = item_number.is_wrong(numbers)
+        refuse_row(is_wrong, what, columns[0], lambda row: f"holds {numbers[row]:g}; {expected}")
         return numbers
 
     def _refuse_form(self, what: str) -> NoReturn:

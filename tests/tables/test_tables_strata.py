@@ -141,7 +141,7 @@ ERRORS = {
         {"metric": "recall(weigh=ps)@5", "propensity": {"item": ITEMS, "p": np.zeros(N_ITEMS)}},
         InputError,
         "propensity, column 'p': row 0 (counted from 0) holds 0; expected a probability from "
-        "1e-100 to 1",
+        "1e-100 to 1, or the training interactions",
     ),
     "two columns": (
         {

@@ -64,7 +64,6 @@ from recmetrics._core.inputs.sets import (
 )
 from recmetrics._core.inputs.side import (
     HEAD_SLACK,
-    LEAST_PROPENSITY,
     is_in_tail,
     popularity_from,
     popularity_strata,

@@ -25,7 +25,7 @@ from recmetrics._core.inputs.read_sets import (
 )
 from recmetrics._core.inputs.sets import ItemMatrix, ItemSets, SharedSet, Side
 from recmetrics._core.options import one_of
-from recmetrics._core.spec import SIDE, MetricSpec, SideInput
+from recmetrics._core.spec import SIDE, ItemNumber, MetricSpec, SideInput
 from recmetrics._core.threads import row_blocks
 from recmetrics._core.types import BoolArray, FloatArray, IntArray, Truth
 
@@ -96,16 +96,16 @@ def with_profile(side: Side, profile: Any, n_users: int) -> Side:
     return replace(side, values={**side.values, "profile": found})
 
 
-def _shares(least: float, expected: str, make: str) -> Callable[[Any, str, Known], FloatArray]:
-    """Make a reader of one number for each item, from ``least`` to 1."""
+def _reader_of(number: ItemNumber, make: str) -> Callable[[Any, str, Known], FloatArray]:
+    """Make a reader of a number for each item."""
 
     def read(value: Any, what: str, _: Known) -> FloatArray:
         numbers = _read_numbers(value, what)
-        wrong = ~((numbers >= least) & (numbers <= 1.0))  # NaN is wrong, too
-        if wrong.any():
-            item = int(np.flatnonzero(wrong)[0])
+        is_wrong = number.is_wrong(numbers)
+        if is_wrong.any():
+            item = int(np.flatnonzero(is_wrong)[0])
             msg = (
-                f"{what} must be {expected}, got {numbers[item]:g} for item {item}; "
+                f"{what} must be {number.meaning}, got {numbers[item]:g} for item {item}; "
                 f"type {what}=recmetrics.{what}_from(train), or {make}"
             )
             raise InputError(msg)
@@ -360,12 +360,16 @@ def is_in_tail(popularity: FloatArray, tail: float) -> BoolArray:
     return in_tail
 
 
+_POPULARITY = ItemNumber("the share of users who have the item, 0 to 1", least=0.0)
+_PROPENSITY = ItemNumber(f"a probability from {LEAST_PROPENSITY:g} to 1", LEAST_PROPENSITY)
+
 # In the order in which they are read: a profile is compared with the genres.
 SIDE |= {
     "popularity": SideInput(
         content="the share of users who have each item",
         shape="(n_items,)",
-        read=_shares(0.0, "the share of users who have the item, 0 to 1", "counts / n_users"),
+        number=_POPULARITY,
+        read=_reader_of(_POPULARITY, "counts / n_users"),
         make="popularity=recmetrics.popularity_from(train)",
         warm=np.ones,
         table="a table of 'item' and the share of users who have it, or of the training "
@@ -376,11 +380,8 @@ SIDE |= {
     "propensity": SideInput(
         content="the probability that a relevant item is observed",
         shape="(n_items,)",
-        read=_shares(
-            LEAST_PROPENSITY,
-            f"a probability from {LEAST_PROPENSITY:g} to 1",
-            "np.clip(propensity, 0.01, 1)",
-        ),
+        number=_PROPENSITY,
+        read=_reader_of(_PROPENSITY, "np.clip(propensity, 0.01, 1)"),
         make="propensity=recmetrics.propensity_from(train)",
         warm=np.ones,
         table="a table of 'item' and the probability that it is observed if it is relevant, or of "

@@ -37,6 +37,7 @@ from recmetrics._core.spec.registry import (
     METRICS,
     SIDE,
     STRATUM,
+    ItemNumber,
     Metric,
     Number,
     Option,

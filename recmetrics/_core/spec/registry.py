@@ -10,9 +10,10 @@ import re
 import typing
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from recmetrics._core.errors import ArgumentError, UnknownOptionError, did_you_mean
+from recmetrics._core.types import BoolArray, FloatArray
 
 Reads = Literal["hits", "lists", "exposure"]
 """The input of a kernel: the hits of each user, their lists, or how often items are in lists."""
@@ -280,6 +281,17 @@ class Metric:
         raise UnknownOptionError(msg)
 
 
+class ItemNumber(NamedTuple):
+    """A number of each item, from ``least`` to 1."""
+
+    meaning: str  # in errors
+    least: float
+
+    def is_wrong(self, numbers: FloatArray) -> BoolArray:
+        """True for the numbers outside the range, and for NaN."""
+        return ~((numbers >= self.least) & (numbers <= 1.0))
+
+
 @dataclass(frozen=True, kw_only=True)
 class SideInput:
     """One piece of side information, as every entry point names, reads and describes it.
@@ -291,6 +303,7 @@ class SideInput:
     shape: str  # in errors; its first axis is the items, except for what is of users
     read: Callable[[Any, str, Any], Any]
     make: str = ""  # what to type for it
+    number: ItemNumber | None = None  # where it is one number for each item
     warm: Callable[[int], Any] | None = None  # for a warm-up of n users and n items
     table: str  # the words for its table
     form: Literal["shares", "chances", "matrix", "pairs", "users"] = "matrix"  # of its table
