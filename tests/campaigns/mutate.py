@@ -407,7 +407,7 @@ _OF_FILES = {
          '(is_repeat & (repeats == "drop"))', "is_repeat"),
         ("an unknown item that is named again counts twice",
          "tests/inputs/test_invalid_items.py -k evaluator_counts",
-         "lists.named_before() & is_item & ~unknown", "lists.named_before() & is_item"),
+         "lists.named_before() & is_item & ~is_unknown", "lists.named_before() & is_item"),
         ("a list ends with its last valid item",
          "tests/inputs/test_invalid_items.py -k that_of_an_irrelevant_item",
          "(self.items != -1) & ~dropped", "(self.items != -1) & ~invalid"),
