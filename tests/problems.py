@@ -177,8 +177,8 @@ def read(metric, options):
 def is_refused(spec):
     """Say whether a metric divides by the hits found, and so has no tie policy but "index"."""
     chosen = spec.metric.divides_by_hits.items()
-    at_k = spec.metric.divides_at_k and spec.k is not None
-    return at_k or any(spec.values[option] == choice for option, choice in chosen)
+    divides = any(spec.values[option] == choice for option, choice in chosen)
+    return divides or bool(spec.metric.no_expectation)
 
 
 def of_kind(*kinds):

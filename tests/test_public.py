@@ -93,7 +93,7 @@ def test_the_method_of_a_metric_shows_all_that_it_takes(metric):
     parameters = inspect.signature(method).parameters
     assert list(parameters) == [*positional, *own, *shared]
     assert keywords(method) == own | shared
-    assert parameters["k"].default == (None if metric.counts_all_items else 100)
+    assert parameters["k"].default == (None if metric.at_k else 100)
     assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
 
 

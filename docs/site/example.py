@@ -220,7 +220,7 @@ def needed(metric: Metric, option: str) -> str:
 
 def value(text: str) -> float:
     """What the library computes for the first user, or for all lists."""
-    if parse(text).counts_all_items:  # it needs rankings of all that may be recommended
+    if parse(text).metric.counts_all_items:  # it needs rankings of all that may be recommended
         listed = [[item for item in items if item >= 0] for items in RANKING]
         evaluator = Evaluator(np.array(TRUTH), [text], candidates=listed)
         evaluator.update_ranked(np.array(RANKING))

@@ -34,7 +34,7 @@ def drawn() -> dict[str, str]:
 
 def has_worth(metric: Metric) -> bool:
     """Say whether the value of a hit depends on its rank alone, down to a cutoff."""
-    return metric.reads == "hits" and bool(metric.default_k) and not metric.whole_list
+    return metric.reads == "hits" and bool(metric.default_k) and not metric.counts_all_items
 
 
 def bars(metric: Metric) -> str:

@@ -205,13 +205,12 @@ def _graded(spec: MetricSpec) -> str:
 
 def _ties(definition: Definition) -> str:
     metric = definition.spec.metric
-    if metric.averages_ties and definition.spec.k is None:
+    if metric.averages_ties:
         return "a pair of equal scores counts 1/2"
     if definition.ties == "expected":
         return (
             "the mean over all orders of equal scores, as in the convention, unless ties= is given"
         )
-    divides = metric.divides_at_k and definition.spec.k
-    has_policies = metric.reads == "hits" and not (divides or metric.only_reference)
+    has_policies = metric.reads == "hits" and not metric.no_expectation
     unless = ", unless ties= is given" if has_policies else ""
     return f"equal scores rank by the lower item index{unless}"

@@ -243,7 +243,7 @@ def _refuse_what_needs_more(spec: MetricSpec) -> None:
     needs = [" or ".join(f"{name}=" for name in group) for group in spec.needs]
     if spec.stratum is not None:
         needs.append("strata=")
-    if not spec.metric.per_user or spec.counts_all_items:
+    if not spec.metric.per_user or spec.metric.counts_all_items:
         needs.append("catalogue=")
     if needs:
         msg = f"{spec} needs {' and '.join(needs)}; type tables.evaluate_table(recs, truth, ...)"

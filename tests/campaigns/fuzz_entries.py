@@ -348,7 +348,8 @@ def evaluator(problem):
 def _update(problem, evaluator, scores, wrong, batch, rng):
     """One batch by one of the updates; a user may come twice in it, the later row standing."""
     ways = ["scores"]
-    if problem.ties == "index" and not any(parse(m).counts_all_items for m in problem.metrics):
+    of_all_items = any(parse(text).metric.counts_all_items for text in problem.metrics)
+    if problem.ties == "index" and not of_all_items:
         ways.append("ranking")
     if problem.dtype in ("float32", "float64") and np.isfinite(problem.scores).all():
         ways.append("factors")

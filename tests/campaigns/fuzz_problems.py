@@ -247,7 +247,7 @@ def _metrics(rng, entry, policy, convention, n_items, truth_form):
         kinds = ["hits", "hits", "lists", "exposure"]
     able = [metric for kind in kinds for metric in of_kind(kind)]
     if entry in RANKINGS:  # which end somewhere
-        able = [metric for metric in able if not (metric.counts_all_items or metric.whole_list)]
+        able = [metric for metric in able if not metric.counts_all_items]
     if n_items > 50:  # the similarity of every two items takes the reference too long
         able = [metric for metric in able if ("features", "similarity") not in metric.needs]
     found = {}

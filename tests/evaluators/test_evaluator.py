@@ -122,7 +122,7 @@ def test_rankings_give_the_bits_of_one_call(problem):
     scores, truth, _, side = problem
     ranking = np.argsort(-scores, axis=1, kind="stable")[:, :30]
     ranking[::3, 20:] = -1
-    metrics = [text for text in ALL if not parse(text).counts_all_items]
+    metrics = [text for text in ALL if not parse(text).metric.counts_all_items]
     one = Evaluator(truth, metrics, **side)
     n_lists = len(ranking) * 2 // 5
     one.update_ranked(ranking[n_lists:], slice(n_lists, None))

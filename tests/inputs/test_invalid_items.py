@@ -30,7 +30,7 @@ OF_HITS = [
     for name, record in METRICS.items()
     if record.reads == "hits"
     for k in (1, 3, 5, None)
-    if not parse(f"{name}@{k}" if k else name).counts_all_items
+    if not parse(f"{name}@{k}" if k else name).metric.counts_all_items
 ]
 OF_LISTS = ["diversity@3", "novelty@4", "novelty(denom=k)@4", "popularity@2", "long_tail@5"]
 SYSTEM = ["coverage@2", "gini@3", "entropy@5", "personalization@4"]

@@ -87,7 +87,7 @@ def test_only_the_first_k_ranks_count(problem):
     scores, truth, _, _ = problem
     k = 3
     lists = [np.argsort(-row, kind="stable") for row in scores]
-    metrics = [str(spec) for spec in plain_specs(k) if spec.k and not spec.metric.whole_list]
+    metrics = [str(spec) for spec in plain_specs(k) if spec.k and not spec.metric.counts_all_items]
     side = side_information(*truth.shape)
     whole = Metrics.compute_ranked(lists, truth, metrics, **side)
     prefix = Metrics.compute_ranked([items[:k] for items in lists], truth, metrics, **side)

@@ -23,7 +23,7 @@ from recmetrics.tables import RecListAnalysis, evaluate_table
 RECS = {"user": ["b", "b", "a", "a"], "item": [7, 8, 8, 9], "score": [1.0, 2.0, 0.5, 0.1]}
 TRUTH = {"user": ["a", "b", "c"], "item": [9, 7, 7], "rating": [1.0, 3.0, 1.0]}
 # Others are refused for lists that lack items.
-ALL = [str(spec) for spec in plain_specs(k=3) if spec.k and not spec.counts_all_items]
+ALL = [str(spec) for spec in plain_specs(k=3) if spec.k and not spec.metric.counts_all_items]
 
 
 def evaluated(metrics, recs=RECS, truth=TRUTH, kind="pandas", **options):

@@ -23,6 +23,7 @@ F = TypeVar("F", bound=Callable[..., float])
 _NAME = re.compile("[a-z][a-z0-9_]*")
 # To the hits, before kernels.
 _APPLIED = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of")
+_NO_KERNEL = "it is declared without a kernel, which would compute the expectation over tied items"
 
 
 @overload
@@ -133,7 +134,7 @@ def metric(
             bounds=bounds,
             higher_is_better=higher_is_better,
             module=function.__module__,
-            only_reference=kernel is None,
+            no_expectation=_NO_KERNEL if kernel is None else "",
         )
         decorate(declaration)
         return function

@@ -48,7 +48,7 @@ def _fallout(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     latex=r"\frac{\sum_{r=1}^{k} (1 - h_r)}{|R_-|}",
     citation="Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8",
     aliases=("fall_out",),
-    whole_list=True,
+    counts_all_items=True,
     undefined="every item that may be recommended is relevant",
     higher_is_better=False,
 )
@@ -118,15 +118,21 @@ def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
 @metric(
     kernel=_auc,
     reference=auc_reference,
-    formula="share of the pairs (relevant item, other item), both {among}, in which the relevant "
-    "item {in_order}",
+    formula="share of the pairs (relevant item, other item), both recommendable, in which the "
+    "relevant item has the higher score; equal scores count 1/2",
     latex=r"\frac{1}{|R_+| \, |R_-|} \sum_{i \in R_+} \sum_{j \in R_-} "
     r"\left( [s_i > s_j] + \frac{1}{2} [s_i = s_j] \right)",
     citation="Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback, UAI 2009",
     averages_ties=True,
     undefined="no relevant item, or only relevant ones",
-    divides_at_k=True,
     counts_all_items=True,
+    formula_at_k="share of the pairs (relevant item, other item), both in the top {k}, in which "
+    "the relevant item has the better rank; 0 without hits, 1 with hits only",
+    facts_at_k={
+        "averages_ties": False,
+        "no_expectation": "with a cutoff, its divisor depends on the items in the list",
+        "counts_all_items": False,
+    },
 )
 def auc(
     pred_scores: Scores,
@@ -198,11 +204,15 @@ def _mean_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
 @metric(
     kernel=_mean_rank,
     reference=mean_rank_reference,
-    formula="mean rank of the relevant items; {below}",
+    formula="mean rank of the relevant items; an item that may not be recommended counts as "
+    "length of the list + 1",
     latex=r"\frac{1}{R} \sum_{i \in R_+} \min(r_i, k + 1)",
     citation="Bordes et al.: Translating embeddings for modeling multi-relational data, NIPS 2013",
     bounds=(1.0, math.inf),
     counts_all_items=True,
+    formula_at_k="mean rank of the relevant items; an item that is not in the top {k} counts as "
+    "{k} + 1",
+    facts_at_k={"counts_all_items": False},
     undefined="no relevant item, or without a cutoff no item that may be recommended",
     higher_is_better=False,
 )
@@ -261,12 +271,16 @@ def _percentile_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
 @metric(
     kernel=_percentile_rank,
     reference=percentile_rank_reference,
-    formula="mean over the relevant items of (rank - 1) / {over_last}",
+    formula="mean over the relevant items of (rank - 1) / (length of the list - 1); an item that "
+    "may not be recommended counts as 1",
     latex=r"\frac{1}{R} \sum_{i \in R_+} \frac{\min(r_i, k + 1) - 1}{k}",
     citation="Hu, Koren, Volinsky: Collaborative filtering for implicit feedback datasets, ICDM "
     "2008, eq. 8",
     aliases=("mpr",),
     counts_all_items=True,
+    formula_at_k="mean over the relevant items of (rank - 1) / {k}; an item that is not in the "
+    "top {k} counts as 1",
+    facts_at_k={"counts_all_items": False},
     higher_is_better=False,
 )
 def percentile_rank(

@@ -64,7 +64,7 @@ class MetricSpec:
     @cached_property  # read many times in every call
     def metric(self) -> Metric:
         """The registered metric."""
-        return lookup(self.name)
+        return lookup(self.name).at(self.k)
 
     @cached_property
     def values(self) -> dict[str, OptionValue]:
@@ -108,12 +108,7 @@ class MetricSpec:
     @cached_property
     def reads_whole_list(self) -> bool:
         """True if all ranks of the list count."""
-        return self.k is None or self.metric.whole_list
-
-    @cached_property
-    def counts_all_items(self) -> bool:
-        """True if every recommendable item counts, even for given rankings."""
-        return self.metric.whole_list or (self.metric.counts_all_items and self.k is None)
+        return self.k is None or self.metric.counts_all_items
 
     @cached_property
     def kernel_arguments(self) -> tuple[float | int | None, ...]:
@@ -220,7 +215,7 @@ def lacking(specs: Sequence[MetricSpec]) -> str:
     stratum = strata.pop() if len(strata) == 1 else None
     of = "" if stratum is None else f" in the stratum {stratum!r}"
     # auc is undefined for the same users as other metrics, or for more.
-    all_compare = all(metric.averages_ties for metric in metrics)
+    all_compare = all(lookup(spec.name).averages_ties for spec in specs)
     return f"no relevant item{of}" + (", or only relevant ones" if all_compare else "")
 
 

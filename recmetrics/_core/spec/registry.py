@@ -9,7 +9,8 @@ import math
 import re
 import typing
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from recmetrics._core.errors import ArgumentError, UnknownOptionError, did_you_mean
@@ -35,19 +36,6 @@ _CUTOFF = {
     "first": ("the first {k}", "as many as the list has"),
     "first_cut": ("the first min({k}, length of the list)", "as many as the list has"),
     "down": ("rank down to {k}", "rank of the list"),
-    "among": ("in the top {k}", "recommendable"),
-    "in_order": (
-        "has the better rank; 0 without hits, 1 with hits only",
-        "has the higher score; equal scores count 1/2",
-    ),
-    "below": (
-        "an item that is not in the top {k} counts as {k} + 1",
-        "an item that may not be recommended counts as length of the list + 1",
-    ),
-    "over_last": (
-        "{k}; an item that is not in the top {k} counts as 1",
-        "(length of the list - 1); an item that may not be recommended counts as 1",
-    ),
 }
 
 
@@ -195,35 +183,33 @@ class Metric:
     ``reads`` is the input of its kernel: the hits of each user (``Hits``), the users' lists
     (``Lists``), or how often each item is in a list (``Exposure``). With the first two it has one
     value per user, with the last one value in all. ``divides_by_hits`` names the choices of options
-    with which a metric divides by the hits found, so that tied scores have no simple expectation;
-    ``divides_at_k`` says that it does so with a cutoff. ``ceiling_unless`` names choices that,
-    together, allow another order to be better than descending relevances. ``read_with`` names
-    options that have an effect only with a certain choice of another option.
+    with which a metric divides by the hits found, so that tied scores have no simple expectation.
+    ``ceiling_unless`` names choices that, together, allow another order to be better than
+    descending relevances. ``read_with`` names options that have an effect only with a certain
+    choice of another option. ``at_k`` is the metric of that name with a cutoff, where it is another
+    one.
     """
 
     name: str
-    summary: str
     written: Formula
     citation: str
     kernel: Callable[..., Any]
     reference: Callable[..., float]
     options: dict[str, Option]
-    kernel_options: tuple[str, ...]  # arguments of the kernel; other options change its input
     default_k: int | None  # the cutoff of its method where none is given; None: the whole list
     description: str
     sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of choices of options
     bounds: tuple[float, float] = (0.0, 1.0)
     aliases: tuple[str, ...] = ()
-    averages_ties: bool = False  # by definition, without a cutoff, whatever the order of ties
+    averages_ties: bool = False  # by definition, whatever the order of ties
     divides_by_hits: Mapping[str, str] = field(default_factory=dict)
-    divides_at_k: bool = False
+    no_expectation: str = ""  # why it has none over tied scores
     ceiling_unless: Mapping[str, str] = field(default_factory=dict)
     read_with: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     check_truth: Callable[[Any, dict[str, Any]], None] | None = None
     reads: Reads = "hits"
     any_order: bool = False  # it has a chance level, though it reads lists: from all their items
-    whole_list: bool = False  # with a cutoff, too, the items below it count
-    counts_all_items: bool = False  # without a cutoff; no recommendable item may lack
+    counts_all_items: bool = False  # those below a cutoff, too; no recommendable item may lack
     needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
     # Makes the input of the kernel from the side information and the values of the options.
     prepare: Callable[[Any, dict[str, Any]], Any] | None = None
@@ -233,7 +219,22 @@ class Metric:
     is_sum: bool = False  # over relevant items: 0 without any, unless undefined="raise"
     higher_is_better: bool = True
     module: str = ""  # that declares it, if it is none of the package
-    only_reference: bool = False  # it has no kernel, and so no expectation over tied scores
+    at_k: "Metric | None" = None
+
+    @property
+    def summary(self) -> str:
+        """The first line of the description."""
+        return self.description.partition("\n")[0]
+
+    @cached_property
+    def kernel_options(self) -> tuple[str, ...]:
+        """The options that are arguments of the kernel; others change its input."""
+        parameters = inspect.signature(getattr(self.kernel, "py_func", self.kernel)).parameters
+        return tuple(name for name in self.options if name in parameters)
+
+    def at(self, k: int | None) -> "Metric":
+        """The record for a cutoff, None for the whole list."""
+        return self if k is None or self.at_k is None else self.at_k
 
     @property
     def method(self) -> str:
@@ -243,7 +244,7 @@ class Metric:
     @property
     def formula(self) -> str:
         """The formula as tables show it."""
-        with_cutoff = self.written.general(self.options, "k")
+        with_cutoff = self.at(DEFAULT_K).written.general(self.options, "k")
         if self.default_k is not None:
             return with_cutoff
         return f"{self.written.general(self.options, None)}; {self.name}@k: {with_cutoff}"
@@ -322,6 +323,8 @@ def metric(
     latex: str,
     words: Mapping[str, Mapping[Any, str]] | None = None,
     varies: tuple[str, ...] = (),
+    formula_at_k: str = "",
+    facts_at_k: Mapping[str, Any] = {},
     **facts: Any,
 ) -> Callable[[F], F]:
     """Register a metric under the name of the decorated function, its declaration.
@@ -329,7 +332,8 @@ def metric(
     The signature declares the metric: its keyword-only parameters are the options, with their
     choices (``Literal``), ranges (``Number``), meanings and defaults; the docstring is the
     description. ``formula``, ``latex``, ``words`` and ``varies`` are those of ``Formula``, and
-    ``facts`` are other fields of ``Metric``. The function has no body: ``Metrics`` gives it one.
+    ``facts`` are other fields of ``Metric``. Where a cutoff makes another metric, ``formula_at_k``
+    and ``facts_at_k`` say what differs. The function has no body: ``Metrics`` gives it one.
     """
 
     def declare(function: F) -> F:
@@ -340,20 +344,19 @@ def metric(
             for name, parameter in signature.parameters.items()
             if parameter.kind is parameter.KEYWORD_ONLY
         }
-        taken = inspect.signature(getattr(kernel, "py_func", kernel)).parameters
-        description = inspect.getdoc(function) or ""
         cutoff = signature.parameters["k"].default
         record = Metric(
             name=function.__name__.removesuffix(METHOD_SUFFIX),
-            summary=description.partition("\n")[0],
             written=Formula(formula, latex, words or {}, varies),
             kernel=kernel,
             options=options,
-            kernel_options=tuple(name for name in options if name in taken),
             default_k=None if cutoff is inspect.Parameter.empty else cutoff,
-            description=description,
+            description=inspect.getdoc(function) or "",
             **facts,
         )
+        if formula_at_k:
+            written = replace(record.written, template=formula_at_k)
+            record = replace(record, at_k=replace(record, written=written, **facts_at_k))
         # First, since it refuses a formula that cannot be written.
         function.__doc__ = _full_description(record)
         METRICS[record.name] = record

@@ -179,7 +179,7 @@ class Request:
     @property
     def of_all_items(self) -> list[str]:
         """The metrics that count every item that may be recommended, of rankings too."""
-        return [text for text, each in self.of_hits.items() if each.spec.counts_all_items]
+        return [text for text, each in self.of_hits.items() if each.spec.metric.counts_all_items]
 
     @property
     def threads(self) -> int:
@@ -265,7 +265,8 @@ def _definitions(
             definitions[text] = define(spec, convention, policy, undefined)
         elif isinstance(metric, str):
             definition = _defined(metric, convention, policy, undefined)
-            if definition.spec.metric is not METRICS.get(definition.spec.name):
+            declared = METRICS.get(definition.spec.name)
+            if declared is None or definition.spec.metric not in (declared, declared.at_k):
                 # It has been declared anew, as by a cell of a notebook that ran again.
                 _defined.cache_clear()
                 definition = _defined(metric, convention, policy, undefined)
@@ -304,8 +305,7 @@ def define(
 ) -> Definition:
     """Resolve the policies of a metric: those of the caller, else those of the convention.
 
-    A metric that averages over ties by definition does so instead of ranking them by index; with a
-    cutoff it reads the order of the list.
+    A metric that averages over ties by definition does so instead of ranking them by index.
     """
     if convention is not None:
         line = line_for(convention, spec.name, cutoff=spec.k is not None)
@@ -315,7 +315,7 @@ def define(
     elif spec.metric.is_sum and undefined != "raise":
         undefined = "zero"
     ties = ties or "index"
-    if spec.metric.averages_ties and spec.k is None and ties == "index":
+    if spec.metric.averages_ties and ties == "index":
         ties = "expected"
     return Definition(spec, ties, undefined or "nan")
 
@@ -424,17 +424,11 @@ def _refuse_lists(request: Request, text: str, asked: str, instead: str) -> None
 
 def _refuse_divisor(text: str, spec: MetricSpec, asked: str, instead: str) -> None:
     """Refuse a metric that divides by the hits found, or has no kernel."""
-    if spec.metric.only_reference:
-        msg = (
-            f"{text} has no {asked}: it is declared without a kernel, which would compute the "
-            f"expectation over tied items; {instead}"
-        )
-        raise ArgumentError(msg)
-    if spec.metric.divides_at_k and spec.k is not None:
-        msg = (
-            f"{text} has no {asked}: with a cutoff, its divisor depends on the items in the list; "
-            f"type {MetricSpec(spec.name, None, spec.options)}, or {instead}"
-        )
+    if spec.metric.no_expectation:
+        of_whole_list = MetricSpec(spec.name, None, spec.options)
+        if not of_whole_list.metric.no_expectation:
+            instead = f"type {of_whole_list}, or {instead}"
+        msg = f"{text} has no {asked}: {spec.metric.no_expectation}; {instead}"
         raise ArgumentError(msg)
     for option, choice in spec.metric.divides_by_hits.items():
         if spec.values[option] == choice:
