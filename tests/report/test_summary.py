@@ -54,6 +54,7 @@ def test_weighted_numbers_by_hand():
     [
         ("ndcg@10", "no relevant item"),
         ("auc", "no relevant item, or only relevant ones"),
+        ("auc@10", "no relevant item"),  # 1 with hits only
         ("diversity@10", "no value (a list of fewer than two items)"),
         ("clicks", "no value"),
     ],

@@ -16,7 +16,7 @@ from recmetrics._core.metrics.accuracy import Rel, _hit_sum, _n_relevant
 from recmetrics._core.metrics.reference import OneUser, hit_list, is_hit, n_relevant
 from recmetrics._core.options import ForHits
 from recmetrics._core.selection import WHOLE_LIST, Hits
-from recmetrics._core.spec import metric
+from recmetrics._core.spec import NO_RELEVANT_ITEM, metric
 from recmetrics._core.types import FloatArray, Scores, Truth, UserValues
 
 # --- fallout -------------------------------------------------------------------------------------
@@ -131,6 +131,7 @@ def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     facts_at_k={
         "averages_ties": False,
         "no_expectation": "with a cutoff, its divisor depends on the items in the list",
+        "undefined": NO_RELEVANT_ITEM,
         "counts_all_items": False,
     },
 )

@@ -35,6 +35,7 @@ from recmetrics._core.spec.registry import (
     ALIASES,
     METHOD_SUFFIX,
     METRICS,
+    NO_RELEVANT_ITEM,
     SIDE,
     STRATUM,
     ItemNumber,

@@ -215,7 +215,7 @@ def lacking(specs: Sequence[MetricSpec]) -> str:
     stratum = strata.pop() if len(strata) == 1 else None
     of = "" if stratum is None else f" in the stratum {stratum!r}"
     # auc is undefined for the same users as other metrics, or for more.
-    all_compare = all(lookup(spec.name).averages_ties for spec in specs)
+    all_compare = all(metric.averages_ties for metric in metrics)
     return f"no relevant item{of}" + (", or only relevant ones" if all_compare else "")
 
 
