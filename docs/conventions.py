@@ -13,7 +13,8 @@ from systems import OTHERS, PROSE
 
 from recmetrics._core.spec.grammar import make_spec
 from recmetrics._core.spec.registry import METRICS
-from recmetrics._core.spec.systems import CONVENTIONS, NUMBERS, Line, System
+from recmetrics._core.spec.systems import CONVENTIONS, Line, System
+from recmetrics._core.spec.undefined import number_for
 
 HERE = Path(__file__).parent
 PAGE = HERE / "conventions.md"
@@ -218,7 +219,8 @@ def _section(system: System, key: str) -> str:
 def _without_relevant_items(line: Line) -> str:
     if METRICS[line.metric.partition("@")[0]].reads != "hits":
         return ""  # it does not read the truth
-    return "NaN" if line.undefined == "nan" else f"{NUMBERS[line.undefined]:g}"
+    number = number_for(line.undefined)
+    return "NaN" if number is None else f"{number:g}"
 
 
 def _document(name: str, calls: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from recmetrics._core import compute
 from recmetrics._core.inputs import read_users
 from recmetrics._core.options import Shared, takes
-from recmetrics._core.results import is_swallowed, size_of_weights, whole_values
+from recmetrics._core.results import size_of_weights, who_is_swallowed, whole_values
 from recmetrics._core.selection import find_hits, read_scores
 from recmetrics._core.spec import MetricsList, Request
 from recmetrics._core.types import Scores, Truth
@@ -46,7 +46,7 @@ class Metrics(compute.Metrics):
         >>> found.counts.swallowed
         1
         >>> found.notes
-        ('all relevant items of 1 of 3 users are excluded',)
+        ('exclude holds all relevant items of 1 of the 3 users with relevant items',)
 
         Parameters
         ----------
@@ -73,11 +73,7 @@ class Metrics(compute.Metrics):
         users = read_users(scores, ground_truth, shared, request)
         found = find_hits(scores, users, request)
         values, notes = whole_values(found, request), size_of_weights(found, request)
-        n_swallowed, n_relevant = found.swallowed()
-        if n_swallowed:
-            note = f"all relevant items of {n_swallowed:,} of {n_relevant:,} users are excluded"
-            if is_swallowed(n_swallowed, n_relevant):
-                note += "; is exclude= the test set instead of the training set?"
-            notes.insert(0, note)
+        if found.n_swallowed:
+            notes.insert(0, who_is_swallowed(*found.swallowed()))
         rules: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
-        return Evaluation(values, notes=notes, swallowed=n_swallowed, **rules)
+        return Evaluation(values, notes=notes, swallowed=found.n_swallowed, **rules)

@@ -181,21 +181,21 @@ SOME_WITHOUT = [[1, 0, 0], [0, 0, 0], [1, 1, 1], [0, 0, 0]]
 @pytest.mark.parametrize(
     "metrics, expected",
     [
-        (["hit@1", "mrr", "coverage@1"], ["means are over 2 of 4 users; 2 have no relevant item"]),
-        (["serendipity@1", "hit@1"], ["means are over 2 of 4 users; 2 have no relevant item"]),
+        (["hit@1", "mrr", "coverage@1"], ["left out: 2 of 4 users have no relevant item"]),
+        (["serendipity@1", "hit@1"], ["left out: 2 of 4 users have no relevant item"]),
         (
             ["hit@1", "auc", "mrr"],
             [
-                "hit@1, mrr: means are over 2 of 4 users; 2 have no relevant item",
-                "auc: means are over 1 of 4 users; 3 have no relevant item, or only relevant ones",
+                "left out of hit@1, mrr: 2 of 4 users have no relevant item",
+                "left out of auc: 3 of 4 users have no relevant item, or only relevant ones",
             ],
         ),
         (
             ["diversity@1", "hit@1"],
             [
-                "diversity@1: means are over 0 of 4 users; 4 have no value (a list of fewer than "
-                "two items)",
-                "hit@1: means are over 2 of 4 users; 2 have no relevant item",
+                "left out of diversity@1: 4 of 4 users have no value (a list of fewer than two "
+                "items)",
+                "left out of hit@1: 2 of 4 users have no relevant item",
             ],
         ),
         (["dcg@1", "coverage@1"], []),
@@ -204,11 +204,12 @@ SOME_WITHOUT = [[1, 0, 0], [0, 0, 0], [1, 1, 1], [0, 0, 0]]
 def test_progress_says_how_many_users_a_mean_is_over(capsys, metrics, expected):
     side = {"popularity": np.full(3, 0.5), "features": np.eye(3)}
     scores, ranking = np.tile([3.0, 2.0, 1.0], (4, 1)), np.tile([0, 1, 2], (4, 1))
-    ending = "; undefined='zero' counts them as 0"
+    advice = "to count users without a value as 0, give undefined='zero'"
     for call, first in ((Metrics.compute, scores), (Metrics.compute_ranked, ranking)):
         call(first, np.array(SOME_WITHOUT), metrics, progress=True, **side)
-        said = [line for line in capsys.readouterr().err.splitlines() if "means" in line]
-        assert said == [line + ending for line in expected]
+        *said, last = capsys.readouterr().err.splitlines()
+        assert [line for line in said if line.startswith("left out")] == expected
+        assert (last == advice) == bool(expected)
 
 
 def test_where_nothing_is_to_show_nothing_is_said(capsys):
@@ -218,7 +219,8 @@ def test_where_nothing_is_to_show_nothing_is_said(capsys):
     Metrics.compute(scores, SOME_WITHOUT, "hit@1", undefined="zero", progress=True)
     Metrics.compute(scores[:1], SOME_WITHOUT[:1], "hit@1", progress=True)
     printed = capsys.readouterr()
-    assert "means" not in printed.err + printed.out
+    assert "left out" not in printed.err + printed.out
+    assert "undefined" not in printed.err + printed.out
 
 
 def test_an_error_in_a_callable_reaches_the_caller():

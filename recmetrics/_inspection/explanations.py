@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from recmetrics._core.spec import (
     CONVENTIONS,
-    NUMBERS,
     Definition,
     Line,
     MetricSpec,
     System,
     define,
+    number_for,
     parse,
+    policy_of,
     read_convention,
 )
 from recmetrics._core.types import Convention
@@ -147,7 +148,8 @@ def _changes(metric: str, convention: Convention, definition: Definition) -> str
     plain = define(parse(metric))
     changes = [f"{metric} means {spec}"] if spec != plain.spec else []
     if undefined != plain.undefined:
-        value = f"{NUMBERS[undefined]:g}" if undefined in NUMBERS else "NaN"
+        number = number_for(undefined)
+        value = "NaN" if number is None else f"{number:g}"
         changes.append(f"a user without relevant items has {value}")
     if ties != plain.ties:
         changes.append("values are means over all orders of equal scores")
@@ -167,8 +169,9 @@ def formula_of(spec: MetricSpec) -> str:
 
 def _described(system: System, line: Line, spec: MetricSpec) -> str:
     notes = [line.gap] if line.gap else []
-    if line.undefined in NUMBERS and not (spec.metric.is_sum and line.undefined == "zero"):
-        notes.append(f"{NUMBERS[line.undefined]:g} without relevant items")
+    number = number_for(line.undefined)
+    if number is not None and line.undefined != policy_of(spec.metric):
+        notes.append(f"{number:g} without relevant items")
     if line.ties == "expected":
         notes.append("the mean over all orders of equal scores")
     call = line.call.format(k=spec.k)
@@ -181,12 +184,12 @@ def _without_truth(definition: Definition) -> str:
         return f"has a value, since the truth is not read; undefined: {metric.undefined}"
     if not metric.needs_relevant:
         return f"has a value; undefined: {metric.undefined}"
-    if metric.is_sum and definition.undefined == "zero":
-        return "0, the sum of no gains; an error with undefined='raise'"
-    if definition.undefined in NUMBERS:
-        number = NUMBERS[definition.undefined]
-        return f"{number:g}, as in the convention, unless undefined= is given"
-    return "NaN, unless undefined= is given"
+    number = number_for(definition.undefined)
+    if number is None:
+        return "NaN, unless undefined= is given"
+    if definition.undefined == policy_of(metric):
+        return f"{number:g}, the sum of no gains; an error with undefined='raise'"
+    return f"{number:g}, as in the convention, unless undefined= is given"
 
 
 def _graded(spec: MetricSpec) -> str:

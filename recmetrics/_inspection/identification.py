@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from itertools import combinations
 from numbers import Real
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from recmetrics._core.spec import (
     System,
     define,
     make_spec,
+    number_for,
     parse,
 )
 from recmetrics._core.types import Candidates, NaNPolicy, Scores, TiePolicy, Truth, UserValues
@@ -43,7 +44,6 @@ _SAME = ".11g"  # to so many digits, two means are one: sums in another order di
 _ROUNDING = 1e-12
 _NEAREST = 10  # matches of a number without digits
 _NAMED = 4  # systems named in a printed row
-_USERS = {"nan": "left out", "zero": "count 0", "one": "count 1"}
 _TIES = {"index": "equal scores by item index", "expected": "mean over the orders of equal scores"}
 
 
@@ -330,10 +330,12 @@ def _means(
                 known = values[~np.isnan(values)]
                 total, n_users = float(known.sum()), values.size
                 if known.size:  # without a value, every treatment of users gives its own number
-                    yield total / known.size, _Tried(spec, ties, "nan", without)
-                    yield total / n_users, _Tried(spec, ties, "zero", without)
-                    ones = total + n_users - known.size
-                    yield ones / n_users, _Tried(spec, ties, "one", without)
+                    for undefined in get_args(NoTruth):
+                        number = number_for(undefined)
+                        mean = total / known.size
+                        if number is not None:
+                            mean = (total + number * n_users - number * known.size) / n_users
+                        yield mean, _Tried(spec, ties, undefined, without)
 
 
 def _measured(
@@ -380,8 +382,11 @@ def _match(
 
 def _departures(tried: _Tried, own: _Tried) -> tuple[list[str], list[str]]:
     """Say how a definition departs from that of a system: in rules, and in what is measured."""
-    users = f"users without relevant items {_USERS[tried.undefined]}"
-    rules = [users] if tried.undefined != own.undefined else []
+    rules = []
+    if tried.undefined != own.undefined:
+        number = number_for(tried.undefined)
+        treatment = "left out" if number is None else f"count {number:g}"
+        rules.append(f"users without relevant items {treatment}")
     rules += [_TIES[tried.ties]] if tried.ties != own.ties else []
     measured = [f"without {name}" for name in tried.without]
     measured += [f"k = {tried.spec.k}"] if tried.spec.k != own.spec.k else []

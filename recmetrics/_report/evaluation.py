@@ -10,6 +10,7 @@ import numpy as np
 from recmetrics._core.errors import InputError, InputTypeError, MetricSpecError, ShapeError
 from recmetrics._core.inputs import InvalidItems, as_array, check_real, half_to_single
 from recmetrics._core.options import one_of
+from recmetrics._core.results import advice_for
 from recmetrics._core.spec import MetricSpec, define, parse, read_convention
 from recmetrics._core.types import Convention, Ties, Undefined, UserValues
 from recmetrics._printing import Grid, Printed, plural
@@ -104,12 +105,9 @@ class Evaluation(Printed):
         n_users = next((each.size for each in per_user.values()), 0)
         self.counts = EvaluationCounts(n_users, lacking, swallowed, invalid)
         self.noun, self._rules = noun, (undefined, convention, ties)
-        # 0 would be the best value where lower is better, or better than any.
-        left_out = [text for text, count in lacking.items() if count]
-        advice = f"to count {plural(noun)} without a value as 0, give undefined='zero'"
-        specs = [spec for text in left_out if (spec := self._spec(text))]
-        upward = all(spec.metric.higher_is_better for spec in specs)
-        self.notes = (*notes, *([advice] if specs and upward else []))
+        specs = (self._spec(text) for text, count in lacking.items() if count)
+        known_specs = [spec for spec in specs if spec is not None]
+        self.notes = (*notes, *advice_for(known_specs, plural(noun)))
 
     def summary(self, **keywords: Any) -> Summary:
         """Return the means with intervals, quantiles and counts, and the notes.

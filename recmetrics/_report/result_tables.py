@@ -18,8 +18,8 @@ from recmetrics._core.errors import (
     did_you_mean,
     install,
 )
-from recmetrics._core.results import read_floats, read_weights, require_per_user
-from recmetrics._core.spec import MetricSpec, spec_of, spell
+from recmetrics._core.results import read_floats, read_weights, require_per_user, spec_of
+from recmetrics._core.spec import MetricSpec, spell
 from recmetrics._report.bounds import Floats
 
 _MANY_GROUPS = 50

@@ -14,8 +14,14 @@ import numpy as np
 
 from recmetrics._core.errors import InputError, InputTypeError, ShapeError
 from recmetrics._core.options import check_count, check_share
-from recmetrics._core.results import mean_of, read_floats
-from recmetrics._core.spec import lacking
+from recmetrics._core.results import (
+    Missing,
+    left_out,
+    mean_of,
+    read_floats,
+    who_lacks,
+    why_undefined,
+)
 from recmetrics._core.types import Convention
 from recmetrics._files import Source, read_per_user
 from recmetrics._printing import Grid, Printed, grids, named, number, one_line, plural, split
@@ -159,10 +165,11 @@ def summary(
     overall, of_groups = split(records)
     if all(math.isnan(each.mean) and each.n_undefined for each in overall):
         first = overall[0]
+        n_users = first.n_undefined or 0
+        lacking = who_lacks(n_users, n_users, first.why or "no value")
         msg = (
-            f"no user has a value of any metric; for {first.metric!r} all {first.n_undefined:,} "
-            f"users have {first.why}; expected a value of at least one user: check that the truth "
-            "belongs to these users"
+            f"no user has a value of any metric; for {first.metric!r} {lacking}; expected a value "
+            "of at least one user: check that the truth belongs to these users"
         )
         raise InputError(msg)
     return Summary(
@@ -249,7 +256,9 @@ def _described(
     why = ""
     if own.n_undefined:
         spec = reading.spec_if_known(metric)
-        why = ("no value" if spec is None else lacking([spec])) + ("" if is_system else may_lack)
+        why = "no value" if spec is None else why_undefined(spec)
+        if not is_system:
+            why += may_lack
     record = Mean(
         **samples.describe(group, metric, model, own),
         std=statistics.spread_of(row, own.weights),
@@ -392,18 +401,14 @@ class Summary(Printed):
     def _left_out(self) -> Iterator[str]:
         """Say how many of all users are left out of which metrics, and why."""
         overall, _ = split(self.records)
-        of_users = [each for each in overall if each.n_users is not None]
-        reasons: dict[tuple[Any, ...], list[str]] = {}
-        for each in of_users:
-            if each.n_undefined:
-                key = each.n_undefined, each.n_users, each.why
-                of_model = "" if each.model is None else f" of {each.model}"
-                reasons.setdefault(key, []).append(one_line(each.metric + of_model))
-        for (n_undefined, n_users, why), metrics in reasons.items():
-            of = "" if len(metrics) == len(of_users) else f" of {', '.join(metrics)}"
-            have = "has" if n_undefined == 1 else "have"
-            n_all = f"{n_undefined + n_users:,}"
-            yield f"left out{of}: {n_undefined:,} of {n_all} {plural(self.noun)} {have} {why}"
-        for each in overall:
-            if each.n_users is None and each.why:
-                yield f"{one_line(each.metric)} has {each.why}"
+        missing = []
+        for mean in overall:
+            of_model = "" if mean.model is None else f" of {mean.model}"
+            name = one_line(mean.metric + of_model)
+            if mean.n_users is not None and mean.n_undefined is not None:
+                n_users = mean.n_users + mean.n_undefined
+                missing.append(Missing(name, mean.n_undefined, n_users, mean.why or ""))
+        yield from left_out(missing, plural(self.noun))
+        for mean in overall:
+            if mean.n_users is None and mean.why:
+                yield f"{one_line(mean.metric)} has {mean.why}"

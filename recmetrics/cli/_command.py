@@ -34,7 +34,8 @@ from recmetrics import (
     identify,
 )
 from recmetrics._core.errors import did_you_mean
-from recmetrics._core.spec import SIDE, spec_of, spell
+from recmetrics._core.results import spec_of
+from recmetrics._core.spec import SIDE, spell
 from recmetrics._files import Source, read_array, read_user_items, reason
 from recmetrics.cli._arguments import (
     AUDIT_TIMES,

@@ -11,7 +11,8 @@ from operator import attrgetter
 from typing import get_args
 
 from recmetrics import explain
-from recmetrics._core.spec import CONVENTIONS, METRICS, Metric, Option, Reads, spec_of
+from recmetrics._core.results import spec_of
+from recmetrics._core.spec import CONVENTIONS, METRICS, Metric, Option, Reads
 from recmetrics._core.types import Convention
 from recmetrics._printing import Column, fitted, table
 from recmetrics.cli._arguments import DEFAULT_K

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from recmetrics import Evaluation, Identification, Metrics, RecmetricsError
-from recmetrics._core.spec import SIDE, spec_of
+from recmetrics._core.results import spec_of
+from recmetrics._core.spec import SIDE
 from recmetrics._files import Source
 from recmetrics._printing import counted
 from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of

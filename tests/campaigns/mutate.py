@@ -179,14 +179,18 @@ _OF_FILES = {
     "_core/results/measure.py": [
         ("the first users are measured in every block", f"{FUZZ} -k compute",
          "measure(everyone.part(rows), rows)", "measure(everyone, rows)"),
+    ],
+    "_core/results/settle.py": [
         ("zero where a user never came",
          "tests/evaluators/test_evaluator.py -k 'zero or undefined'",
          "        missing &= known\n", "        pass\n"),
+    ],
+    "_core/results/notes.py": [
         ("half of the users are enough to warn",
          "tests/inputs/test_warnings.py -k 'half and compute'",
          "return 2 * n_swallowed > n_relevant", "return 2 * n_swallowed >= n_relevant"),
         ("nobody says how many users a mean is over", "tests/test_public.py -k progress_says",
-         "if n_lacking:", "if False:"),
+         "        if n_missing:\n", "        if False:\n"),
     ],
     "_core/selection/matrix.py": [
         ("exclude ignored beside candidates", SCORES,

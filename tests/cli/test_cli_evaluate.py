@@ -160,13 +160,15 @@ def test_a_narrow_terminal_cuts_nothing_off(argv, capsys, monkeypatch):
 
 def test_all_relevant_items_excluded(capsys):
     relevant = [u for u in range(4) if TRUTH[u].any()]
-    for swallowed, more in ((relevant[:1], ""), (relevant, "; is --exclude the test set instead ")):
+    suspect = ", and excluded items are never hits; is --exclude the test set instead "
+    for swallowed, more in ((relevant[:1], ""), (relevant, suspect)):
         exclude = np.zeros_like(TRUTH)
         exclude[swallowed] = TRUTH[swallowed]
         np.save("exclude.npy", exclude)
         found = evaluated(capsys, *BASE, "-m", "hit@2", "--exclude", "exclude.npy")
         assert found["counts"]["swallowed"] == len(swallowed)
-        note = f"all relevant items of {len(swallowed)} of 3 users are excluded{more}"
+        note = f"exclude holds all relevant items of {len(swallowed)} of the 3 users "
+        note += f"with relevant items{more}"
         assert any(each.startswith(note) for each in found["notes"])
         out = printed(capsys, "evaluate", *BASE, "-m", "hit@2", "--exclude", "exclude.npy")
         assert note in out
@@ -184,7 +186,7 @@ def test_exchanged_scores_and_truth_are_an_error_beside_the_numbers(capsys):
 def test_no_user_with_a_value_is_an_error(capsys):
     np.save("nothing.npy", np.zeros_like(TRUTH))
     assert refused(capsys, "evaluate", "scores.npy", "nothing.npy", "-m", "mrr").startswith(
-        "no user has a value of any metric; for 'mrr' all 4 users have no relevant item"
+        "no user has a value of any metric; for 'mrr' 4 of 4 users have no relevant item"
     )
 
 

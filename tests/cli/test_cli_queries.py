@@ -263,7 +263,7 @@ def test_the_columns_are_three(capsys):
 
 def test_undefined_raise_names_the_group(capsys):
     assert rejected(capsys, "groups.csv", "-m", "mrr", "--undefined", "raise").startswith(
-        "mrr is undefined for 1 of 3 groups (no relevant item), the first is group 'x'"
+        "mrr is undefined: 1 of 3 groups has no relevant item, the first is group 'x'"
     )
 
 

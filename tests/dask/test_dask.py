@@ -325,7 +325,7 @@ def test_undefined():
     assert_identical(got, Metrics.compute(SCORES, truth, metrics, undefined="zero"))
     got = message_of(UndefinedMetricError, lambda: compute(truth=truth, undefined="raise"))
     assert got == (
-        "ndcg@2 is undefined for 2 of 5 users (no relevant item), the first is user 11; expected "
+        "ndcg@2 is undefined: 2 of 5 users have no relevant item, the first is user 11; expected "
         "a value for every user; give undefined='nan' or 'zero', or leave these users out"
     )
     empty = np.full((2, 3), -np.inf)

@@ -219,7 +219,7 @@ def test_undefined_raise_names_the_user():
         assert one.compute()["hit@1"][:2].tolist() == [1, 0]  # who never came is no error
     one.update(SCORES[2:])
     expected = (
-        "hit@1 is undefined for 1 of 3 users (no relevant item), the first is user 2; expected a "
+        "hit@1 is undefined: 1 of 3 users has no relevant item, the first is user 2; expected a "
         "value for every user; give undefined='nan' or 'zero', or leave these users out"
     )
     assert message_of(UndefinedMetricError, one.compute) == expected

@@ -102,7 +102,7 @@ def test_undefined_events_and_users_under_raise(kind):
     one = filled(kind, "hit@1", undefined="raise")
     for ask in (one.mean, *([] if kind == "means" else [one.compute])):
         message = message_of(UndefinedMetricError, ask)
-        assert message.startswith(f"hit@1 is undefined for {n} of 60 {rows} (no relevant item)")
+        assert message.startswith(f"hit@1 is undefined: {n} of 60 {rows} have no relevant item")
 
 
 @every_kind

@@ -626,7 +626,7 @@ def test_undefined_values_under_raise():
     wrong = np.zeros((2, 3))
     got = message_of(UndefinedMetricError, lambda: compute(truth=wrong, undefined="raise"))
     assert got == (
-        "ndcg@2 is undefined for 2 of 2 users (no relevant item), the first is user 0; expected "
+        "ndcg@2 is undefined: 2 of 2 users have no relevant item, the first is user 0; expected "
         "a value for every user; give undefined='nan' or 'zero', or leave these users out"
     )
     assert compute(undefined="raise")["ndcg@2"].tolist() == compute()["ndcg@2"].tolist()

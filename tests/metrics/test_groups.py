@@ -209,7 +209,7 @@ OK = {"sizes": [2, 3]}
         ),
         (
             UndefinedMetricError,
-            "mrr is undefined for 1 of 2 groups (no relevant item), the first is group 'a'",
+            "mrr is undefined: 1 of 2 groups has no relevant item, the first is group 'a'",
             {"sizes": None, "ids": IDS, "relevance": [1, 0, 0, 0, 0], "undefined": "raise"},
         ),
     ],

@@ -262,7 +262,7 @@ def test_fallout_counts_the_items_that_may_be_recommended():
     assert np.isnan(Metrics.fallout_at_k([[2, 1]], [[1, 1]], 1))
     got = Metrics.compute(scores, truth, "fallout@2", candidates=[0, 1, 2, 3])
     assert got["fallout@2"].tolist() == [1 / 2, 2 / 4]
-    message = r"fallout@1 is undefined for 1 of 1 users \(every item that may be recommended is"
+    message = r"fallout@1 is undefined: 1 of 1 users has no value \(every item that may be reco"
     with pytest.raises(UndefinedMetricError, match=message):
         Metrics.compute([[2, 1]], [[1, 1]], "fallout@1", undefined="raise")
 

@@ -41,13 +41,14 @@ def test_counts_and_notes():
     found = Metrics.evaluate(SCORES, TRUTH, ["mrr", "coverage@1"], exclude=[[], [3], []])
     assert found.counts == (3, {"mrr": 1}, 1, (0, 0, 0, 0))
     assert found.notes == (
-        "all relevant items of 1 of 2 users are excluded",
+        "exclude holds all relevant items of 1 of the 2 users with relevant items",
         "to count users without a value as 0, give undefined='zero'",
     )
     most = Metrics.evaluate(SCORES, TRUTH, "mrr", exclude=TRUTH, undefined="zero")  # no warning
     assert most.notes == (
-        "all relevant items of 2 of 2 users are excluded; is exclude= the test set instead of the "
-        "training set?",
+        "exclude holds all relevant items of 2 of the 2 users with relevant items, and excluded "
+        "items are never hits; is exclude= the test set instead of the training set? give the "
+        "items seen in training",
     )
     # 0 would be the best mean rank.
     assert Metrics.evaluate(SCORES, TRUTH, "mean_rank").notes == ()
@@ -79,7 +80,7 @@ def test_it_prints_as_its_summary_and_notes():
 
 def test_an_evaluation_without_any_value_prints():
     found = Metrics.evaluate(SCORES, np.zeros((3, 4)), "mrr")
-    assert "no user has a value of any metric; for 'mrr' all 3 users have no relev" in str(found)
+    assert "no user has a value of any metric; for 'mrr' 3 of 3 users have no relev" in str(found)
     assert "no user has a value" in found._repr_html_()
 
 

@@ -248,7 +248,7 @@ BAD = [
     ({"m": [1.0, 2.0], "n": [1.0]}, {}, ShapeError, "metric 'n' of values has shape (1,); "
      "expected (2,), as metric 'm' of values: compare results on the same users"),
     ({"ndcg@10": [NAN, NAN], "hit@1": [NAN, NAN]}, {}, InputError, "no user has a value of any "
-     "metric; for 'ndcg@10' all 2 users have no relevant item; expected a value of at least one "
+     "metric; for 'ndcg@10' 2 of 2 users have no relevant item; expected a value of at least one "
      "user: check that the truth belongs to these users"),
     (GOOD, {"by": ["x", "y"]}, ShapeError, f"{NO_LABELS}shape (2,)"),
     (GOOD, {"by": np.ones((3, 1))}, ShapeError, f"{NO_LABELS}shape (3, 1)"),

@@ -210,7 +210,7 @@ def test_an_undefined_sum_is_0_whatever_undefined_says():
         got = Metrics.compute(SCORES, TRUTH, ["cg@2", "ndcg@2"], undefined=undefined)
         assert got["cg@2"][1] == 0
     assert got["ndcg@2"][1] == 1
-    with pytest.raises(UndefinedMetricError, match="dcg@2 is undefined for 1 of 3 users"):
+    with pytest.raises(UndefinedMetricError, match="dcg@2 is undefined: 1 of 3 users has"):
         both("dcg@2", undefined="raise")
 
 

@@ -159,7 +159,7 @@ def test_a_truth_of_ratings_of_0_has_no_gains(kind):
     analysis.add_metric("cg@1")
     got = read(analysis.compute(recs, truth))
     assert (got["dcg"], got["cg@1"]) == ([0.0], [0.0])
-    with pytest.raises(UndefinedMetricError, match=r"^dcg@1 is undefined for 1 of 1 lists"):
+    with pytest.raises(UndefinedMetricError, match=r"^dcg@1 is undefined: 1 of 1 lists has"):
         tables.evaluate_table(recs, truth, "dcg@1", undefined="raise")
 
 

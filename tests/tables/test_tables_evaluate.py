@@ -370,7 +370,7 @@ def test_undefined():
     assert evaluated("hit", recs, truth, undefined="zero")["hit"] == [1.0, 0.0, 0.0]
     with pytest.raises(UndefinedMetricError) as caught:
         evaluated("hit", recs, truth, undefined="raise")
-    assert "hit is undefined for 2 of 3 lists" in str(caught.value)
+    assert "hit is undefined: 2 of 3 lists have no relevant item" in str(caught.value)
     assert "the first is user='x'; expected a value for every list" in str(caught.value)
     assert evaluated("hit", undefined="raise")["hit"] == [1.0, 1.0, 0.0]
     with pytest.raises(ArgumentError, match="undefined must be 'nan', 'zero', 'one' or 'raise'"):

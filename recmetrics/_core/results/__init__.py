@@ -1,6 +1,9 @@
 """Hits -> values: one array for each metric string, for one call or for many batches.
 
-    measure   ``values_of``: calls the kernels that read hits or exposure; applies ``undefined=``
+    measure   ``values_of``: calls the kernels that read hits or exposure
+    settle    ``undefined=`` applied: a number in place of NaN, or an error
+    notes     sentences about values that may mislead: who has none and why, an excluded truth
+    keys      the keys of results: the metric of each, and the form that loggers take
     store     what an evaluator keeps: a log of batches, each added whole or not at all, and the
               rows or totals of earlier ones; merging, gathering from processes
     rows      one row for each user, which later values replace
@@ -12,23 +15,29 @@
 The hits of small batches are kept, and their metrics are computed together.
 """
 
+from recmetrics._core.results.keys import logger_key, spec_of
 from recmetrics._core.results.means import dot, mean_of, read_floats, read_weights, require_per_user
 from recmetrics._core.results.measure import (
-    RowNames,
     check_truth,
-    is_swallowed,
-    logger_key,
     measured,
     ranks_of,
-    settled,
-    size_of_weights,
     system_values,
     user_values,
     values_of,
-    warn_of_swallowed,
     whole_values,
+)
+from recmetrics._core.results.notes import (
+    Missing,
+    advice_for,
+    left_out,
+    size_of_weights,
+    warn_of_swallowed,
+    who_is_swallowed,
+    who_lacks,
+    why_undefined,
 )
 from recmetrics._core.results.rows import KeptLists, UserRows, item_dtype
 from recmetrics._core.results.sampled import Method, estimated
+from recmetrics._core.results.settle import RowNames, settled
 from recmetrics._core.results.store import Accumulator, Store
 from recmetrics._core.results.totals import Keep

@@ -1,17 +1,23 @@
 """Hits -> one array of values per metric string."""
 
-import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, cast
+from collections.abc import Iterator, Mapping
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._core.errors import UndefinedMetricError, warn
 from recmetrics._core.inputs import InvalidItems
 from recmetrics._core.jit import while_compiling
+from recmetrics._core.results.notes import (
+    Missing,
+    advice_for,
+    left_out,
+    size_of_weights,
+    warn_of_swallowed,
+    why_undefined,
+)
+from recmetrics._core.results.settle import ROWS_ARE_USERS, RowNames, settled
 from recmetrics._core.selection import (
     WHOLE_LIST,
     Exposures,
@@ -21,7 +27,7 @@ from recmetrics._core.selection import (
     empty_hits,
     hits_of_slots,
 )
-from recmetrics._core.spec import NUMBERS, Cutoffs, Definition, Request, lacking
+from recmetrics._core.spec import Cutoffs, Request
 from recmetrics._core.threads import map_blocks, row_blocks
 from recmetrics._core.types import FloatArray, UserValues
 
@@ -29,16 +35,6 @@ _THREADED = 1 << 17  # (users / 8 + hits) x metrics; less is done before two thr
 # Users whose hits are read by all metrics in turn. Each thread has as many blocks as another: small
 # ones, taken as threads become free, spend more time waiting for the GIL than on metrics.
 _MEASURED = 1 << 16
-
-
-class RowNames(NamedTuple):
-    """The names of the rows of a result in errors."""
-
-    noun: str = "user"
-    name: Callable[[int], str] = "user {}".format
-
-
-ROWS_ARE_USERS = RowNames()
 
 
 def values_of(
@@ -61,7 +57,7 @@ def values_of(
         values = whole_values(found, request, rows)
     if found.invalid is not None:
         print(InvalidItems.of(found.invalid), file=sys.stderr)  # noqa: T201
-    for line in (*_users_of_means(values, request), *size_of_weights(found, request)):
+    for line in (*_of_means(values, request), *size_of_weights(found, request)):
         print(line, file=sys.stderr)  # noqa: T201
     return values
 
@@ -74,68 +70,18 @@ def whole_values(
     return {text: settled(values[text], text, definitions[text], rows=rows) for text in values}
 
 
-def _users_of_means(values: Mapping[str, UserValues], request: Request) -> Iterator[str]:
-    """Say how many users each mean includes, if not all."""
-    texts_of: dict[int, list[str]] = {}
+def _of_means(values: Mapping[str, UserValues], request: Request) -> Iterator[str]:
+    """Say whom the means leave out."""
+    missing = []
+    lacking = []
     for text in request.per_user:
-        texts_of.setdefault(int(np.isnan(values[text]).sum()), []).append(text)
-    for n_lacking, texts in texts_of.items():
-        if n_lacking:
-            n_users, specs = values[texts[0]].size, [request.definitions[t].spec for t in texts]
-            # 0 would be the best value where lower is better, or better than any.
-            upward = all(spec.metric.higher_is_better for spec in specs)
-            yield (
-                ("" if len(texts_of) == 1 else f"{', '.join(texts)}: ")
-                + f"means are over {n_users - n_lacking:,} of {n_users:,} users; {n_lacking:,} "
-                + f"{'has' if n_lacking == 1 else 'have'} {lacking(specs)}"
-                + ("; undefined='zero' counts them as 0" if upward else "")
-            )
-
-
-def size_of_weights(found: Selection, request: Request) -> list[str]:
-    """Give the effective number of relevant items under the weights of propensities."""
-    specs = [definition.spec for definition in request.of_hits.values()]
-    kinds = dict.fromkeys(
-        (spec.stratum, cast(float | None, spec.values["rel"])) for spec in specs if spec.is_weighed
-    )
-    slots, lines = found.slots, []
-    if slots is None:
-        return []
-    for stratum, rel in kinds:
-        weights = slots.weights[slots.among(found.hits.ideal, stratum, rel)]
-        # Kish's effective sample size
-        size = weights.sum() ** 2 / (weights @ weights) if weights.size else 0.0
-        of = "" if stratum is None else f" in the stratum {stratum!r}"
-        least = "" if rel is None else f" of relevance {rel:g} or more"
-        lines.append(
-            f"weighed by propensities, the {weights.size:,} relevant items{of}{least} count as "
-            f"{size:,.1f} of equal weight"
-        )
-    return lines
-
-
-def logger_key(text: str, at: str) -> str:
-    """Write ``at`` for ``@``; where they differ, leave out what loggers refuse."""
-    if at == "@":
-        return text
-    safe = re.sub(r"[^\w./@-]+", "_", text.replace(" ", ""), flags=re.ASCII)
-    return re.sub(r"_*@", "@", safe).rstrip("_").replace("@", at)
-
-
-def is_swallowed(n_swallowed: int, n_relevant: int) -> bool:
-    """Say whether more than half of the users with relevant items have all of these excluded."""
-    return 2 * n_swallowed > n_relevant
-
-
-def warn_of_swallowed(n_swallowed: int, n_relevant: int) -> None:
-    """Warn where ``exclude`` has swallowed the truth."""
-    if is_swallowed(n_swallowed, n_relevant):
-        msg = (
-            f"exclude holds all relevant items of {n_swallowed:,} of the {n_relevant:,} users with "
-            "relevant items, and excluded items are never hits; is exclude= the test set instead "
-            "of the training set? give the items seen in training"
-        )
-        warn(msg)
+        spec = request.definitions[text].spec
+        n_missing = int(np.isnan(values[text]).sum())
+        missing.append(Missing(text, n_missing, values[text].size, why_undefined(spec)))
+        if n_missing:
+            lacking.append(spec)
+    yield from left_out(missing)
+    yield from advice_for(lacking)
 
 
 def measured(found: Selection, request: Request) -> dict[str, UserValues]:
@@ -225,41 +171,3 @@ def check_truth(relevance: FloatArray, request: Request, cutoffs: Cutoffs) -> No
         view = views.view("index", cutoffs.of[text], spec.values)
         if spec.metric.check_truth is not None:
             spec.metric.check_truth(view, spec.values)
-
-
-def settled(
-    values: UserValues,
-    text: str,
-    definition: Definition,
-    known: npt.NDArray[np.bool_] | None = None,
-    rows: RowNames = ROWS_ARE_USERS,
-) -> UserValues:
-    """Apply ``undefined=`` to the values that a kernel left NaN.
-
-    It applies to the rows that are ``known``, by default all.
-    """
-    if definition.undefined == "nan":
-        return values
-    missing = np.isnan(values)
-    if missing.ndim and known is not None:
-        missing &= known
-    if definition.undefined in NUMBERS:
-        values[missing] = NUMBERS[definition.undefined]
-    elif missing.any():
-        raise UndefinedMetricError(_undefined(missing, text, definition, rows))
-    return values
-
-
-def _undefined(
-    missing: npt.NDArray[np.bool_], text: str, definition: Definition, rows: RowNames
-) -> str:
-    spec = definition.spec
-    reason = spec.metric.undefined if spec.stratum is None else lacking([spec])
-    if missing.ndim == 0:
-        return f"{text} is undefined ({reason}); give undefined='nan' or 'zero'"
-    first, noun = rows.name(int(np.flatnonzero(missing)[0])), rows.noun
-    return (
-        f"{text} is undefined for {missing.sum()} of {missing.size} {noun}s ({reason}), the first "
-        f"is {first}; expected a value for every {noun}; give undefined='nan' or 'zero', or leave "
-        f"these {noun}s out"
-    )

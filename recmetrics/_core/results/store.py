@@ -20,26 +20,20 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, UndefinedMetricError
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.inputs import InvalidItems, Side, UserIndex, Users, as_indices, digests_of
-from recmetrics._core.results.measure import (
-    ROWS_ARE_USERS,
-    RowNames,
-    settled,
-    system_values,
-    user_rows,
-)
+from recmetrics._core.results.measure import system_values, user_rows
 from recmetrics._core.results.rows import Batch, KeptLists, UserRows, UserTable
 from recmetrics._core.results.saved import Schema, Shape, reading
+from recmetrics._core.results.settle import EVENTS, ROWS_ARE_USERS, refuse_missing, settled
 from recmetrics._core.results.totals import Totals
 from recmetrics._core.selection import Selection, Slots, exposures, join
-from recmetrics._core.spec import NUMBERS, Cutoffs, Request
+from recmetrics._core.spec import Cutoffs, Request, number_for
 from recmetrics._core.types import BoolArray, IntArray, UserValues
 
 # Users, relevant items, and bytes of lists, of batches that wait: 8 MB together.
 WAITING = 1 << 15, 1 << 17, 1 << 22
 MOST = 256  # batches that wait; the arrays of one take a kilobyte without any user
-EVENTS = RowNames("event", "event {}".format)
 
 
 class Kept(NamedTuple):
@@ -241,16 +235,9 @@ class Store:
         with self._lock:
             totals, of_lists = cast(Totals, self.content()), self.of_lists()
         for row, text in enumerate(self._texts):
-            undefined = definitions[text].undefined
             n_missing = totals.n_rows - int(totals.n_defined[row])
-            if undefined == "raise" and n_missing:
-                reason = definitions[text].spec.metric.undefined
-                msg = (
-                    f"{text} is undefined for {n_missing} of {totals.n_rows} events ({reason}); "
-                    "give undefined='nan' or 'zero'"
-                )
-                raise UndefinedMetricError(msg)
-            found[text] = totals.mean(row, undefined)
+            refuse_missing(text, definitions[text], n_missing, totals.n_rows, EVENTS)
+            found[text] = totals.mean(row, number_for(definitions[text].undefined))
         for text, value in of_lists.items():
             found[text] = float(settled(value, text, definitions[text], rows=EVENTS)), math.nan
         return {text: found[text] for text in definitions}
@@ -277,7 +264,7 @@ class Store:
             n, n_defined = self.n_rows, self.content().n_defined.tolist()
         counts = dict.fromkeys(self.request.definitions, (n, 0))
         for text, defined in zip(self._texts, n_defined, strict=True):
-            if self.request.definitions[text].undefined not in NUMBERS:
+            if number_for(self.request.definitions[text].undefined) is None:
                 counts[text] = defined, n - defined
         return counts
 

@@ -18,7 +18,7 @@ from recmetrics._core.inputs import InvalidItems
 from recmetrics._core.results.rows import Batch
 from recmetrics._core.results.saved import Arrays, Schema, check
 from recmetrics._core.selection import Exposures, exposures
-from recmetrics._core.spec import NUMBERS, Request
+from recmetrics._core.spec import Request
 from recmetrics._core.threads import without_warnings
 from recmetrics._core.types import FloatArray, IntArray
 
@@ -113,12 +113,15 @@ class Totals(NamedTuple):
             exposure=exposure,
         )
 
-    def mean(self, row: int, undefined: str) -> tuple[float, float]:
-        """The mean of a metric, and half of its 95 % interval, NaN where there is none."""
+    def mean(self, row: int, number: float | None) -> tuple[float, float]:
+        """The mean of a metric, and half of its 95 % interval, NaN where there is none.
+
+        ``number`` takes the place of undefined values, unless it is None.
+        """
         n, sums = int(self.n_defined[row]), self.sums[row]
-        if undefined in NUMBERS:
+        if number is not None:
             n_missing = self.n_rows - n
-            numbers = np.array([[NUMBERS[undefined] * n_missing, 0.0], [0.0, 0.0]])
+            numbers = np.array([[number * n_missing, 0.0], [0.0, 0.0]])
             sums, n = _joined_sums(sums, n, numbers, n_missing), n + n_missing
         if not n:
             return math.nan, math.nan

@@ -1,6 +1,7 @@
 """The request: metric strings, and the rules of a call.
 
     registry      the record of each metric: its options, their choices and checks
+    undefined     which policy a metric has for users without a value, and the number in its place
     systems       how other systems define the metrics, read from the table ``systems.txt``
     grammar       ``"ndcg(gain=exp2)@10"`` <-> ``MetricSpec``; "did you mean" for unknown names
     request       ``Request``: the metrics of a call, each with its resolved definition; errors that
@@ -17,17 +18,16 @@ is imported, and ``inputs/side.py`` fills that of side information.
 """
 
 from recmetrics._core.spec.grammar import (
+    GREATEST,
     LEAST,
     MetricsList,
     MetricSpec,
     OptionValue,
     as_cutoff,
     check_k,
-    lacking,
     lookup,
     make_spec,
     parse,
-    spec_of,
     spell,
     take_apart,
 )
@@ -49,12 +49,5 @@ from recmetrics._core.spec.registry import (
     read_option,
 )
 from recmetrics._core.spec.request import Cutoffs, Definition, Request, SideWords, define
-from recmetrics._core.spec.systems import (
-    CONVENTIONS,
-    NUMBERS,
-    Line,
-    NoTruth,
-    System,
-    TableTies,
-    read_convention,
-)
+from recmetrics._core.spec.systems import CONVENTIONS, Line, System, TableTies, read_convention
+from recmetrics._core.spec.undefined import NoTruth, number_for, policy_of

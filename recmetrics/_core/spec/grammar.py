@@ -10,7 +10,7 @@ list of metrics, ``name@first:last`` and ``name@first:last:step`` are the string
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
@@ -194,29 +194,6 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
         if is_unknown and (hint := meant_elsewhere(text)):
             msg = f"unknown metric {text!r}; {hint}"
         raise type(error)(msg) from None
-
-
-def spec_of(key: str) -> MetricSpec:
-    """The metric of a key of results.
-
-    >>> spec_of("ndcg@10[least]")
-    MetricSpec(name='ndcg', k=10, options=())
-    """
-    return parse(key.removesuffix(LEAST).removesuffix(GREATEST))
-
-
-def lacking(specs: Sequence[MetricSpec]) -> str:
-    """Say why users have no value of these metrics; all of them lack the same number of users."""
-    metrics = [spec.metric for spec in specs]
-    if not all(metric.needs_relevant for metric in metrics):
-        reasons = dict.fromkeys(metric.undefined for metric in metrics)
-        return f"no value ({'; or '.join(reasons)})"
-    strata = {spec.stratum for spec in specs}
-    stratum = strata.pop() if len(strata) == 1 else None
-    of = "" if stratum is None else f" in the stratum {stratum!r}"
-    # auc is undefined for the same users as other metrics, or for more.
-    all_compare = all(metric.averages_ties for metric in metrics)
-    return f"no relevant item{of}" + (", or only relevant ones" if all_compare else "")
 
 
 def take_apart(

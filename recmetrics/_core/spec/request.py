@@ -17,6 +17,7 @@ from recmetrics._core.spec.grammar import (
 )
 from recmetrics._core.spec.registry import METRICS, SIDE
 from recmetrics._core.spec.systems import line_for, read_convention
+from recmetrics._core.spec.undefined import NoTruth, policy_of
 from recmetrics._core.types import Convention, NaNPolicy, TiePolicy, Ties, Undefined
 
 
@@ -307,17 +308,15 @@ def define(
 
     A metric that averages over ties by definition does so instead of ranking them by index.
     """
+    of_system: NoTruth | None = None
     if convention is not None:
         line = line_for(convention, spec.name, cutoff=spec.k is not None)
         ties = ties or line.ties
-    if undefined is None and convention is not None:
-        undefined = line.undefined
-    elif spec.metric.is_sum and undefined != "raise":
-        undefined = "zero"
+        of_system = line.undefined
     ties = ties or "index"
     if spec.metric.averages_ties and ties == "index":
         ties = "expected"
-    return Definition(spec, ties, undefined or "nan")
+    return Definition(spec, ties, policy_of(spec.metric, undefined, of_system))
 
 
 def _refuse_missing_side(

@@ -14,10 +14,9 @@ from typing import Any, Literal, cast
 
 from recmetrics._core.errors import UnknownMetricError
 from recmetrics._core.options import one_of
+from recmetrics._core.spec.undefined import NoTruth
 from recmetrics._core.types import Convention, RankGaps, TiePolicy
 
-NoTruth = Literal["nan", "zero", "one"]
-"""The value of a user without relevant items; "nan" also where a system leaves the user out."""
 TableTies = Literal["rows", "trec"]
 """The order of equal scores in a table: that of the rows, or that of trec_eval, which reads scores
 as float32 and orders equal ones by item id, the last one first."""
@@ -72,7 +71,6 @@ def _named(cells: list[str]) -> dict[str, Any]:
 
 _TABLE = resources.files(__name__.rpartition(".")[0]).joinpath("systems.txt").read_text("utf-8")
 CONVENTIONS: dict[Convention, System] = dict(map(_system, _TABLE.split("\n\n")[1:]))
-NUMBERS = {"zero": 0.0, "one": 1.0}  # the values that ``undefined=`` names
 
 
 def read_convention(convention: object) -> Convention:

@@ -1,0 +1,22 @@
+"""The keys of results: the metric of each, and the form that loggers take."""
+
+import re
+
+from recmetrics._core.spec import GREATEST, LEAST, MetricSpec, parse
+
+
+def spec_of(key: str) -> MetricSpec:
+    """The metric of a key of results.
+
+    >>> spec_of("ndcg@10[least]")
+    MetricSpec(name='ndcg', k=10, options=())
+    """
+    return parse(key.removesuffix(LEAST).removesuffix(GREATEST))
+
+
+def logger_key(text: str, at: str) -> str:
+    """Write ``at`` for ``@``; where they differ, leave out what loggers refuse."""
+    if at == "@":
+        return text
+    safe = re.sub(r"[^\w./@-]+", "_", text.replace(" ", ""), flags=re.ASCII)
+    return re.sub(r"_*@", "@", safe).rstrip("_").replace("@", at)

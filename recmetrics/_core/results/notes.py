@@ -1,0 +1,111 @@
+"""What may mislead about values, in sentences: missing values, an excluded truth, weights."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, cast
+
+from recmetrics._core.errors import warn
+from recmetrics._core.selection import Selection
+from recmetrics._core.spec import NO_RELEVANT_ITEM, MetricSpec, Request
+
+
+class Missing(NamedTuple):
+    """How many users have no value of a metric, and why."""
+
+    metric: str
+    n_missing: int
+    n_users: int
+    why: str
+
+
+def why_undefined(spec: MetricSpec) -> str:
+    """Say what users without a value of a metric have none of.
+
+    >>> from recmetrics._core.spec import parse
+    >>> why_undefined(parse("recall(of=tail)@5"))
+    "no relevant item in the stratum 'tail'"
+    >>> why_undefined(parse("diversity@5"))
+    'no value (a list of fewer than two items)'
+    """
+    metric = spec.metric
+    if not metric.needs_relevant:
+        return f"no value ({metric.undefined})"
+    stratum = "" if spec.stratum is None else f" in the stratum {spec.stratum!r}"
+    others = metric.undefined.removeprefix(NO_RELEVANT_ITEM)
+    return f"{NO_RELEVANT_ITEM}{stratum}{others}"
+
+
+def who_lacks(n_missing: int, n_users: int, why: str, nouns: str = "users") -> str:
+    """Say how many users have no value.
+
+    >>> who_lacks(1, 2_000, "no relevant item")
+    '1 of 2,000 users has no relevant item'
+    """
+    have = "has" if n_missing == 1 else "have"
+    return f"{n_missing:,} of {n_users:,} {nouns} {have} {why}"
+
+
+def left_out(missing: Sequence[Missing], nouns: str = "users") -> Iterator[str]:
+    """Say whom the means leave out, of ``missing`` for every metric that has one value per user."""
+    metrics: dict[tuple[int, int, str], list[str]] = {}
+    for metric, n_missing, n_users, why in missing:
+        if n_missing:
+            metrics.setdefault((n_missing, n_users, why), []).append(metric)
+    for (n_missing, n_users, why), names in metrics.items():
+        of = "" if len(names) == len(missing) else f" of {', '.join(names)}"
+        yield f"left out{of}: {who_lacks(n_missing, n_users, why, nouns)}"
+
+
+def advice_for(lacking: Iterable[MetricSpec], nouns: str = "users") -> list[str]:
+    """Say how users count as 0, where that is a low value of all metrics that are ``lacking``."""
+    specs = list(lacking)
+    # 0 would be the best value where lower is better, or better than any.
+    if not specs or not all(spec.metric.higher_is_better for spec in specs):
+        return []
+    return [f"to count {nouns} without a value as 0, give undefined='zero'"]
+
+
+def who_is_swallowed(n_swallowed: int, n_relevant: int) -> str:
+    """Say how many users have all relevant items excluded; ask why, if these are more than half."""
+    note = (
+        f"exclude holds all relevant items of {n_swallowed:,} of the {n_relevant:,} users with "
+        "relevant items"
+    )
+    if _is_suspect(n_swallowed, n_relevant):
+        note += (
+            ", and excluded items are never hits; is exclude= the test set instead of the training "
+            "set? give the items seen in training"
+        )
+    return note
+
+
+def warn_of_swallowed(n_swallowed: int, n_relevant: int) -> None:
+    """Warn where ``exclude`` has swallowed the truth."""
+    if _is_suspect(n_swallowed, n_relevant):
+        warn(who_is_swallowed(n_swallowed, n_relevant))
+
+
+def _is_suspect(n_swallowed: int, n_relevant: int) -> bool:
+    """True if more than half of the users with relevant items have all of these excluded."""
+    return 2 * n_swallowed > n_relevant
+
+
+def size_of_weights(found: Selection, request: Request) -> list[str]:
+    """Give the effective number of relevant items under the weights of propensities."""
+    specs = [definition.spec for definition in request.of_hits.values()]
+    kinds = dict.fromkeys(
+        (spec.stratum, cast(float | None, spec.values["rel"])) for spec in specs if spec.is_weighed
+    )
+    slots, lines = found.slots, []
+    if slots is None:
+        return []
+    for stratum, rel in kinds:
+        weights = slots.weights[slots.among(found.hits.ideal, stratum, rel)]
+        # Kish's effective sample size
+        size = weights.sum() ** 2 / (weights @ weights) if weights.size else 0.0
+        of = "" if stratum is None else f" in the stratum {stratum!r}"
+        least = "" if rel is None else f" of relevance {rel:g} or more"
+        lines.append(
+            f"weighed by propensities, the {weights.size:,} relevant items{of}{least} count as "
+            f"{size:,.1f} of equal weight"
+        )
+    return lines

@@ -1,0 +1,33 @@
+"""``undefined=``: the policy of a metric for users without a value, and the number in its place."""
+
+from typing import Literal
+
+from recmetrics._core.spec.registry import Metric
+from recmetrics._core.types import Undefined
+
+NoTruth = Literal["nan", "zero", "one"]
+"""The value of a user without relevant items; "nan" also where a system leaves the user out."""
+_NUMBERS = {"zero": 0.0, "one": 1.0}
+
+
+def policy_of(
+    metric: Metric, undefined: Undefined | None = None, of_system: NoTruth | None = None
+) -> Undefined:
+    """The policy of a metric: that of the caller, else of another system, else its own.
+
+    The sum of no gains is 0, whatever other number the caller names.
+    """
+    if undefined is None and of_system is not None:
+        return of_system
+    if metric.is_sum and undefined != "raise":
+        return "zero"
+    return undefined or "nan"
+
+
+def number_for(undefined: str) -> float | None:
+    """The number that takes the place of an undefined value under a policy; None where none does.
+
+    >>> number_for("zero"), number_for("nan"), number_for("raise")
+    (0.0, None, None)
+    """
+    return _NUMBERS.get(undefined)
