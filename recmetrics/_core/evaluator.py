@@ -2,27 +2,13 @@
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import (
-    ArgumentError,
-    InputError,
-    InputTypeError,
-    RecmetricsWarning,
-    ShapeError,
-    warn,
-)
-from recmetrics._core.inputs import (
-    Rankings,
-    UserIndex,
-    Users,
-    as_array,
-    as_indices,
-    read_whole_users,
-)
+from recmetrics._core.errors import ArgumentError, InputError, RecmetricsWarning, ShapeError, warn
+from recmetrics._core.inputs import Rankings, UserIndex, Users, read_which_users, read_whole_users
 from recmetrics._core.options import ForBatches, shared_of, takes
 from recmetrics._core.results import (
     Accumulator,
@@ -342,7 +328,13 @@ class Evaluator(Accumulator):
                 f"shape {scores.shape}"
             )
             raise ShapeError(msg)
-        chosen = self._chosen(users, n_rows, "scores" if n_items is not None else "ranking")
+        source = "scores" if n_items is not None else "ranking"
+        if users is None:
+            chosen: UserIndex = self._following(n_rows, source)
+        else:
+            chosen = read_which_users(
+                users, n_users=self._results.n_users, n_rows=n_rows, source=source
+            )
         if self._users is None:
             msg = (
                 "this evaluator was made from a state and has no truth; to update, merge it into "
@@ -353,76 +345,22 @@ class Evaluator(Accumulator):
         sink = results.sink(n_rows, results.cutoffs)
         return chosen, find_hits(scores, known, results.request, sink, results.cutoffs)
 
-    def _chosen(self, users: WhichUsers, n_rows: int, what: str) -> UserIndex:
+    def _following(self, n_rows: int, source: str) -> slice:
+        """The users after the previous batch."""
         n_users = self._results.n_users
-        if users is None:
-            first = self._results.next_user
-            if first + n_rows > n_users:
-                msg = (
-                    f"{what} has {n_rows} rows after the first {first} users, but truth has "
-                    f"{n_users} users; expected each user once; call reset() before the next pass, "
-                    "or give users="
-                )
-                raise InputError(msg)
-            following = slice(first, first + n_rows)
-            if self._users is not None and self._results.is_merged(following):
-                msg = (
-                    f"users {first} .. {following.stop - 1} follow the last batch, and merge() has "
-                    "updated some of them; give users= to name the users of each batch"
-                )
-                raise ArgumentError(msg)
-            return following
-        chosen = _sliced(users, n_users) if isinstance(users, slice) else _indices(users, n_users)
-        n_chosen = len(as_indices(chosen))
-        if n_chosen != n_rows:
+        first = self._results.next_user
+        if first + n_rows > n_users:
             msg = (
-                f"{what} has {n_rows} rows, but users= names {n_chosen} users; expected "
-                "one user for each row"
+                f"{source} has {n_rows} rows after the first {first} users, but truth has "
+                f"{n_users} users; expected each user once; call reset() before the next pass, "
+                "or give users="
             )
-            raise ShapeError(msg)
-        return chosen
-
-
-def _sliced(users: slice, n_users: int) -> UserIndex:
-    try:
-        rows = range(n_users)[users]
-    except (TypeError, ValueError) as error:
-        msg = f"users must be a slice of integer user indices, got {users!r} ({error})"
-        raise InputTypeError(msg) from None
-    if rows.step == 1 and rows:
-        return slice(rows.start, rows.stop)
-    return np.arange(rows.start, rows.stop, rows.step)
-
-
-def _indices(given: Any, n_users: int) -> UserIndex:
-    is_matrix = len(getattr(given, "shape", ())) > 1  # sparse or on a device, too
-    users = given if is_matrix else as_array(given, "users")
-    if len(users.shape) > 1:
-        msg = (
-            f"users is a {type(given).__name__} of shape {tuple(users.shape)}, expected user "
-            "indices; Evaluator.update takes (scores, users), since Evaluator has the truth; "
-            "StreamEvaluator.update takes (scores, truth)"
-        )
-        raise InputTypeError(msg)
-    if users.size and users.dtype.kind not in "iu":
-        hint = "these are the row numbers of the truth, not ids"
-        if users.dtype == np.bool_:
-            hint = "for a mask type np.flatnonzero(users)"
-        elif users.dtype.kind == "f":
-            hint = "type np.asarray(users, np.int64) if these are indices"
-        msg = (
-            "users must be a slice or a 1-d array of integer user indices, got 1-d of dtype "
-            f"{users.dtype}; {hint}"
-        )
-        raise InputTypeError(msg)
-    first = int(users[0]) if users.size else 0
-    run = slice(first, first + users.size)
-    if first >= 0 and run.stop <= n_users and (users == np.arange(run.start, run.stop)).all():
-        return run
-    chosen = users.astype(np.int64)
-    # Read as unsigned, negative numbers exceed every index: one pass finds both errors.
-    if chosen.size and chosen.view(np.uint64).max() >= n_users:
-        outside = users[(users < 0) | (users >= n_users)]
-        msg = f"users names user {outside[0]}; expected indices 0 .. {n_users - 1}"
-        raise InputError(msg)
-    return chosen
+            raise InputError(msg)
+        following = slice(first, first + n_rows)
+        if self._users is not None and self._results.is_merged(following):
+            msg = (
+                f"users {first} .. {following.stop - 1} follow the last batch, and merge() has "
+                "updated some of them; give users= to name the users of each batch"
+            )
+            raise ArgumentError(msg)
+        return following

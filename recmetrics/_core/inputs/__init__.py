@@ -12,7 +12,7 @@
     side        side information: one record for each piece of it, with its reader and the words of
                 its errors
     flat_groups flat arrays cut into groups -> sparse scores and ``Users``
-    users       all of this for the users of one call -> ``Users``
+    users       all of this for the users of one call -> ``Users``; ``users=`` of a batch
 
 Scores are never copied, cast or changed as a whole. Sparse sets and lists are brought into the
 internal form once per call. A dense truth is read block by block, beside the scores. Every error
@@ -71,4 +71,4 @@ from recmetrics._core.inputs.side import (
     read_side,
     with_profile,
 )
-from recmetrics._core.inputs.users import digests_of, read_users, read_whole_users
+from recmetrics._core.inputs.users import digests_of, read_users, read_which_users, read_whole_users

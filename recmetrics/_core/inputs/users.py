@@ -1,4 +1,4 @@
-"""The users of a call: their sets of items and side information."""
+"""The users of a call: their sets of items and side information, and which of them a batch has."""
 
 import hashlib
 from collections.abc import Mapping
@@ -6,13 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._core.errors import warn
+from recmetrics._core.errors import InputError, InputTypeError, ShapeError, warn
+from recmetrics._core.inputs.arrays import as_array
 from recmetrics._core.inputs.ranked import Rankings
 from recmetrics._core.inputs.read_sets import read_item_sets, read_ranked_truth, read_whole_truth
 from recmetrics._core.inputs.scores import MAY_BE_EXCHANGED, ScoreMatrix, SparseScores
-from recmetrics._core.inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Side, Users
+from recmetrics._core.inputs.sets import (
+    NO_SIDE,
+    ItemSets,
+    Rows,
+    SharedSet,
+    Side,
+    UserIndex,
+    Users,
+    as_indices,
+)
 from recmetrics._core.inputs.side import check_strata, read_side
 from recmetrics._core.spec import Request
+from recmetrics._core.types import WhichUsers
 
 _INSPECTED = 1 << 14  # scores, of the first rows
 _GRADES = 5  # the largest grade of a common scale
@@ -90,6 +101,64 @@ def _users(
     elif truth.n_items is not None:
         check_strata(side, truth.n_items)
     return Users(truth, exclude, candidates, side, side.n_items or truth.n_items)
+
+
+def read_which_users(users: WhichUsers, *, n_users: int, n_rows: int, source: str) -> UserIndex:
+    """Read ``users=``, which names the user of each row of the ``source``, scores or ranking."""
+    chosen = _sliced(users, n_users) if isinstance(users, slice) else _indices(users, n_users)
+    n_chosen = len(as_indices(chosen))
+    if n_chosen != n_rows:
+        msg = (
+            f"{source} has {n_rows} rows, but users= names {n_chosen} users; expected one user "
+            "for each row"
+        )
+        raise ShapeError(msg)
+    return chosen
+
+
+def _sliced(users: slice, n_users: int) -> UserIndex:
+    try:
+        rows = range(n_users)[users]
+    except (TypeError, ValueError) as error:
+        msg = f"users must be a slice of integer user indices, got {users!r} ({error})"
+        raise InputTypeError(msg) from None
+    if rows.step == 1 and rows:
+        return slice(rows.start, rows.stop)
+    return np.arange(rows.start, rows.stop, rows.step)
+
+
+def _indices(users: Any, n_users: int) -> UserIndex:
+    is_matrix = len(getattr(users, "shape", ())) > 1  # sparse or on a device, too
+    indices = users if is_matrix else as_array(users, "users")
+    if len(indices.shape) > 1:
+        msg = (
+            f"users is a {type(users).__name__} of shape {tuple(indices.shape)}, expected user "
+            "indices; Evaluator.update takes (scores, users), since Evaluator has the truth; "
+            "StreamEvaluator.update takes (scores, truth)"
+        )
+        raise InputTypeError(msg)
+    if indices.size and indices.dtype.kind not in "iu":
+        hint = "these are the row numbers of the truth, not ids"
+        if indices.dtype == np.bool_:
+            hint = "for a mask type np.flatnonzero(users)"
+        elif indices.dtype.kind == "f":
+            hint = "type np.asarray(users, np.int64) if these are indices"
+        msg = (
+            "users must be a slice or a 1-d array of integer user indices, got 1-d of dtype "
+            f"{indices.dtype}; {hint}"
+        )
+        raise InputTypeError(msg)
+    first = int(indices[0]) if indices.size else 0
+    run = slice(first, first + indices.size)
+    if first >= 0 and run.stop <= n_users and (indices == np.arange(run.start, run.stop)).all():
+        return run
+    chosen = indices.astype(np.int64)
+    # Read as unsigned, negative numbers exceed every index: one pass finds both errors.
+    if chosen.size and chosen.view(np.uint64).max() >= n_users:
+        outside = indices[(indices < 0) | (indices >= n_users)]
+        msg = f"users names user {outside[0]}; expected indices 0 .. {n_users - 1}"
+        raise InputError(msg)
+    return chosen
 
 
 def digests_of(data: Users | Side) -> dict[str, str]:
