@@ -8,7 +8,9 @@ _columns       the columns that are read, and the one that orders the lists
 _frames        columns of any library's tables
 _ids           users and items of any type -> integers
 _numbering     these integers -> 0, 1, 2, ...; rows grouped and sorted
-_matching      two tables -> lists and truth; gaps between ranks
+_list_order    the rows of each list by rank or score; gaps between ranks
+_truth         the rows of the truth by user
+_matching      two tables -> lists and the truth of each
 _side_tables   side information as tables -> the arrays of the core
 _values        lists and truth -> values
 _counts        ``TableSummary``: counts and means of a result

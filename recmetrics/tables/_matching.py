@@ -1,4 +1,4 @@
-"""From two tables to lists and truth: ids numbered once, rows in list order, errors by row."""
+"""From two tables to lists and the truth of each, their ids numbered together."""
 
 from __future__ import annotations
 
@@ -9,32 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError
-from recmetrics._core.inputs import (
-    LARGEST_RELEVANCE,
-    FlatLists,
-    InvalidItems,
-    Rankings,
-    Rows,
-    users_of_entries,
-)
+from recmetrics._core.inputs import FlatLists, InvalidItems, Rankings, Rows
 from recmetrics._core.spec import TableTies
-from recmetrics._core.types import FloatArray, IntArray, Invalid, RankGaps, UserValues
+from recmetrics._core.types import IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
-from recmetrics.tables._frames import (
-    Frame,
-    described,
-    keyed,
-    numbers_of,
-    refuse_row,
-    sort_keys_of,
-    take,
-    value_at,
-    with_columns,
-)
+from recmetrics.tables._frames import Frame, described, keyed, take, with_columns
 from recmetrics.tables._ids import as_integers, refuse_repeats, stack, warn_of_foreign_ids
-from recmetrics.tables._numbering import combine, group, number, sort_groups
-
-_LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
+from recmetrics.tables._list_order import read_gaps, refuse_equal_ranks, sort_lists
+from recmetrics.tables._numbering import combine, group, has_equals, number
+from recmetrics.tables._truth import read_truth
 
 
 @dataclass(frozen=True)
@@ -166,27 +149,29 @@ def read_lists(
     has numbered them together with those of other tables. Other ``repeats`` than "raise" leave
     the repeats in ``recs``. ``n_items`` is the size of the catalogue, None where unknown.
     """
+    n_recs = len(recs)
     ids = _number_ids(recs, truth, columns, items)
     start, order = group(ids.lists, _count(ids.lists, columns))
-    first_rows = order[start[:-1]] if len(recs) else np.empty(0, np.int64)
-    own = ids.items[: len(recs)]
-    rank = _sort_lists(recs, columns, ids, start, order, ties)
-    lists = FlatLists(own[order], start)
+    first_rows = order[start[:-1]] if n_recs else np.empty(0, np.int64)
+    listed_items = ids.items[:n_recs]
+    rank = sort_lists(recs, columns, listed_items, start, order, ties)
+    lists = FlatLists(listed_items[order], start)
     if repeats == "raise" and lists.named_before().any():
         advice = (
             "expected an item once in each list; give the column that distinguishes the lists, or "
             "type repeats='waste' or repeats='drop'"
         )
-        refuse_repeats(recs, "recs", [*columns.keys, columns.item], [ids.lists, own], advice)
+        refuse_repeats(
+            recs, "recs", [*columns.keys, columns.item], [ids.lists, listed_items], advice
+        )
     gapped = np.empty(0, np.int64)
     if rank is not None:
-        if _has_equals(start, rank):
-            name = str(columns.rank)
-            _, ranks = np.unique(sort_keys_of(recs, "recs", name), return_inverse=True)
-            advice = "expected a rank once in each list; give the column that distinguishes them"
-            refuse_repeats(recs, "recs", [*columns.keys, name], [ids.lists, ranks], advice)
-        lists, gapped = _read_gaps(recs, columns, lists, order, rank_gaps, n_items)
-    truth_rows, truth_order = _read_truth(truth, columns, ids)
+        if has_equals(start, rank):
+            refuse_equal_ranks(recs, columns, ids.lists)
+        lists, gapped = read_gaps(recs, columns, lists, order, rank_gaps, n_items)
+    truth_rows, truth_order = read_truth(
+        truth, columns, ids.truths[n_recs:], ids.items[n_recs:], _count(ids.truths, columns)
+    )
     return ListsAndTruth(
         recs=recs,
         truth=truth,
@@ -231,98 +216,3 @@ def _together(columns: list[IntArray], n_rows: int) -> IntArray:
 
 def _count(ids: IntArray, columns: Columns) -> int:
     return int(ids.max(initial=-1 if columns.keys else 0)) + 1
-
-
-def _read_truth(truth: Frame, columns: Columns, ids: _Ids) -> tuple[Rows, IntArray]:
-    n_truth = len(truth)
-    own, items = (each[len(each) - n_truth :] for each in (ids.truths, ids.items))
-    start, order = group(own, _count(ids.truths, columns))
-    keys = items[order].astype(np.float64)
-    sort_groups(start, order, keys)
-    if _has_equals(start, keys):
-        advice = "expected an item once; drop the rows that repeat another"
-        refuse_repeats(truth, "truth", [*columns.truth_keys, columns.item], [own, items], advice)
-    return Rows(start, keys.astype(np.int64), _relevance(truth, columns)[order]), order
-
-
-def _has_equals(start: IntArray, values: FloatArray) -> bool:
-    groups = users_of_entries(start)
-    return bool(((values[1:] == values[:-1]) & (groups[1:] == groups[:-1])).any())
-
-
-def _relevance(truth: Frame, columns: Columns) -> FloatArray:
-    if columns.relevance is None:
-        return np.ones(len(truth))
-    relevance = numbers_of(truth, "truth", columns.relevance)
-    wrong = (relevance < 0.0) | (relevance > LARGEST_RELEVANCE)
-    expected = f"expected relevances from 0 to {LARGEST_RELEVANCE:g}"
-    refuse_row(wrong, "truth", columns.relevance, lambda row: f"is {relevance[row]:g}, {expected}")
-    return relevance
-
-
-def _sort_lists(
-    recs: Frame, columns: Columns, ids: _Ids, start: IntArray, order: IntArray, ties: TableTies
-) -> FloatArray | None:
-    """Sort the rows of each list by rank, else by score, else leave them as they come.
-
-    Returns the key that sorts the ranks in that order, or None.
-    """
-    if columns.rank is not None:
-        rank = sort_keys_of(recs, "recs", columns.rank)[order]
-        sort_groups(start, order, rank)
-        return rank
-    if columns.score is not None:
-        score = sort_keys_of(recs, "recs", columns.score)
-        told = "is -inf, which means not recommended; leave such rows out"
-        refuse_row(score == -np.inf, "recs", columns.score, lambda _: told)
-        if ties == "trec":
-            _sort_by_id(recs, columns, ids.items[: len(recs)], start, order)
-            with np.errstate(over="ignore"):
-                score = score.astype(np.float32).astype(np.float64)
-        sort_groups(start, order, -score[order])
-    return None
-
-
-def _sort_by_id(
-    recs: Frame, columns: Columns, items: IntArray, start: IntArray, order: IntArray
-) -> None:
-    """Sort the rows of each list by the bytes of the item's id, the last one first."""
-    numbers, first = number(items)
-    ids = take(recs.select(columns.item), first).get_column(columns.item).to_list()
-    words = [one if isinstance(one, bytes) else str(one).encode() for one in ids]
-    place = np.empty(len(words))
-    place[sorted(range(len(words)), key=words.__getitem__, reverse=True)] = np.arange(len(words))
-    sort_groups(start, order, place[numbers[order]])
-
-
-def _read_gaps(
-    recs: Frame,
-    columns: Columns,
-    lists: FlatLists,
-    order: IntArray,
-    rank_gaps: RankGaps,
-    n_items: int | None,
-) -> tuple[FlatLists, IntArray]:
-    """Find the gaps in the ranks of each list; kept ranks must be integers from 1."""
-    name = str(columns.rank)
-    numbers = numbers_of(recs, "recs", name)
-    ranks = numbers[order]
-    of_list = lists.users()
-    begin = lists.start[of_list]
-    offset = ranks - (np.arange(len(ranks)) - begin)  # without a gap, 0 or 1 in all of a list
-    gapped = np.unique(of_list[(offset != offset[begin]) | ~np.isin(offset, (0.0, 1.0))])
-    if rank_gaps == "close":
-        return lists, gapped
-    most = n_items if n_items is not None and gapped.size else _LAST_RANK
-    wrong = (numbers < 1.0) | (numbers > most) | (numbers != np.floor(numbers))
-    told = (
-        f"expected integers from 1 to {most:,}"
-        f"{'' if most == _LAST_RANK else ', the size of the catalogue'}, since ranks are kept as "
-        "they are; rank_gaps='close' uses only the order of the ranks"
-    )
-    refuse_row(wrong, "recs", name, lambda row: f"holds rank {value_at(recs, name, row)!r}, {told}")
-    if gapped.size:
-        kept = ranks.astype(np.int64)
-        reach = np.where(np.diff(lists.start) > 0, np.append(0, kept)[lists.start[1:]], 0)
-        lists = lists._replace(ranks=kept, reach=reach)
-    return lists, gapped

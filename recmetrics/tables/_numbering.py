@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from recmetrics._core.inputs import users_of_entries
 from recmetrics._core.jit import allocating_helper, allocating_kernel, helper
 from recmetrics._core.threads import without_warnings
 from recmetrics._core.types import IntArray
@@ -147,3 +148,9 @@ def _sort_long(rows: IntArray, keys: npt.NDArray[np.float64]) -> None:
     places = np.argsort(keys, kind="mergesort")
     rows[:] = rows[places]
     keys[:] = keys[places]
+
+
+def has_equals(start: IntArray, values: npt.NDArray[np.float64]) -> bool:
+    """Say whether a group has two equal values; those of each group are sorted."""
+    groups = users_of_entries(start)
+    return bool(((values[1:] == values[:-1]) & (groups[1:] == groups[:-1])).any())

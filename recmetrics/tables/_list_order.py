@@ -1,0 +1,95 @@
+"""The rows of each list in its order, by rank or by score, and the gaps between its ranks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recmetrics._core.inputs import FlatLists
+from recmetrics._core.spec import TableTies
+from recmetrics._core.types import FloatArray, IntArray, RankGaps
+from recmetrics.tables._columns import Columns
+from recmetrics.tables._frames import Frame, numbers_of, refuse_row, sort_keys_of, take, value_at
+from recmetrics.tables._ids import refuse_repeats
+from recmetrics.tables._numbering import number, sort_groups
+
+_LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
+
+
+def sort_lists(
+    recs: Frame,
+    columns: Columns,
+    items: IntArray,
+    start: IntArray,
+    order: IntArray,
+    ties: TableTies,
+) -> FloatArray | None:
+    """Sort the rows of each list by rank, else by score, else leave them as they come.
+
+    Returns the key that sorts the ranks in that order, or None.
+    """
+    if columns.rank is not None:
+        rank = sort_keys_of(recs, "recs", columns.rank)[order]
+        sort_groups(start, order, rank)
+        return rank
+    if columns.score is not None:
+        score = sort_keys_of(recs, "recs", columns.score)
+        told = "is -inf, which means not recommended; leave such rows out"
+        refuse_row(score == -np.inf, "recs", columns.score, lambda _: told)
+        if ties == "trec":
+            _sort_by_id(recs, columns, items, start, order)
+            with np.errstate(over="ignore"):
+                score = score.astype(np.float32).astype(np.float64)
+        sort_groups(start, order, -score[order])
+    return None
+
+
+def _sort_by_id(
+    recs: Frame, columns: Columns, items: IntArray, start: IntArray, order: IntArray
+) -> None:
+    """Sort the rows of each list by the bytes of the item's id, the last one first."""
+    numbers, first = number(items)
+    ids = take(recs.select(columns.item), first).get_column(columns.item).to_list()
+    words = [one if isinstance(one, bytes) else str(one).encode() for one in ids]
+    place = np.empty(len(words))
+    place[sorted(range(len(words)), key=words.__getitem__, reverse=True)] = np.arange(len(words))
+    sort_groups(start, order, place[numbers[order]])
+
+
+def refuse_equal_ranks(recs: Frame, columns: Columns, lists: IntArray) -> None:
+    name = str(columns.rank)
+    _, ranks = np.unique(sort_keys_of(recs, "recs", name), return_inverse=True)
+    advice = "expected a rank once in each list; give the column that distinguishes them"
+    refuse_repeats(recs, "recs", [*columns.keys, name], [lists, ranks], advice)
+
+
+def read_gaps(
+    recs: Frame,
+    columns: Columns,
+    lists: FlatLists,
+    order: IntArray,
+    rank_gaps: RankGaps,
+    n_items: int | None,
+) -> tuple[FlatLists, IntArray]:
+    """Find the gaps in the ranks of each list; kept ranks must be integers from 1."""
+    name = str(columns.rank)
+    numbers = numbers_of(recs, "recs", name)
+    ranks = numbers[order]
+    of_list = lists.users()
+    begin = lists.start[of_list]
+    offset = ranks - (np.arange(len(ranks)) - begin)  # without a gap, 0 or 1 in all of a list
+    gapped = np.unique(of_list[(offset != offset[begin]) | ~np.isin(offset, (0.0, 1.0))])
+    if rank_gaps == "close":
+        return lists, gapped
+    most = n_items if n_items is not None and gapped.size else _LAST_RANK
+    wrong = (numbers < 1.0) | (numbers > most) | (numbers != np.floor(numbers))
+    told = (
+        f"expected integers from 1 to {most:,}"
+        f"{'' if most == _LAST_RANK else ', the size of the catalogue'}, since ranks are kept as "
+        "they are; rank_gaps='close' uses only the order of the ranks"
+    )
+    refuse_row(wrong, "recs", name, lambda row: f"holds rank {value_at(recs, name, row)!r}, {told}")
+    if gapped.size:
+        kept = ranks.astype(np.int64)
+        reach = np.where(np.diff(lists.start) > 0, np.append(0, kept)[lists.start[1:]], 0)
+        lists = lists._replace(ranks=kept, reach=reach)
+    return lists, gapped

@@ -1,0 +1,38 @@
+"""The truth of a table: the items of each user, ascending, with their relevances."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recmetrics._core.inputs import LARGEST_RELEVANCE, Rows
+from recmetrics._core.types import FloatArray, IntArray
+from recmetrics.tables._columns import Columns
+from recmetrics.tables._frames import Frame, numbers_of, refuse_row
+from recmetrics.tables._ids import refuse_repeats
+from recmetrics.tables._numbering import group, has_equals, sort_groups
+
+
+def read_truth(
+    truth: Frame, columns: Columns, users: IntArray, items: IntArray, n_users: int
+) -> tuple[Rows, IntArray]:
+    """Read the relevant items of each user, and the rows of the table in that order.
+
+    ``users`` and ``items`` are the numbers of the ids of each row.
+    """
+    start, order = group(users, n_users)
+    keys = items[order].astype(np.float64)
+    sort_groups(start, order, keys)
+    if has_equals(start, keys):
+        advice = "expected an item once; drop the rows that repeat another"
+        refuse_repeats(truth, "truth", [*columns.truth_keys, columns.item], [users, items], advice)
+    return Rows(start, keys.astype(np.int64), _relevance(truth, columns)[order]), order
+
+
+def _relevance(truth: Frame, columns: Columns) -> FloatArray:
+    if columns.relevance is None:
+        return np.ones(len(truth))
+    relevance = numbers_of(truth, "truth", columns.relevance)
+    wrong = (relevance < 0.0) | (relevance > LARGEST_RELEVANCE)
+    expected = f"expected relevances from 0 to {LARGEST_RELEVANCE:g}"
+    refuse_row(wrong, "truth", columns.relevance, lambda row: f"is {relevance[row]:g}, {expected}")
+    return relevance
