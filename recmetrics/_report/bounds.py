@@ -71,30 +71,30 @@ class Moments(NamedTuple):
 
     def with_user(self, value: Any) -> Moments:
         """The moments with one more user, who weighs ``weight_of_one``."""
-        sums = self.weights
+        weights = self.weights
         total = self.total
         weight = self.weight_of_one
         distance = value - self.mean
-        moved = distance * weight / (total + weight)  # how far the mean moves
+        shift = distance * weight / (total + weight)  # of the mean
 
         # Chan, Golub and LeVeque (1983), and for cubes Pebay (2008), of n users and one more.
-        squares = self.squares + moved * distance * total
-        cubes = self.cubes + moved * distance * total * (distance - 2 * moved)
-        cubes -= 3 * moved * self.squares
+        squares = self.squares + shift * distance * total
+        cubes = self.cubes + shift * distance * total * (distance - 2 * shift)
+        cubes -= 3 * shift * self.squares
 
-        if sums is not None:
-            second_squares = sums.second_squares - 2 * moved * sums.second_distances
-            second_squares += moved**2 * sums.second + (weight * (distance - moved)) ** 2
-            second_distances = sums.second_distances - moved * sums.second
-            second_distances += weight**2 * (distance - moved)
-            sums = WeightSums(
-                first=sums.first + weight,
-                second=sums.second + weight**2,
-                third=sums.third + weight**3,
+        if weights is not None:
+            second_squares = weights.second_squares - 2 * shift * weights.second_distances
+            second_squares += shift**2 * weights.second + (weight * (distance - shift)) ** 2
+            second_distances = weights.second_distances - shift * weights.second
+            second_distances += weight**2 * (distance - shift)
+            weights = WeightSums(
+                first=weights.first + weight,
+                second=weights.second + weight**2,
+                third=weights.third + weight**3,
                 second_distances=second_distances,
                 second_squares=second_squares,
             )
-        return Moments(self.n + 1, self.mean + moved, squares, cubes, sums)
+        return Moments(self.n + 1, self.mean + shift, squares, cubes, weights)
 
     @property
     def std(self) -> Any:
@@ -107,10 +107,10 @@ class Moments(NamedTuple):
     @property
     def error(self) -> Any:
         """The standard error of the mean; of a weighted one by its linearised variance."""
-        n, weights = self.n, self.weights
-        if weights is None:
+        n = self.n
+        if self.weights is None:
             return np.sqrt(self.squares / (n - 1) / n)
-        return np.sqrt(weights.second_squares * n / (n - 1)) / weights.first
+        return np.sqrt(self.weights.second_squares * n / (n - 1)) / self.weights.first
 
     @property
     def n_effective(self) -> Any:
@@ -149,24 +149,26 @@ def moments_of(values: Floats, weights: Floats | None = None) -> Moments:
         mean = np.einsum("...n,...n->...", weights, values) / total if n else math.nan
         distances = values - np.expand_dims(mean, -1)
         squares, cubes = _sums_of_powers(weights * distances, distances)
+
     is_rounding = squares <= n * (ROUNDING * mean) ** 2
     squares = np.where(is_rounding, 0.0, squares)
     cubes = np.where(is_rounding, 0.0, cubes)
     if weights is None:
         return Moments(n, mean, squares, cubes)
-    weighted = np.where(np.expand_dims(is_rounding, -1), 0.0, weights * distances)
+
+    weighted_distances = np.where(np.expand_dims(is_rounding, -1), 0.0, weights * distances)
     sums = WeightSums(
         first=total,
         second=np.square(weights).sum(axis=-1),
         third=np.power(weights, 3).sum(axis=-1),
-        second_distances=(weights * weighted).sum(axis=-1),
-        second_squares=np.square(weighted).sum(axis=-1),
+        second_distances=(weights * weighted_distances).sum(axis=-1),
+        second_squares=np.square(weighted_distances).sum(axis=-1),
     )
     return Moments(n, mean, squares, cubes, sums)
 
 
-def _sums_of_powers(weighted: Floats, distances: Floats) -> tuple[Floats, Floats]:
-    powers = weighted * distances
+def _sums_of_powers(weighted_distances: Floats, distances: Floats) -> tuple[Floats, Floats]:
+    powers = weighted_distances * distances
     squares = powers.sum(axis=-1)
     powers *= distances
     return squares, powers.sum(axis=-1)
@@ -209,13 +211,10 @@ class Range(NamedTuple):
         """The range of new - share x old."""
         if not share:
             return self
-        of_users = sorted([share * self.least, share * self.largest])
-        of_means = sorted([share * self.floor, share * self.ceiling])
+        least, largest = sorted([share * self.least, share * self.largest])
+        floor, ceiling = sorted([share * self.floor, share * self.ceiling])
         return Range(
-            self.least - of_users[1],
-            self.largest - of_users[0],
-            self.floor - of_means[1],
-            self.ceiling - of_means[0],
+            self.least - largest, self.largest - least, self.floor - ceiling, self.ceiling - floor
         )
 
     def moved(self, distance: float) -> Range:
@@ -334,16 +333,17 @@ def tail_of(moments: Moments, worst: Any = None) -> Tail:
     a continuity correction: for values that are 0 or the worst, the bound then is that of Clopper
     and Pearson to its first orders.
     """
-    measured = moments if worst is None else moments.with_user(worst)
-    centre = moments.mean
-    if worst is not None:
+    if worst is None:
+        extended = moments
+        centre = moments.mean
+        # Values without spread bound nothing.
+        error = np.where(np.equal(moments.error, 0.0), math.inf, moments.error)
+    else:
+        extended = moments.with_user(worst)
         half = moments.weight_of_one / 2
         centre = (moments.mean * moments.total + worst * half) / (moments.total + half)
-
-    error = measured.error
-    if worst is None:
-        error = np.where(np.equal(error, 0.0), math.inf, error)  # nothing was seen: no bound
-    shift = np.maximum(0.0, -measured.skewness) / (6 * np.sqrt(measured.n))
+        error = extended.error
+    shift = np.maximum(0.0, -extended.skewness) / (6 * np.sqrt(extended.n))
     return Tail(centre, error, shift, moments.n - 1, worst)
 
 
@@ -371,9 +371,9 @@ class Bounds(NamedTuple):
 
     def with_runs(self, spreads: Sequence[Spread]) -> Bounds:
         """These bounds where runs vary, too; means over runs are taken not to be skewed."""
-        spread = Spread.of_sum(spreads)
         if not self.is_finite:
             return self
+        spread = Spread.of_sum(spreads)
         lower = self.lower._replace(runs=spread)
         upper = self.upper._replace(runs=spread)
         return self._replace(lower=lower, upper=upper)
@@ -396,13 +396,9 @@ class Bounds(NamedTuple):
 
     def detectable(self, largest: float, alpha: float) -> float:
         """The least true mean, up to ``largest``, that so many users show; NaN for none."""
-        return max(
-            (
-                plan.detectable(self.moments.n_effective, largest, alpha, POWER)
-                for plan in self.plans()
-            ),
-            key=lambda mean: math.inf if math.isnan(mean) else mean,
-        )
+        n = self.moments.n_effective
+        means = [plan.detectable(n, largest, alpha, POWER) for plan in self.plans()]
+        return math.nan if any(map(math.isnan, means)) else max(means)
 
 
 def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 0) -> Bounds:
@@ -413,16 +409,17 @@ def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 
     """
     has_spread = bool(moments.squares > 0)
     tails = []
-    n_observed = 0
+    is_observed = False
     sides = ((moments, limits, n_below), (moments.negated(), limits.negated(), n_above))
-    for side, ends, n_users in sides:
+    for side_moments, side_limits, n_users in sides:
         # Values without spread bound nothing unless it is known how far away other users can be.
-        is_added = n_users < FEW_USERS if has_spread else ends.has_floor
-        tail = tail_of(side, ends.least if is_added else None)
-        tails.append(tail._replace(least=ends.floor))
-        n_observed += is_added and not ends.has_floor
+        has_added = n_users < FEW_USERS if has_spread else side_limits.has_floor
+        tail = tail_of(side_moments, side_limits.least if has_added else None)
+        tails.append(tail._replace(least=side_limits.floor))
+        if has_added and not side_limits.has_floor:
+            is_observed = True
     lower, upper = tails
-    return Bounds(moments, lower, upper, n_observed > 0)
+    return Bounds(moments, lower, upper, is_observed)
 
 
 def can_bound(values: Floats) -> bool:
@@ -458,9 +455,9 @@ def interval_of(
     if bounds is None:
         return math.nan, math.nan
     bounds = bounds.with_runs(runs)
-    tail = (1 - confidence) / 2
-    low = float(bounds.lower.bound(tail))
-    high = -float(bounds.upper.bound(tail))
+    alpha = (1 - confidence) / 2
+    low = float(bounds.lower.bound(alpha))
+    high = -float(bounds.upper.bound(alpha))
     if not (math.isfinite(low) and math.isfinite(high)):
         return math.nan, math.nan
     return low, high
@@ -484,6 +481,8 @@ class Plan(NamedTuple):
 
         With one more user, its distance is taken from a true mean near ``mean``.
         """
+        from scipy.special import nctdtrinc, ndtri
+
         squares = self.std**2 * (n - 1)
         cubes = self.skewness * n * (squares / n) ** 1.5
         tail = tail_of(Moments(n, mean, squares, cubes), self.worst)
@@ -491,25 +490,23 @@ class Plan(NamedTuple):
         error = self.std / math.sqrt(n)
         if self.worst is not None:  # the centre must reach the threshold
             threshold = (threshold * (n + 0.5) - self.worst / 2) / n
-            return threshold + error * _normal_quantile(power)
-        if n > _NORMAL_FROM:
-            return threshold + error * _normal_quantile(power)
-
-        from scipy.special import nctdtrinc
-
+        if self.worst is not None or n > _NORMAL_FROM:
+            return threshold + error * float(ndtri(power))
         # The noncentrality of t (Cohen: Statistical power analysis, 1988, ch. 2).
         return error * float(nctdtrinc(n - 1, 1 - power, threshold / error))
 
     def detectable(self, n: float, largest: float, alpha: float, power: float) -> float:
         """The least true mean that a bound of n users shows; NaN if none up to ``largest``."""
+        if not self.std > 0:
+            return math.nan
         mean = 0.0
-        for _ in range(_STEPS if self.std > 0 else 0):
-            shown = self.true_mean(n, mean, alpha, power)
-            if not shown <= largest:
+        for _ in range(_STEPS):
+            previous = mean
+            mean = self.true_mean(n, previous, alpha, power)
+            if not mean <= largest:
                 return math.nan
-            if abs(shown - mean) <= ROUNDING * shown:
-                return shown
-            mean = shown
+            if abs(mean - previous) <= ROUNDING * mean:
+                return mean
         return math.nan
 
     def users(self, mean: float, alpha: float, power: float) -> int | None:
@@ -530,9 +527,3 @@ class Plan(NamedTuple):
                 return None
         n_users = bisect_left(range(high), True, lo=max(high // 2, 2), key=suffice)
         return n_users if n_users <= MOST_USERS else None
-
-
-def _normal_quantile(share: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri(share))

@@ -427,7 +427,7 @@ _OF_FILES = {
     "_report/bounds.py": (
         ("skewness makes the bounds of a gate less strict, too",
          "tests/report/test_gate.py -k 'less_strict'",
-         "np.maximum(0.0, -measured.skewness)", "-measured.skewness"),
+         "np.maximum(0.0, -extended.skewness)", "-extended.skewness"),
     ),
     "_report/statistics.py": [
         ("equal differences have a t test",
