@@ -58,9 +58,9 @@ def sums_of(values: Floats, weights: Floats | None, seed: int) -> Sums:
     n = values.size
     if n <= _MOST_DRAWN:
         return Sums(totals, weights)
-    block = np.random.default_rng([seed, n]).permutation(n) % _MOST_DRAWN
-    sums = (np.bincount(block, each, _MOST_DRAWN) for each in (totals, weights))
-    return Sums(*(each.astype(np.float64, copy=False) for each in sums))
+    block_of_user = np.random.default_rng([seed, n]).permutation(n) % _MOST_DRAWN
+    sums = (np.bincount(block_of_user, terms, _MOST_DRAWN) for terms in (totals, weights))
+    return Sums(*(block_sums.astype(np.float64, copy=False) for block_sums in sums))
 
 
 def sums_of_runs(runs: Floats, weights: Floats | None, seed: int) -> tuple[Sums, ...]:
@@ -69,15 +69,13 @@ def sums_of_runs(runs: Floats, weights: Floats | None, seed: int) -> tuple[Sums,
     If a user is undefined in some runs, the weights of this user in the other runs add up to 1. So
     the mean over all runs is the mean of the users' means over runs.
     """
-    known = ~np.isnan(runs)
-    counts = known.sum(axis=0)
+    is_defined = ~np.isnan(runs)
+    counts = is_defined.sum(axis=0)
     if (counts == len(runs)).all():
         return tuple(sums_of(run, weights, seed) for run in runs)
-    shares = known / counts if weights is None else weights * known / counts
-    return tuple(
-        sums_of(run, share, seed)
-        for run, share in zip(np.where(known, runs, 0.0), shares, strict=True)
-    )
+    shares = is_defined / counts if weights is None else weights * is_defined / counts
+    runs = np.where(is_defined, runs, 0.0)
+    return tuple(sums_of(run, share, seed) for run, share in zip(runs, shares, strict=True))
 
 
 def sample_of_pair(
@@ -85,21 +83,20 @@ def sample_of_pair(
     weights: Floats | None,
     seed: int,
     paired: bool,
-    known: Sequence[tuple[Sums, ...] | None] = (None, None),
+    sums: Sequence[tuple[Sums, ...] | None] = (None, None),
 ) -> Sample:
     """Make the sample of a difference from the runs of both models, whose sums may be known."""
     new, old = runs
     if 1 in (len(new), len(old)):  # it has the same users as each run of the other
         return Sample(sums_of_runs(new - old, weights, seed))
-    model, against = (
-        sums or sums_of_runs(each, weights, seed)
-        for sums, each in zip(known, (new, old), strict=True)
-    )
-    return Sample(model, against, paired)
+    new_sums, old_sums = sums
+    new_sums = new_sums or sums_of_runs(new, weights, seed)
+    old_sums = old_sums or sums_of_runs(old, weights, seed)
+    return Sample(new_sums, old_sums, paired)
 
 
 def bounded(
-    found: Iterable[tuple[_Record, Sample]], confidence: float, n_resamples: int, seed: int
+    pairs: Iterable[tuple[_Record, Sample]], confidence: float, n_resamples: int, seed: int
 ) -> list[_Record]:
     """Give records the bounds of the percentile bootstrap intervals of their samples.
 
@@ -109,11 +106,11 @@ def bounded(
     number of users. Importing scipy.stats takes longer than all resamples; for up to 4,096 users,
     the numbers are those of ``scipy.stats.bootstrap``.
     """
-    records, samples = map(list, zip(*found, strict=True))
-    of_size: dict[int, list[int]] = {}
+    records, samples = map(list, zip(*pairs, strict=True))
+    places_by_size: dict[int, list[int]] = {}
     for place, sample in enumerate(samples):
-        of_size.setdefault(sample.model[0].totals.size, []).append(place)
-    for size, places in of_size.items():
+        places_by_size.setdefault(sample.model[0].totals.size, []).append(place)
+    for size, places in places_by_size.items():
         if size >= 2:
             means = resampled([samples[place] for place in places], n_resamples, seed)
             for place, low, high in zip(places, *_middle(means, confidence), strict=True):
@@ -124,54 +121,55 @@ def bounded(
 def _middle(means: Floats, share: float) -> list[list[float]]:
     """The bounds of the middle share of each row: all lower ones, then all upper ones."""
     tail = (1 - share) / 2
-    bounds = [100 * tail, 100 * (1 - tail)]
-    found = np.percentile(means, bounds, axis=1)
-    for row in np.flatnonzero(np.isnan(found[0])):
+    percents = [100 * tail, 100 * (1 - tail)]
+    bounds = np.percentile(means, percents, axis=1)
+    for row in np.flatnonzero(np.isnan(bounds[0])):
         # In the drawn runs none of the drawn users has a value: such resamples are left out.
-        known = means[row][~np.isnan(means[row])]
-        if known.size:
-            found[:, row] = np.percentile(known, bounds)
-    return found.tolist()  # type: ignore[no-any-return]
+        defined = means[row][~np.isnan(means[row])]
+        if defined.size:
+            bounds[:, row] = np.percentile(defined, percents)
+    return bounds.tolist()  # type: ignore[no-any-return]
 
 
 def resampled(samples: Sequence[Sample], n_resamples: int, seed: int) -> Floats:
     """The means of each resample, (samples, resamples); all samples are of one size."""
     # The runs of a model stand in its mean and in its differences: they are summed once.
-    sums = {id(each): each for one in samples for each in (*one.model, *one.against)}
-    n = next(iter(sums.values())).totals.size
+    run_sums = {id(run): run for sample in samples for run in (*sample.model, *sample.against)}
+    n = next(iter(run_sums.values())).totals.size
     generator = np.random.default_rng(seed)
-    found = {place: (np.empty(n_resamples), np.full(n_resamples, float(n))) for place in sums}
+    resamples = {key: (np.empty(n_resamples), np.full(n_resamples, float(n))) for key in run_sums}
     at_once = max(1, _DRAW_BYTES // (_BYTES_PER_DRAW * n))
     for start in range(0, n_resamples, at_once):
         stop = min(start + at_once, n_resamples)
         # Sums weighted by how often a user was drawn: no row is gathered for each resample.
         times = np.empty((stop - start, n))
-        for row, drawn in zip(times, generator.integers(n, size=times.shape), strict=True):
-            row[:] = np.bincount(drawn, minlength=n)
-        for place, each in sums.items():
-            totals, over = found[place]
-            totals[start:stop] = dot(times, each.totals)
-            if each.weights is not None:
-                over[start:stop] = dot(times, each.weights)
+        for row, users in zip(times, generator.integers(n, size=times.shape), strict=True):
+            row[:] = np.bincount(users, minlength=n)
+        for key, sums in run_sums.items():
+            totals, divisors = resamples[key]
+            totals[start:stop] = dot(times, sums.totals)
+            if sums.weights is not None:
+                divisors[start:stop] = dot(times, sums.weights)
+
     means = np.empty((len(samples), n_resamples))
     for row, sample in zip(means, samples, strict=True):
-        row[:] = _mean_of_runs([found[id(each)] for each in sample.model], seed, 0)
+        row[:] = _mean_of_runs([resamples[id(run)] for run in sample.model], seed, 0)
         if sample.against:
             side = 0 if sample.paired else 1
-            row -= _mean_of_runs([found[id(each)] for each in sample.against], seed, side)
+            row -= _mean_of_runs([resamples[id(run)] for run in sample.against], seed, side)
     return means
 
 
 def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, side: int) -> Floats:
     """The mean of drawn runs, from their totals and divisors in each resample of users."""
     n = len(runs)
-    drawn = np.random.default_rng([seed, n, side]).integers(n, size=(runs[0][0].size, n))
-    total, over = np.zeros((2, drawn.shape[0]))
-    for run, (own, divisor) in enumerate(runs):
-        times = np.count_nonzero(drawn == run, axis=1)
-        total += times * own
-        over += times * divisor
-    return total / over
+    draws = np.random.default_rng([seed, n, side]).integers(n, size=(runs[0][0].size, n))
+    total, divisor = np.zeros((2, draws.shape[0]))
+    for run, (run_total, run_divisor) in enumerate(runs):
+        times = np.count_nonzero(draws == run, axis=1)
+        total += times * run_total
+        divisor += times * run_divisor
+    return total / divisor
 
 
 def spreads_of_runs(
@@ -182,13 +180,13 @@ def spreads_of_runs(
     The runs, (n_runs, n_users), of two models vary independently or, if ``paired``, together.
     """
     if old is None:
-        parts = [new]
+        sides = [new]
     elif paired or 1 in (len(new), len(old)):
-        parts = [new - old]
+        sides = [new - old]
     else:
-        parts = [new, old]
+        sides = [new, old]
     spreads = []
-    for runs in parts:
+    for runs in sides:
         means = np.array([mean_of(run, weights) for run in runs])
         means = means[~np.isnan(means)]  # of users none of whom is in a fold
         if means.size > 1:
@@ -221,16 +219,21 @@ def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]
     n = values.size
     if not n:
         return [math.nan] * len(shares)
-    order = None if weights is None else np.argsort(values)
-    below = np.arange(1.0, n + 1) if weights is None else np.cumsum(weights[order])
-    wanted = np.array(shares) * below[-1]
-    rounding = ROUNDING * below[-1]
-    first = np.minimum(np.searchsorted(below, wanted - rounding), n - 1)
-    exact = np.abs(below[first] - wanted) <= rounding
-    last = np.minimum(first + exact, n - 1)
-    both = np.stack([first, last])
-    ordered = np.partition(values, np.unique(both)) if order is None else values[order]
-    low, high = ordered[both]
+    if weights is None:
+        sums = np.arange(1.0, n + 1)  # of the weights up to a place
+    else:
+        order = np.argsort(values)
+        sums = np.cumsum(weights[order])
+    targets = np.array(shares) * sums[-1]
+    rounding = ROUNDING * sums[-1]
+    first = np.minimum(np.searchsorted(sums, targets - rounding), n - 1)
+    is_exact = np.abs(sums[first] - targets) <= rounding
+    last = np.minimum(first + is_exact, n - 1)
+
+    places = np.stack([first, last])
+    # Without weights, only these places have to be in order.
+    ordered = np.partition(values, np.unique(places)) if weights is None else values[order]
+    low, high = ordered[places]
     return np.where(low == high, low, low / 2 + high / 2).tolist()  # type: ignore[no-any-return]
 
 
@@ -247,12 +250,15 @@ def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None =
     """
     if differences.size < 2:
         return math.nan
-    differing = (differences if weights is None else weights * differences)[differences != 0]
-    if differing.size == 0:
+    terms = differences if weights is None else weights * differences
+    terms = terms[differences != 0]
+    if terms.size == 0:
         return 1.0
     if test == "t":
         return _t_test(moments_of(differences, weights))
-    return _wilcoxon(differing) if test == "wilcoxon" else _permutation(differing, seed)
+    if test == "wilcoxon":
+        return _wilcoxon(terms)
+    return _permutation(terms, seed)
 
 
 def fewest_users(confidence: float) -> int:
@@ -297,19 +303,19 @@ def _t_test(moments: Moments) -> float:
     return 2 * float(stdtr(moments.n - 1, -abs(moments.mean) / moments.error))
 
 
-def _wilcoxon(differing: Floats) -> float:
+def _wilcoxon(differences: Floats) -> float:
     """The signed-rank test; versions of SciPy choose other distributions where ranks are tied."""
     from scipy.special import ndtr
     from scipy.stats import rankdata, wilcoxon
 
-    n = differing.size
-    sizes = np.abs(differing)
+    n = differences.size
+    sizes = np.abs(differences)
     order = np.argsort(sizes)
-    larger = np.diff(sizes[order]) > ROUNDING * sizes.max()  # than the one before
+    is_larger = np.diff(sizes[order]) > ROUNDING * sizes.max()  # than the one before
     levels = np.empty(n, np.intp)
-    levels[order] = np.append(0, np.cumsum(larger))
-    ranks: Floats = np.copysign(rankdata(levels), differing)
-    if n <= _EXACT_RANKS and larger.all():
+    levels[order] = np.append(0, np.cumsum(is_larger))
+    ranks: Floats = np.copysign(rankdata(levels), differences)
+    if n <= _EXACT_RANKS and is_larger.all():
         return float(wilcoxon(ranks, method="exact").pvalue)
     if 2**n <= SIGN_FLIPS:
         return _every_flip(ranks)
@@ -325,8 +331,8 @@ def _every_flip(values: Floats) -> float:
     def mean(flipped: Floats, axis: int) -> Any:
         return np.round(flipped.mean(axis=axis) / unit)
 
-    every: Any = {"permutation_type": "samples", "n_resamples": SIGN_FLIPS}
-    return float(permutation_test((values,), mean, vectorized=True, **every).pvalue)
+    all_flips: Any = {"permutation_type": "samples", "n_resamples": SIGN_FLIPS}
+    return float(permutation_test((values,), mean, vectorized=True, **all_flips).pvalue)
 
 
 def _rounding_unit(values: Floats) -> float:
@@ -334,31 +340,32 @@ def _rounding_unit(values: Floats) -> float:
     return float(ROUNDING * np.abs(values).mean())
 
 
-def _permutation(differing: Floats, seed: int) -> float:
+def _permutation(differences: Floats, seed: int) -> float:
     """The sign-flip test of the mean by all flips if there are few, else by random ones.
 
     ``permutation_test`` shuffles an array per user and takes a hundred times longer for these.
     """
     from scipy.stats import monte_carlo_test
 
-    n = differing.size
+    n = differences.size
     if n == 1:
         return 1.0  # both signs are equally far from zero
     if 2**n <= SIGN_FLIPS:
-        return _every_flip(differing)
+        return _every_flip(differences)
     generator = np.random.default_rng(seed)
-    width = -(-n // 64) * 8  # full words of the generator, so that batches change no bit
-    total = differing.sum()
-    unit = _rounding_unit(differing)
+    n_bytes = -(-n // 64) * 8  # full words of the generator, so that batches change no bit
+    total = differences.sum()
+    unit = _rounding_unit(differences)
 
-    def keep(*, size: tuple[int, ...]) -> Floats:
+    def draw_signs(*, size: tuple[int, ...]) -> Floats:
         """1 where a difference keeps its sign, 0 where it is flipped."""
-        drawn = np.frombuffer(generator.bytes(size[0] * width), np.uint8).reshape(-1, width)
-        return np.unpackbits(drawn, axis=1, count=n).astype(np.float64)
+        bits = np.frombuffer(generator.bytes(size[0] * n_bytes), np.uint8).reshape(-1, n_bytes)
+        return np.unpackbits(bits, axis=1, count=n).astype(np.float64)
 
-    def mean(kept: Floats, axis: int) -> Any:  # noqa: ARG001  # SciPy's name
-        return np.round((2 * dot(kept, differing) - total) / n / unit)
+    def mean(signs: Floats, axis: int) -> Any:  # noqa: ARG001  # SciPy's name
+        return np.round((2 * dot(signs, differences) - total) / n / unit)
 
-    drawn: Any = {"n_resamples": SIGN_FLIPS, "batch": max(1, _DRAW_BYTES // (9 * n))}
+    random_flips: Any = {"n_resamples": SIGN_FLIPS, "batch": max(1, _DRAW_BYTES // (9 * n))}
     observed = np.ones(n)  # every sign as it is
-    return float(monte_carlo_test(observed, keep, mean, vectorized=True, **drawn).pvalue)
+    test = monte_carlo_test(observed, draw_signs, mean, vectorized=True, **random_flips)
+    return float(test.pvalue)
