@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from recmetrics._core.options import check_count
 from recmetrics._core.results import mean_of
 from recmetrics._printing import Column, Grid, Printed, count, grids, named, number, one_line
 from recmetrics._report import statistics
-from recmetrics._report.bounds import POWER, Bounds, Range, bounds_of, can_bound, moments_of
+from recmetrics._report.bounds import POWER, Bounds, Floats, Range, bounds_of, can_bound, moments_of
 from recmetrics._report.records import Compared, document, frame_of
 
 _RULE = re.compile(
@@ -43,13 +42,13 @@ class Rule(NamedTuple):
     groups: tuple[Any, ...]  # in which it is judged; None: all users
     limits: Range  # of the metric
 
-    def allows(self, value: float) -> bool:
-        """Say whether a mean beyond the margin, or a bound of it, is good; above 0 is beyond."""
-        return value > 0 if self.is_strict else value >= 0
-
-    def forbids(self, value: float) -> bool:
-        """Say whether a mean beyond the margin, or a bound of it, is bad; NaN is neither."""
-        return value <= 0 if self.is_strict else value < 0
+    def verdict(self, low: float, high: float) -> str:
+        """Judge the bounds of a mean beyond the margin, of which 0 is the margin; NaN is open."""
+        if low > 0 or (low == 0 and not self.is_strict):
+            return HOLDS
+        if high < 0 or (high == 0 and self.is_strict):
+            return FAILS
+        return OPEN
 
 
 class Test(NamedTuple):
@@ -59,6 +58,11 @@ class Test(NamedTuple):
     verdict: Verdict
     bounds: Bounds | None = None  # of the difference beyond the margin; None: decided already
     has_runs: bool = False  # runs vary, too
+
+    @property
+    def is_observed(self) -> bool:
+        """True if the bounds rest on the worst of the users at hand."""
+        return self.bounds is not None and self.bounds.is_observed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +125,7 @@ class Gate(Printed):
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a dict of plain values for each verdict."""
-        return [asdict(each) for each in self.verdicts]
+        return [asdict(verdict) for verdict in self.verdicts]
 
     def to_frame(self, *, backend: str | None = None) -> Any:
         """Return the verdicts as a data frame, as ``Comparison.to_frame``."""
@@ -129,18 +133,19 @@ class Gate(Printed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values for JSON, with the notes."""
-        metrics = dict.fromkeys(each.metric for each in self.verdicts)
+        metrics = dict.fromkeys(verdict.metric for verdict in self.verdicts)
         return document(self, metrics, None, verdicts=self.to_records(), notes=self._notes())
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
-        places = grids.decimals_of((each.metric, each.difference) for each in self.verdicts)
+        verdicts = self.verdicts
+        places = grids.decimals_of((verdict.metric, verdict.difference) for verdict in verdicts)
         columns = [
             named("model", len(self.of) > 1),
-            Column("rule", lambda each: one_line(each.rule), is_number=False),
+            Column("rule", lambda verdict: one_line(verdict.rule), is_number=False),
             Column(
                 "group",
-                lambda each: "all" if each.group is None else one_line(each.group),
-                any(each.group is not None for each in self.verdicts),
+                lambda verdict: "all" if verdict.group is None else one_line(verdict.group),
+                any(verdict.group is not None for verdict in verdicts),
                 is_number=False,
             ),
             *(
@@ -148,50 +153,62 @@ class Gate(Printed):
                 for field in ("difference", "margin", "at_least", "at_most")
             ),
             count("users", "n_users"),
-            grids.left_out(self.verdicts),
-            Column("verdict", lambda each: each.verdict, is_number=False),
-            count("needed", "n_needed", any(each.n_needed for each in self.verdicts)),
+            grids.left_out(verdicts),
+            Column("verdict", attrgetter("verdict"), is_number=False),
+            count("needed", "n_needed", any(verdict.n_needed for verdict in verdicts)),
         ]
-        return [grids.table(columns, self.verdicts)], self._notes()
+        return [grids.table(columns, verdicts)], self._notes()
 
     def _notes(self) -> list[str]:
         words = {True: "passed", False: "failed", None: "open"}
-        of_models = [f"{one_line(model)} {words[each]}" for model, each in self.of.items()]
-        shares = [f"{len(self.of)} candidates"] * (len(self.of) > 1)
-        shares += [f"{self.looks} looks"] * (self.looks > 1)
-        shared = f" ({grids.percent(self.confidence)}, shared by {' and '.join(shares)})"
-        how = "Student's t bounds of the paired differences"
-        if self.weighted:
-            how = "Student's t bounds of the weighted mean difference (linearised variance)"
-        how += ", corrected for skewness, with one more user at the end of the metric's range"
-        if self.nested:
-            how += "; runs: their variance added (Cochran and Cox's quantile)"
-        if self.n_resamples is not None:
-            how += f", or nested bootstrap of {self.n_resamples:,} resamples where it is wider"
+        of_models = [f"{one_line(model)} {words[passed]}" for model, passed in self.of.items()]
         notes = [
             f"verdict: {', '.join(of_models)}",
-            f"differences to {one_line(self.baseline)}; at least, at most: one-sided {how}, "
-            f"confidence {grids.percent(self.level)}{shared if shares else ''}; before a "
+            f"differences to {one_line(self.baseline)}; at least, at most: one-sided "
+            f"{self._method()}, confidence {self._confidence()}; before a "
             "rule fails, its bound is corrected by Holm over rules and groups",
             "passed: every rule holds, which needs no correction (intersection-union test)",
             *grids.observed_ranges(self.observed),
         ]
-        of_open = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
-        if any(verdict.n_users is not None for verdict in of_open):
+        open_verdicts = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
+        if any(verdict.n_users is not None for verdict in open_verdicts):
             notes.append(
                 "open: measure a new sample, or the number of users planned before, not these "
                 "users and a few more"
             )
-        if any(verdict.n_needed for verdict in of_open):
+        if any(verdict.n_needed for verdict in open_verdicts):
             notes.append(
                 "needed: number of users with a value at which the rule holds with power 0.8, if "
                 "the true difference is 0"
             )
-        if any(_asks_for_gain(verdict) for verdict in of_open):
+        if any(map(_asks_for_gain, open_verdicts)):
             notes.append("how many users a gain needs depends on the gain: see users_needed")
-        if any(each.verdict == FEW for each in self.verdicts):
+        if any(verdict.verdict == FEW for verdict in self.verdicts):
             notes.append(f"not judged: fewer than {self.min_users} users")
         return notes
+
+    def _method(self) -> str:
+        text = "Student's t bounds of the paired differences"
+        if self.weighted:
+            text = "Student's t bounds of the weighted mean difference (linearised variance)"
+        text += ", corrected for skewness, with one more user at the end of the metric's range"
+        if self.nested:
+            text += "; runs: their variance added (Cochran and Cox's quantile)"
+        if self.n_resamples is not None:
+            text += f", or nested bootstrap of {self.n_resamples:,} resamples where it is wider"
+        return text
+
+    def _confidence(self) -> str:
+        """The confidence of a bound, and who shares that of the comparison."""
+        level = grids.percent(self.level)
+        sharers = []
+        if len(self.of) > 1:
+            sharers.append(f"{len(self.of)} candidates")
+        if self.looks > 1:
+            sharers.append(f"{self.looks} looks")
+        if not sharers:
+            return level
+        return f"{level} ({grids.percent(self.confidence)}, shared by {' and '.join(sharers)})"
 
 
 def judge(
@@ -207,46 +224,51 @@ def judge(
         msg = f"a rule needs the baseline; type baseline={baseline!r}, or another model, in compare"
         raise ArgumentError(msg)
     texts = [rules] if isinstance(rules, str) else rules
-    read = [read_rule(text, comparison) for text in texts]
-    if not read:
+    read_rules = [read_rule(text, comparison) for text in texts]
+    if not read_rules:
         msg = f"rules is empty; expected one or more, such as {_EXAMPLE}"
         raise ArgumentError(msg)
 
     candidates = [model for model in comparison.models if model != baseline]
     alpha = (1 - comparison.confidence) / len(candidates) / looks
-    verdicts: dict[str, list[Verdict]] = {}
+    verdicts: list[Verdict] = []
     of: dict[str, bool | None] = {}
     observed: set[str] = set()
     for model in candidates:
+        tests = []
         with np.errstate(all="ignore"):  # of differences and squares that overflow
-            tests = [
-                _tested(comparison, rule, group, (model, baseline), min_users, seed)
-                for rule in read
-                for group in rule.groups
-            ]
-            verdicts[model] = list(_judged(tests, alpha))
-        observed |= {
-            test.rule.metric
-            for test in tests
-            if test.bounds is not None and test.bounds.is_observed
-        }
-        words = {verdict.verdict for verdict in verdicts[model]} - {FEW}
-        of[model] = False if FAILS in words else words == {HOLDS} or None
+            for rule in read_rules:
+                for group in rule.groups:
+                    pair = (model, baseline)
+                    tests.append(_tested(comparison, rule, group, pair, min_users, seed))
+            verdicts_of_model = list(_judged(tests, alpha))
+        verdicts += verdicts_of_model
+        of[model] = _all_hold(verdicts_of_model)
+        observed.update(test.rule.metric for test in tests if test.is_observed)
+    has_runs = bool(comparison.samples.n_runs())
     return Gate(
         passed=next(passed for passed in (True, None, False) if passed in of.values()),
         of=of,
-        verdicts=tuple(chain(*verdicts.values())),
-        rules=tuple(rule.text for rule in read),
+        verdicts=tuple(verdicts),
+        rules=tuple(rule.text for rule in read_rules),
         baseline=baseline,
         confidence=comparison.confidence,
         level=1 - alpha,
         looks=looks,
         min_users=min_users,
-        nested=bool(comparison.samples.n_runs()),
+        nested=has_runs,
         weighted=comparison.samples.weights is not None,
         observed=frozenset(observed),
-        n_resamples=comparison.n_resamples if comparison.samples.n_runs() else None,
+        n_resamples=comparison.n_resamples if has_runs else None,
     )
+
+
+def _all_hold(verdicts: Sequence[Verdict]) -> bool | None:
+    """Say whether all rules hold in the groups that are judged; None if that is open."""
+    words = {verdict.verdict for verdict in verdicts} - {FEW}
+    if FAILS in words:
+        return False
+    return True if words == {HOLDS} else None
 
 
 def read_rule(text: Any, comparison: Compared) -> Rule:
@@ -258,54 +280,40 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
             f"{_EXAMPLE[:-1]} in GROUP'; a name with blanks is quoted: {_EXAMPLE[:-1]} in \"a b\"'"
         )
         raise ArgumentError(msg)
-    metric, sign, typed = match["metric"], match["sign"], match["margin"]
-    percent = match["percent"]
-    group_name = match["quoted"] or match["double"] or match["group"]
-    in_groups = bool(match["every"] or group_name)
-    ending = text[match.end("percent") :].rstrip()
-    is_lower = metric in comparison.lower_is_better
-    margin = float(typed)
+    metric = match["metric"]
     if metric not in comparison.metrics:
         near = did_you_mean(metric, comparison.metrics)
         expected = near or f"expected one of {', '.join(map(repr, comparison.metrics))}"
         msg = f"the rule {text!r} names no metric of the comparison; {expected}"
-    elif is_lower != sign.startswith("<"):
-        right = ("<" if is_lower else ">") + sign[1:]
-        better = "lower" if is_lower else "higher"
-        msg = (
-            f"the rule {text!r} bounds {metric} on the wrong side: {better} is better; type "
-            f"'{metric} {right} {typed}{percent}{ending}'"
-        )
-    elif margin and typed[0] not in "+-":
-        msg = (
-            f"the margin {typed}{percent} of the rule {text!r} has no sign; it bounds the "
-            f"difference to the baseline, not {metric} itself: type "
-            f"'{metric} {sign} +{typed}{percent}{ending}' or "
-            f"'{metric} {sign} -{typed}{percent}{ending}'"
-        )
-    elif in_groups and not comparison.groups:
-        msg = f"the rule {text!r} needs groups; type by= in compare, the group of each user"
-    elif in_groups and metric in comparison.samples.system:
-        msg = f"the rule {text!r} has no groups: {metric} is one value of all lists"
-    else:
-        limits = comparison.samples.limits(metric)
-        _check_margin(text, metric, f"{typed}{percent}", limits)
-        groups: tuple[Any, ...] = (None,)
-        if match["every"]:
-            groups = comparison.groups
-        elif group_name:
-            groups = (_group_called(group_name, text, comparison.groups),)
-        return Rule(
-            text,
-            metric,
-            direction=-1 if is_lower else 1,
-            is_strict=not sign.endswith("="),
-            margin=margin / (100 if percent else 1),
-            is_share=bool(percent),
-            groups=groups,
-            limits=limits,
-        )
-    raise ArgumentError(msg)
+        raise ArgumentError(msg)
+    is_lower = metric in comparison.lower_is_better
+    _check_signs(match, is_lower)
+    group_name = match["quoted"] or match["double"] or match["group"]
+    if match["every"] or group_name:
+        if not comparison.groups:
+            msg = f"the rule {text!r} needs groups; type by= in compare, the group of each user"
+            raise ArgumentError(msg)
+        if metric in comparison.samples.system:
+            msg = f"the rule {text!r} has no groups: {metric} is one value of all lists"
+            raise ArgumentError(msg)
+    limits = comparison.samples.limits(metric)
+    _check_margin(match, limits)
+
+    groups: tuple[Any, ...] = (None,)
+    if match["every"]:
+        groups = comparison.groups
+    elif group_name:
+        groups = (_group_called(group_name, text, comparison.groups),)
+    return Rule(
+        text,
+        metric,
+        direction=-1 if is_lower else 1,
+        is_strict=not match["sign"].endswith("="),
+        margin=float(match["margin"]) / (100 if match["percent"] else 1),
+        is_share=bool(match["percent"]),
+        groups=groups,
+        limits=limits,
+    )
 
 
 def _asks_for_gain(verdict: Verdict) -> bool:
@@ -315,20 +323,41 @@ def _asks_for_gain(verdict: Verdict) -> bool:
     return verdict.n_users is not None and verdict.margin * direction >= 0
 
 
-def _check_margin(text: str, metric: str, margin: str, limits: Range) -> None:
+def _check_signs(match: re.Match[str], is_lower: bool) -> None:
+    """Refuse a rule for the wrong side of the metric, and a margin without its own sign."""
+    metric, sign, number, percent = match.group("metric", "sign", "margin", "percent")
+    ending = percent + match.string[match.end("percent") :].rstrip()
+    if is_lower != sign.startswith("<"):
+        right = ("<" if is_lower else ">") + sign[1:]
+        better = "lower" if is_lower else "higher"
+        msg = (
+            f"the rule {match.string!r} bounds {metric} on the wrong side: {better} is better; "
+            f"type '{metric} {right} {number}{ending}'"
+        )
+        raise ArgumentError(msg)
+    if float(number) and number[0] not in "+-":
+        msg = (
+            f"the margin {number}{percent} of the rule {match.string!r} has no sign; it bounds the "
+            f"difference to the baseline, not {metric} itself: type "
+            f"'{metric} {sign} +{number}{ending}' or '{metric} {sign} -{number}{ending}'"
+        )
+        raise ArgumentError(msg)
+
+
+def _check_margin(match: re.Match[str], limits: Range) -> None:
     """Refuse a margin beyond all differences that there can be."""
-    number = float(margin.rstrip("%"))
-    ends = limits.of_difference()
-    if not math.isfinite(number):
+    metric, number, percent = match.group("metric", "margin", "percent")
+    differences = limits.of_difference()
+    if not math.isfinite(float(number)):
         fault = "no finite number; expected one such as -1% or -0.01"
-    elif not margin.endswith("%") and not ends.floor <= number <= ends.ceiling:
+    elif not percent and not differences.floor <= float(number) <= differences.ceiling:
         fault = (
-            f"beyond every difference of {metric}, from {ends.floor:g} to {ends.ceiling:g}; type "
-            f"{margin}% for a share of the baseline"
+            f"beyond every difference of {metric}, from {differences.floor:g} to "
+            f"{differences.ceiling:g}; type {number}% for a share of the baseline"
         )
     else:
         return
-    msg = f"the margin {margin} of the rule {text!r} is {fault}"
+    msg = f"the margin {number}{percent} of the rule {match.string!r} is {fault}"
     raise ArgumentError(msg)
 
 
@@ -351,52 +380,42 @@ def _tested(
     model, baseline = pair
     users = samples.of(group, metric, *pair)
     n_users = users.users.size
-    old = samples.values[baseline][metric][users.users]
+    is_system = metric in samples.system
+    new, old = (samples.values[name][metric][users.users] for name in pair)
 
+    # A rule is judged by new - share x old - offset.
     margin = rule.margin
     share = 1.0
-    below = rule.margin
+    offset = rule.margin
     if rule.is_share:
         mean_old = mean_of(old, users.weights)
         if n_users and not mean_old > 0:
-            of = "" if group is None else f" in the group {group!r}"
+            place = "" if group is None else f" in the group {group!r}"
             msg = (
                 f"the rule {rule.text!r} is a share of the mean of {baseline!r}, which is "
-                f"{mean_old:g}{of}; expected a mean above 0: give the margin as a number"
+                f"{mean_old:g}{place}; expected a mean above 0: give the margin as a number"
             )
             raise ArgumentError(msg)
         margin = rule.margin * mean_old
         share = 1 + rule.margin
-        below = 0.0
-    values = (samples.values[model][metric][users.users] - share * old - below) * rule.direction
+        offset = 0.0
+    values = (new - share * old - offset) * rule.direction
 
-    is_system = metric in samples.system
-    word = OPEN if group is None else FEW
+    word = OPEN
     bounds = None
     has_runs = False
     if is_system:
         value = mean_of(values)
-        word = HOLDS if rule.allows(value) else FAILS if rule.forbids(value) else OPEN
-    elif n_users >= (2 if group is None else min_users):
-        word = OPEN
+        word = rule.verdict(value, value)
+    elif group is not None and n_users < min_users:
+        word = FEW
+    elif n_users >= 2:
         new_runs, old_runs = (samples.runs[name][metric][:, users.users] for name in pair)
-        new_runs = (new_runs - below) * rule.direction
-        old_runs = old_runs * share * rule.direction
-        spreads = statistics.spreads_of_runs(
-            new_runs, old_runs, users.weights, comparison.paired_runs
-        )
-        has_runs = any(spread.variance > 0 for spread in spreads)
-        limits = rule.limits.of_difference(share).moved(-below)
+        runs = (new_runs - offset) * rule.direction, old_runs * share * rule.direction
+        limits = rule.limits.of_difference(share).moved(-offset)
         if rule.direction < 0:
             limits = limits.negated()
-        if can_bound(values):
-            bounds = bounds_of(moments_of(values, users.weights), limits).with_runs(spreads)
-            if comparison.n_resamples is not None and spreads:
-                sample = statistics.sample_of_pair(
-                    (new_runs, old_runs), users.weights, seed, comparison.paired_runs
-                )
-                [means] = statistics.resampled([sample], comparison.n_resamples, seed)
-                bounds = bounds.widened(means[~np.isnan(means)])
+        bounds, has_runs = _bounds_beyond(comparison, values, runs, users.weights, limits, seed)
     verdict = Verdict(
         rule=rule.text,
         metric=metric,
@@ -411,6 +430,27 @@ def _tested(
     return Test(rule, verdict, bounds, has_runs)
 
 
+def _bounds_beyond(
+    comparison: Compared,
+    values: Floats,
+    runs: tuple[Floats, Floats],
+    weights: Floats | None,
+    limits: Range,
+    seed: int,
+) -> tuple[Bounds | None, bool]:
+    """Make the bounds of a mean difference, and say whether runs vary."""
+    spreads = statistics.spreads_of_runs(*runs, weights, comparison.paired_runs)
+    has_runs = any(spread.variance > 0 for spread in spreads)
+    if not can_bound(values):
+        return None, has_runs
+    bounds = bounds_of(moments_of(values, weights), limits).with_runs(spreads)
+    if comparison.n_resamples is not None and spreads:
+        sample = statistics.sample_of_pair(runs, weights, seed, comparison.paired_runs)
+        [means] = statistics.resampled([sample], comparison.n_resamples, seed)
+        bounds = bounds.widened(means[~np.isnan(means)])
+    return bounds, has_runs
+
+
 def _judged(tests: Sequence[Test], alpha: float) -> Iterator[Verdict]:
     p_values = [float(test.bounds.upper.level()) for test in tests if test.bounds is not None]
     # Holm steps down from the smallest p-value; the bounds after it stops have its last level.
@@ -423,17 +463,19 @@ def _judged(tests: Sequence[Test], alpha: float) -> Iterator[Verdict]:
             continue
         low = float(bounds.lower.bound(alpha))
         high = -float(bounds.upper.bound(next(levels)))
-        word = HOLDS if rule.allows(low) else FAILS if rule.forbids(high) else OPEN
+        word = rule.verdict(low, high)
 
         # Bounds of the difference to the baseline.
         ends = [verdict.margin + rule.direction * bound for bound in (low, high)]
-        least, most = (end if math.isfinite(end) else math.nan for end in ends)
-        at_least, at_most = (least, most)[:: rule.direction]
+        if rule.direction < 0:
+            ends.reverse()
+        at_least, at_most = (end if math.isfinite(end) else math.nan for end in ends)
 
         n_needed = None
         room = -verdict.margin * rule.direction
         if word == OPEN and room > 0 and not has_runs:  # more users do not make runs agree
             plan, _ = bounds.plans()
             n_equal = plan.users(room, alpha, POWER)
-            n_needed = None if n_equal is None else bounds.users_for(n_equal)
+            if n_equal is not None:
+                n_needed = bounds.users_for(n_equal)
         yield replace(verdict, verdict=word, at_least=at_least, at_most=at_most, n_needed=n_needed)
