@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,8 @@ from recmetrics._report.result_tables import (
     several,
     spec_if_known,
 )
-from recmetrics._report.samples import Values, check_runs, read_samples
-from recmetrics._report.statistics import Correction, Sample, Test
+from recmetrics._report.samples import Samples, Values, check_runs, read_samples
+from recmetrics._report.statistics import Correction, Sample, Sums, Test
 
 
 def compare(
@@ -189,32 +189,19 @@ def compare(
     ArgumentError
         As in ``Metrics.compute``.
     """
-    asked = read_columns(metrics, model, by, weights)
-    samples = read_samples(results, {} if levels is None else levels, by, weights, asked)
+    columns = read_columns(metrics, model, by, weights)
+    samples = read_samples(results, {} if levels is None else levels, by, weights, columns)
     if baseline is not None:
         check_known("baseline", baseline, samples.models)
     check_runs(samples, paired_runs)
-    found = Comparison(
-        models=samples.models,
-        levels=samples.levels,
-        metrics=samples.metrics,
-        groups=tuple(samples.groups)[1:],
-        means=(),
-        differences=(),
-        baseline=baseline,
-        confidence=check_share("confidence", confidence, 0.5),
-        tests=tuple(dict.fromkeys(several(tests))),
-        correction=correction,
-        lower_is_better=_lower(samples.metrics, lower_is_better),
-        n_resamples=None if n_resamples is None else check_count("n_resamples", n_resamples, 100),
-        n_weightless=samples.n_weightless,
-        paired_runs=paired_runs,
-        untested=asked.untested,
-        samples=samples,
-    )
-    for test in found.tests or [tests]:
+    confidence = check_share("confidence", confidence, 0.5)
+    different_tests = tuple(dict.fromkeys(several(tests)))
+    lower = _lower(samples.metrics, several(lower_is_better))
+    if n_resamples is not None:
+        n_resamples = check_count("n_resamples", n_resamples, 100)
+    for test in different_tests or [tests]:
         one_of("tests", test, Test, "; give one or several")
-    if weights is not None and "wilcoxon" in found.tests:
+    if weights is not None and "wilcoxon" in different_tests:
         msg = (
             "tests has 'wilcoxon', which has no weighted form; with weights= give tests='t' or "
             "'permutation'"
@@ -222,28 +209,61 @@ def compare(
         raise ArgumentError(msg)
     if correction is not None:
         one_of("correction", correction, Correction, "; None corrects nothing")
-    seed = read_seed(rng)
+    options: dict[str, Any] = {
+        "baseline": baseline,
+        "confidence": confidence,
+        "tests": different_tests,
+        "correction": correction,
+        "lower_is_better": lower,
+        "n_resamples": n_resamples,
+        "paired_runs": paired_runs,
+        "untested": columns.untested,
+        "samples": samples,
+    }
     limits = {metric: samples.limits(metric) for metric in samples.metrics}
+    settings = Settings(limits=limits, seed=read_seed(rng), **options)
+
     observed: set[str] = set()
     records: list[Mean | Difference] = []
     with np.errstate(all="ignore"):  # of differences, sums and squares that overflow
         for group in samples.groups:
-            described = _described(found, group, limits, observed, seed)
-            if found.n_resamples is None:
-                records += [record for record, _ in described]
+            pairs = _records(settings, group, observed)
+            if n_resamples is None:
+                records += [record for record, _ in pairs]
             else:
-                records += statistics.bounded(described, found.confidence, found.n_resamples, seed)
-    overall, of_groups = split(each for each in records if isinstance(each, Difference))
-    return replace(
-        found,
-        means=tuple(each for each in records if isinstance(each, Mean)),
-        differences=(*_corrected(overall, found), *_corrected(of_groups, found)),
+                records += statistics.bounded(pairs, confidence, n_resamples, settings.seed)
+    overall, of_groups = split(record for record in records if isinstance(record, Difference))
+    return Comparison(
+        models=samples.models,
+        levels=samples.levels,
+        metrics=samples.metrics,
+        groups=tuple(samples.groups)[1:],
+        means=tuple(record for record in records if isinstance(record, Mean)),
+        differences=(*_corrected(overall, settings), *_corrected(of_groups, settings)),
+        n_weightless=samples.n_weightless,
         observed=frozenset(observed),
+        **options,
     )
 
 
-def _described(
-    settings: Comparison, group: Any, limits: Mapping[str, Range], observed: set[str], seed: int
+class Settings(NamedTuple):
+    """The samples of a comparison and how they are compared, as ``compare`` read it."""
+
+    limits: Mapping[str, Range]  # of each metric
+    seed: int
+    baseline: str | None
+    confidence: float
+    tests: tuple[Test, ...]
+    correction: Correction | None
+    lower_is_better: frozenset[str]
+    n_resamples: int | None
+    paired_runs: bool
+    untested: frozenset[str]
+    samples: Samples
+
+
+def _records(
+    settings: Settings, group: Any, observed: set[str]
 ) -> Iterator[tuple[Mean | Difference, Sample]]:
     """Compute means and differences of a group, None: of all users, and what to resample.
 
@@ -251,124 +271,130 @@ def _described(
     """
     samples = settings.samples
     for metric in samples.metrics:
-        is_system = metric in samples.system
-        if is_system and group is not None:
+        if group is not None and metric in samples.system:
             continue  # one value for all users: none for a group
-        models = [*settings.models, *settings.levels]
-        alone = {
+        users_of_model = {
             model: samples.of(group, metric, model)
-            for model in models
+            for model in (*samples.models, *samples.levels)
             if metric in samples.values[model]
         }
-        means = [
-            _mean(settings, group, metric, model, users, limits[metric], observed)
-            for model, users in alone.items()
-        ]
         sums = {}
         if settings.n_resamples is not None:
-            for model, users in alone.items():
+            for model, users in users_of_model.items():
                 runs = samples.runs[model][metric][:, users.users]
-                sums[model] = statistics.sums_of_runs(runs, users.weights, seed)
-        best = _best_mean(settings, metric, means)
-        for mean in means:
-            is_best = mean.model in settings.models and mean.mean == best
-            yield replace(mean, best=is_best), Sample(sums.get(mean.model, ()))
-        if is_system:
-            continue
-        ends = limits[metric].of_difference()
-        for pair in _pairs(settings):
-            users = samples.of(group, metric, *pair)
-            bounds = bounds_of_difference(users.values, users.weights, ends)
-            difference = _difference(settings, group, metric, pair, users, ends, bounds, seed)
-            new, old = (samples.runs[model][metric][:, users.users] for model in pair)
-            if settings.n_resamples is None:
-                spreads = statistics.spreads_of_runs(new, old, users.weights, settings.paired_runs)
-                low, high = interval_of(bounds, settings.confidence, spreads)
-                if bounds is not None and bounds.is_observed:
-                    observed.add(metric)
-                yield replace(difference, low=low, high=high), Sample(())
-            else:
-                # A pair of as many users as the model alone has the same: they are summed once.
-                shared = [
-                    sums[model] if alone[model].users.size == users.users.size else None
-                    for model in pair
-                ]
-                sample = statistics.sample_of_pair(
-                    (new, old), users.weights, seed, settings.paired_runs, shared
-                )
-                yield difference, sample
+                sums[model] = statistics.sums_of_runs(runs, users.weights, settings.seed)
+        for mean in _means(settings, group, metric, users_of_model, observed):
+            yield mean, Sample(sums.get(mean.model, ()))
+        if metric not in samples.system:
+            yield from _differences(settings, group, metric, users_of_model, sums, observed)
 
 
-def _mean(
-    settings: Comparison,
+def _means(
+    settings: Settings,
     group: Any,
     metric: str,
-    model: str,
-    users: Values,
-    limits: Range,
+    users_of_model: Mapping[str, Values],
     observed: set[str],
-) -> Mean:
-    """Describe the values of a model, with their interval where no bootstrap gives it."""
-    mean = Mean(**settings.samples.describe(group, metric, model, users))
-    if settings.n_resamples is not None:
-        return mean
-    runs = settings.samples.runs[model][metric][:, users.users]
-    spreads = statistics.spreads_of_runs(runs, None, users.weights)
-    bounds = bounds_of_mean(users.values, users.weights, limits)
-    if bounds is not None and bounds.is_observed and model in settings.models:
-        observed.add(metric)
-    low, high = interval_of(bounds, settings.confidence, spreads)
-    return replace(mean, low=low, high=high)
+) -> list[Mean]:
+    """Describe the values of all models, with intervals where no bootstrap gives them."""
+    samples = settings.samples
+    means = []
+    for model, users in users_of_model.items():
+        mean = Mean(**samples.describe(group, metric, model, users))
+        if settings.n_resamples is None:
+            runs = samples.runs[model][metric][:, users.users]
+            spreads = statistics.spreads_of_runs(runs, None, users.weights)
+            bounds = bounds_of_mean(users.values, users.weights, settings.limits[metric])
+            low, high = interval_of(bounds, settings.confidence, spreads)
+            mean = replace(mean, low=low, high=high)
+            if bounds is not None and bounds.is_observed and model in samples.models:
+                observed.add(metric)
+        means.append(mean)
+
+    # The best of the models' means, if they are not all equal; levels are never the best.
+    numbers = {mean.mean for mean in means if mean.model in samples.models}
+    numbers = {number for number in numbers if not math.isnan(number)}
+    best = None
+    if len(numbers) > 1:
+        best = min(numbers) if metric in settings.lower_is_better else max(numbers)
+    return [
+        replace(mean, best=mean.model in samples.models and mean.mean == best) for mean in means
+    ]
 
 
-def _best_mean(settings: Comparison, metric: str, means: Sequence[Mean]) -> float | None:
-    """Find the best of the models' means; None if all are equal."""
-    compared = {
-        mean.mean for mean in means if mean.model in settings.models and not math.isnan(mean.mean)
-    }
-    if len(compared) < 2:
-        return None
-    return min(compared) if metric in settings.lower_is_better else max(compared)
+def _differences(
+    settings: Settings,
+    group: Any,
+    metric: str,
+    users_of_model: Mapping[str, Values],
+    sums: Mapping[str, tuple[Sums, ...]],
+    observed: set[str],
+) -> Iterator[tuple[Difference, Sample]]:
+    """Compare all pairs of models, with intervals or what to resample for them."""
+    samples = settings.samples
+    limits = settings.limits[metric].of_difference()
+    for pair in _pairs(settings):
+        users = samples.of(group, metric, *pair)
+        bounds = bounds_of_difference(users.values, users.weights, limits)
+        difference = _difference(settings, group, metric, pair, users, bounds)
+        new, old = (samples.runs[model][metric][:, users.users] for model in pair)
+        if settings.n_resamples is None:
+            spreads = statistics.spreads_of_runs(new, old, users.weights, settings.paired_runs)
+            low, high = interval_of(bounds, settings.confidence, spreads)
+            if bounds is not None and bounds.is_observed:
+                observed.add(metric)
+            yield replace(difference, low=low, high=high), Sample(())
+        else:
+            # A pair of as many users as the model alone has the same: they are summed once.
+            n_users = users.users.size
+            shared = [
+                sums[model] if users_of_model[model].users.size == n_users else None
+                for model in pair
+            ]
+            sample = statistics.sample_of_pair(
+                (new, old), users.weights, settings.seed, settings.paired_runs, shared
+            )
+            yield difference, sample
 
 
 def _difference(
-    settings: Comparison,
+    settings: Settings,
     group: Any,
     metric: str,
     pair: tuple[str, str],
     users: Values,
-    limits: Range,
     bounds: Bounds | None,
-    seed: int,
 ) -> Difference:
-    values, weights = users.values, users.weights
-    n_above = int(np.count_nonzero(values > 0))
-    n_below = int(np.count_nonzero(values < 0))
-    is_lower = metric in settings.lower_is_better
-    wins, losses = (n_below, n_above) if is_lower else (n_above, n_below)
+    values = users.values
+    wins = int(np.count_nonzero(values > 0))
+    losses = int(np.count_nonzero(values < 0))
+    if metric in settings.lower_is_better:
+        wins, losses = losses, wins
 
     p: dict[str, float] = dict.fromkeys(settings.tests, math.nan)
     p_raised = False
     if metric not in settings.untested:
         for test in settings.tests:
-            p[test] = statistics.p_value(test, values, seed, weights)
+            p[test] = statistics.p_value(test, values, settings.seed, users.weights)
         if "t" in p and bounds is not None and bounds.is_finite:
-            of_interval = bounds.p_value()
-            contradicts = p["t"] < 1 - settings.confidence <= of_interval
-            p_raised = p["t"] < of_interval and (bounds.has_added or contradicts)
-            p["t"] = of_interval if p_raised else p["t"]
+            p_of_interval = bounds.p_value()
+            contradicts = p["t"] < 1 - settings.confidence <= p_of_interval
+            p_raised = p["t"] < p_of_interval and (bounds.has_added or contradicts)
+            if p_raised:
+                p["t"] = p_of_interval
 
     effect_size = math.nan
     detectable = math.nan
     if bounds is not None:
+        largest = settings.limits[metric].of_difference().largest
         effect_size = statistics.effect_size(bounds.moments)
-        detectable = bounds.detectable(limits.largest, (1 - settings.confidence) / 2)
+        detectable = bounds.detectable(largest, (1 - settings.confidence) / 2)
     return Difference(
         metric=metric,
         group=group,
         model=pair[0],
         against=pair[1],
-        difference=mean_of(values, weights),
+        difference=mean_of(values, users.weights),
         n_users=values.size,
         n_undefined=users.n_undefined,
         effect_size=effect_size,
@@ -382,31 +408,34 @@ def _difference(
     )
 
 
-def _corrected(differences: list[Difference], settings: Comparison) -> list[Difference]:
-    tests, alpha = settings.tests, 1 - settings.confidence
-    by_test = [
-        statistics.correct(
-            [difference.p_uncorrected[test] for difference in differences], settings.correction
-        )
-        for test in tests
-    ]
+def _corrected(differences: Sequence[Difference], settings: Settings) -> list[Difference]:
+    corrected: list[dict[str, float]] = [{} for _ in differences]
+    for test in settings.tests:
+        uncorrected = [difference.p_uncorrected[test] for difference in differences]
+        p_values = statistics.correct(uncorrected, settings.correction)
+        for p, p_value in zip(corrected, p_values, strict=True):
+            p[test] = p_value
+    alpha = 1 - settings.confidence
     return [
-        replace(difference, p=dict(zip(tests, p, strict=True)), significant=p[0] < alpha)
-        for difference, p in zip(differences, zip(*by_test, strict=True), strict=True)
+        replace(difference, p=p, significant=p[settings.tests[0]] < alpha)
+        for difference, p in zip(differences, corrected, strict=True)
     ]
 
 
-def _pairs(settings: Comparison) -> list[tuple[str, str]]:
+def _pairs(settings: Settings) -> list[tuple[str, str]]:
+    models = settings.samples.models
     if settings.baseline is not None:
-        models = [model for model in settings.models if model != settings.baseline]
-        return [(model, settings.baseline) for model in models]
-    return [(later, earlier) for earlier, later in combinations(settings.models, 2)]
+        return [(model, settings.baseline) for model in models if model != settings.baseline]
+    return [(later, earlier) for earlier, later in combinations(models, 2)]
 
 
-def _lower(metrics: Sequence[str], lower_is_better: Any) -> frozenset[str]:
-    asked = several(lower_is_better)
-    for metric in asked:
-        check_known("lower_is_better", metric, metrics)
-    specs = {metric: spec_if_known(metric) for metric in metrics}
-    lower = (name for name, spec in specs.items() if spec and not spec.metric.higher_is_better)
-    return frozenset((*lower, *asked))
+def _lower(metrics: Sequence[str], names: Sequence[str]) -> frozenset[str]:
+    """The metrics for which lower is better: those of these names, and those of the library."""
+    for name in names:
+        check_known("lower_is_better", name, metrics)
+    lower = set(names)
+    for metric in metrics:
+        spec = spec_if_known(metric)
+        if spec is not None and not spec.metric.higher_is_better:
+            lower.add(metric)
+    return frozenset(lower)
