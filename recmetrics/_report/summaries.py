@@ -3,8 +3,9 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import attrgetter
 from os import PathLike
 from pathlib import Path
@@ -62,13 +63,13 @@ def summary(
     >>> import recmetrics
     >>> nan = float("nan")
     >>> values = {"recall@10": [0.2, 0.6, 0.4, nan] * 25, "mrr@10": [0.5, 1.0, 0.0, 0.25] * 25}
-    >>> found = recmetrics.summary(values)
-    >>> print(str(found).partition("\n\n")[0])  # print(found) also shows a legend
+    >>> summary = recmetrics.summary(values)
+    >>> print(str(summary).partition("\n\n")[0])  # print(summary) also shows a legend
     metric       mean     95 % interval     q10  median     q90  users  left out
     ---------  ------  ----------------  ------  ------  ------  -----  --------
     recall@10  0.4000  [0.3622, 0.4378]  0.2000  0.4000  0.6000     75        25
     mrr@10     0.4375  [0.3638, 0.5136]  0.0000  0.3750  1.0000    100         0
-    >>> [(each.metric, each.n_undefined, each.why) for each in found]
+    >>> [(mean.metric, mean.n_undefined, mean.why) for mean in summary]
     [('recall@10', 25, 'no relevant item'), ('mrr@10', 0, '')]
 
     Parameters
@@ -127,43 +128,25 @@ def summary(
     one ("averaged_inverted_cdf" in NumPy). So the median is the usual one, and a user of weight 2
     counts as two users of weight 1.
     """
-    asked = reading.read_columns(metrics, model, by, weights)
+    columns = reading.read_columns(metrics, model, by, weights)
     if reading.is_evaluation(values):
         noun = values.noun if noun == "user" else noun
         notes = notes or values.notes
     level_values = reading.values_of_levels({} if levels is None else levels)
-    models, of_levels, may_lack = _read(values, by, weights, level_values, asked)
+    reason = _reason_of_updates(values)
+    table = _read_table(values, columns)
+    models = _read_models(table, by, weights, columns)
+    level_arrays = _read_levels(level_values, table.values)
     confidence = check_share("confidence", confidence, 0.0)
     seed = reading.read_seed(rng)
     if n_resamples is not None:
         n_resamples = check_count("n_resamples", n_resamples, 100)
-    limits = {metric: models[0].limits(metric) for metric in models[0].metrics}
-    observed: set[str] = set()
-    records: list[Mean] = []
-    resampled: list[Sample] = []
+
     with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
-        for samples in models:
-            for group in samples.groups:
-                for metric in samples.metrics:
-                    if group is not None and metric in samples.system:
-                        continue  # one value for all users: none for a group
-                    record, users = _described(samples, of_levels, group, metric, may_lack)
-                    bounds = bounds_of_mean(users.values, users.weights, limits[metric])
-                    if n_resamples is None:
-                        low, high = interval_of(bounds, confidence)
-                        record = replace(record, low=low, high=high)
-                        if bounds is not None and bounds.is_observed:
-                            observed.add(metric)
-                    else:
-                        values = users.values if bounds is not None else users.values[:0]
-                        sums = statistics.sums_of(values, users.weights, seed)
-                        resampled.append(Sample((sums,)))
-                    records.append(record)
-        if n_resamples is not None:
-            pairs = zip(records, resampled, strict=True)
-            records = statistics.bounded(pairs, confidence, n_resamples, seed)
+        pairs = chain.from_iterable(_records(samples, level_arrays, reason) for samples in models)
+        records, observed = _with_intervals(pairs, models[0], confidence, n_resamples, seed)
     overall, of_groups = split(records)
-    if all(math.isnan(each.mean) and each.n_undefined for each in overall):
+    if all(math.isnan(record.mean) and record.n_undefined for record in overall):
         first = overall[0]
         n_users = first.n_undefined or 0
         lacking = who_lacks(n_users, n_users, first.why or "no value")
@@ -172,107 +155,160 @@ def summary(
             "of at least one user: check that the truth belongs to these users"
         )
         raise InputError(msg)
+    names = chain.from_iterable(samples.models for samples in models)
+    weightless = (samples.n_weightless for samples in models)
     return Summary(
         records=(*overall, *of_groups),
         groups=tuple(models[0].groups)[1:],
-        models=tuple(name for each in models for name in each.models if name is not None),
-        levels=tuple(of_levels),
+        models=tuple(name for name in names if name is not None),
+        levels=tuple(level_arrays),
         confidence=confidence,
         noun=noun,
         notes=tuple(notes),
         n_resamples=n_resamples,
         observed=frozenset(observed),
-        n_weightless=None if weights is None else max(each.n_weightless or 0 for each in models),
+        n_weightless=max((n for n in weightless if n is not None), default=None),
     )
 
 
-def _read(
-    values: Any, by: Any, weights: Any, levels: Mapping[str, Any], asked: reading.Columns
-) -> tuple[list[Samples], dict[str, dict[str, Floats]], str]:
-    """Read the result of one model, or of several, and levels; another reason to lack values."""
-    if isinstance(values, list | tuple) and any(isinstance(each, Mapping) for each in values):
+def _reason_of_updates(values: Any) -> str:
+    """Another reason for which users of an evaluator lack a value."""
+    if not callable(getattr(values, "counts", None)):
+        return ""
+    has_missing = any(getattr(counts, "not_updated", 0) for counts in values.counts().values())
+    return ", or no update" if has_missing else ""
+
+
+def _read_table(values: Any, columns: reading.Columns) -> reading.Table:
+    if isinstance(values, list | tuple) and any(isinstance(value, Mapping) for value in values):
         msg = (
             f"values is a {type(values).__name__}; expected one result, {_FORMS}; "
             "recmetrics.compare takes several runs of a model, {'a': [run1, run2], 'b': other}"
         )
         raise InputTypeError(msg)
-    counts = values.counts() if callable(getattr(values, "counts", None)) else {}
     if isinstance(values, str | PathLike):
         values, _ = read_per_user(Source("values", Path(values)))
-    table = reading.read_table("values", values, asked, _FORMS)
+    return reading.read_table("values", values, columns, _FORMS)
+
+
+def _read_models(
+    table: reading.Table, by: Any, weights: Any, columns: reading.Columns
+) -> list[Samples]:
+    """Read the users of a table, and give those of each model its values; None is one alone."""
     n_users = reading.require_alike([table])
-    empty = next((metric for metric, each in table.values.items() if each.shape == (0,)), None)
-    if empty is not None:
-        msg = f"values holds no user: metric {empty!r} has shape (0,)"
-        raise InputError(msg)
+    for metric, array in table.values.items():
+        if array.shape == (0,):
+            msg = f"values holds no user: metric {metric!r} has shape (0,)"
+            raise InputError(msg)
     labels = {}
+    unread = columns.model
     if table.frame is not None:
-        labels = {column: table.frame[column].to_list() for column in asked.others}
-    unread = asked.model if table.frame is None else ()
+        labels = {column: table.frame[column].to_list() for column in columns.others}
+        unread = ()
     groups, relative = reading.read_users("values is not", labels, n_users, by, weights, unread)
-    models = [
-        Samples(
-            models=(name,),
-            metrics=tuple(table.values),
-            system=frozenset(metric for metric, each in table.values.items() if not each.ndim),
-            values={name: {metric: np.atleast_1d(each) for metric, each in table.values.items()}},
-            groups={group: rows[np.isin(rows, each)] for group, each in groups.items()},
+
+    values = {metric: np.atleast_1d(array) for metric, array in table.values.items()}
+    system = frozenset(metric for metric, array in table.values.items() if not array.ndim)
+    models = []
+    for model, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items():
+        samples = Samples(
+            models=(model,),
+            metrics=tuple(values),
+            system=system,
+            values={model: values},
+            groups={group: rows[np.isin(rows, users)] for group, users in groups.items()},
             weights=relative,
             n_weightless=None if relative is None else int((relative[rows] == 0).sum()),
         )
-        for name, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items()
-    ]
-    has_missing = any(getattr(each, "not_updated", 0) for each in counts.values())
-    return models, _read_levels(levels, table.values), ", or no update" if has_missing else ""
+        models.append(samples)
+    return models
 
 
 def _read_levels(
     levels: Mapping[str, Mapping[str, Any]], values: Mapping[str, Floats]
 ) -> dict[str, dict[str, Floats]]:
     """Read reference levels: for the metrics of the values, those of its users or one number."""
-    read: dict[str, dict[str, Floats]] = {name: {} for name in levels}
+    arrays: dict[str, dict[str, Floats]] = {name: {} for name in levels}
     for name, columns in levels.items():
         for metric in values.keys() & columns.keys():
-            what, shape = f"metric {metric!r} of {name!r}", values[metric].shape
-            read[name][metric] = array = read_floats(what, columns[metric])
+            label = f"metric {metric!r} of {name!r}"
+            array = read_floats(label, columns[metric])
+            shape = values[metric].shape
             if array.shape not in ((), shape):
                 msg = (
-                    f"{what} has shape {array.shape}; expected that of the values, {shape}, or one "
-                    "number"
+                    f"{label} has shape {array.shape}; expected that of the values, {shape}, or "
+                    "one number"
                 )
                 raise ShapeError(msg)
-    return read
+            arrays[name][metric] = array
+    return arrays
 
 
-def _described(
-    samples: Samples, levels: Mapping[str, Any], group: Any, metric: str, may_lack: str
-) -> tuple[Mean, Values]:
+def _records(
+    samples: Samples, levels: Mapping[str, Mapping[str, Floats]], reason: str
+) -> Iterator[tuple[Mean, Values]]:
+    """Describe the values of a model in each group; ``reason`` is added to why some are missing."""
     [model] = samples.models
-    own, users = samples.of(group, metric, model), samples.groups[group]
-    weights = None if samples.weights is None else samples.weights[users]
-    is_system = metric in samples.system
-    row = own.values[:0] if is_system else own.values  # one value has no spread
-    q10, median, q90 = statistics.quantiles_of(row, own.weights, (0.1, 0.5, 0.9))
-    why = ""
-    if own.n_undefined:
-        spec = reading.spec_if_known(metric)
-        why = "no value" if spec is None else why_undefined(spec)
-        if not is_system:
-            why += may_lack
-    record = Mean(
-        **samples.describe(group, metric, model, own),
-        std=statistics.spread_of(row, own.weights),
-        q10=q10,
-        median=median,
-        q90=q90,
-        why=why,
-        levels={
-            name: mean_of(level[users], weights) if level.ndim else float(level)
-            for name, each in levels.items()
-            if (level := each.get(metric)) is not None
-        },
-    )
-    return record, own
+    for group, users in samples.groups.items():
+        weights = None if samples.weights is None else samples.weights[users]
+        for metric in samples.metrics:
+            is_system = metric in samples.system
+            if is_system and group is not None:
+                continue  # one value for all users: none for a group
+            defined = samples.of(group, metric, model)
+            values = defined.values[:0] if is_system else defined.values  # one has no spread
+            q10, median, q90 = statistics.quantiles_of(values, defined.weights, (0.1, 0.5, 0.9))
+            why = ""
+            if defined.n_undefined:
+                spec = reading.spec_if_known(metric)
+                why = "no value" if spec is None else why_undefined(spec)
+                if not is_system:
+                    why += reason
+            level_means = {}
+            for name, arrays in levels.items():
+                if metric in arrays:
+                    level = arrays[metric]
+                    mean = mean_of(level[users], weights) if level.ndim else float(level)
+                    level_means[name] = mean
+            record = Mean(
+                **samples.describe(group, metric, model, defined),
+                std=statistics.spread_of(values, defined.weights),
+                q10=q10,
+                median=median,
+                q90=q90,
+                why=why,
+                levels=level_means,
+            )
+            yield record, defined
+
+
+def _with_intervals(
+    pairs: Iterable[tuple[Mean, Values]],
+    samples: Samples,
+    confidence: float,
+    n_resamples: int | None,
+    seed: int,
+) -> tuple[list[Mean], set[str]]:
+    """Give records their intervals; the metrics whose range is that of the values at hand."""
+    limits = {metric: samples.limits(metric) for metric in samples.metrics}
+    observed: set[str] = set()
+    records: list[Mean] = []
+    resampled: list[Sample] = []
+    for record, users in pairs:
+        bounds = bounds_of_mean(users.values, users.weights, limits[record.metric])
+        if n_resamples is None:
+            low, high = interval_of(bounds, confidence)
+            records.append(replace(record, low=low, high=high))
+            if bounds is not None and bounds.is_observed:
+                observed.add(record.metric)
+        else:
+            records.append(record)
+            values = users.values if bounds is not None else users.values[:0]
+            resampled.append(Sample((statistics.sums_of(values, users.weights, seed),)))
+    if n_resamples is not None:
+        sampled = zip(records, resampled, strict=True)
+        records = statistics.bounded(sampled, confidence, n_resamples, seed)
+    return records, observed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -280,10 +316,10 @@ class Summary(Printed):
     """The result of ``recmetrics.summary``; it prints as a table, and is displayed in notebooks.
 
     >>> import recmetrics
-    >>> found = recmetrics.summary({"mrr@10": [0.5, 1.0, 0.2, 0.0], "hit@1": [0, 1, 0, 0]})
-    >>> found.means
+    >>> summary = recmetrics.summary({"mrr@10": [0.5, 1.0, 0.2, 0.0], "hit@1": [0, 1, 0, 0]})
+    >>> summary.means
     {'mrr@10': 0.425, 'hit@1': 0.25}
-    >>> [(each.metric, each.median, each.n_users) for each in found]
+    >>> [(mean.metric, mean.median, mean.n_users) for mean in summary]
     [('mrr@10', 0.35, 4), ('hit@1', 0.0, 4)]
 
     Attributes
@@ -318,10 +354,11 @@ class Summary(Printed):
     @property
     def means(self) -> dict[str, float]:
         """The mean of each metric over all users, for a logger; "model/metric" with models."""
-        return {
-            each.metric if each.model is None else f"{each.model}/{each.metric}": each.mean
-            for each in split(self.records)[0]
-        }
+        means = {}
+        for record in split(self.records)[0]:
+            prefix = "" if record.model is None else f"{record.model}/"
+            means[prefix + record.metric] = record.mean
+        return means
 
     def __iter__(self) -> Iterator[Mean]:
         return iter(self.records)
@@ -331,7 +368,7 @@ class Summary(Printed):
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a dict of plain values for each record."""
-        return [each.as_dict() for each in self.records]
+        return [record.as_dict() for record in self.records]
 
     def to_dict(self, convention: Convention | None = None) -> dict[str, Any]:
         """Return everything as a dict for ``json.dumps``.
@@ -340,7 +377,7 @@ class Summary(Printed):
         ``convention`` is the one under which the values were computed. Undefined and infinite
         numbers are None.
         """
-        metrics = tuple(dict.fromkeys(each.metric for each in self.records))
+        metrics = tuple(dict.fromkeys(record.metric for record in self.records))
         notes = [*self._left_out(), *self.notes]
         return document(
             self, metrics, convention, metrics=metrics, means=self.to_records(), notes=notes
@@ -355,19 +392,20 @@ class Summary(Printed):
         from recmetrics._report.plots import draw
 
         means: list[Mean] = []
-        for each in self.records:
-            is_first = each.model in (None, *self.models[:1])  # levels are drawn once
-            levels = (each.levels or {}).items() if is_first else ()
-            of = {"metric": each.metric, "group": each.group}
-            means.append(replace(each, model=each.model or "mean"))
-            means += [Mean(**of, model=level, mean=mean) for level, mean in levels]
+        for record in self.records:
+            means.append(replace(record, model=record.model or "mean"))
+            if record.levels and record.model in (None, *self.models[:1]):  # they are drawn once
+                for level, mean in record.levels.items():
+                    means.append(
+                        Mean(metric=record.metric, group=record.group, model=level, mean=mean)
+                    )
         return draw(means, (), self.models or ("mean",), self.levels, self._notes(), target)
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
-        tables = [self._grid(each) for each in split(self.records) if each]
-        first, *others = self._notes()
+        tables = [self._grid(records) for records in split(self.records) if records]
+        intervals, *notes = self._notes()
         quantiles = f"q10, median, q90: quantiles of the {plural(self.noun)}' values"
-        return tables, [first, quantiles, *others]
+        return tables, [intervals, quantiles, *notes]
 
     def _notes(self) -> list[str]:
         return [
@@ -379,10 +417,10 @@ class Summary(Printed):
         ]
 
     def _grid(self, records: Sequence[Mean]) -> Grid:
-        places = grids.decimals_of((each.metric, each.mean) for each in self.records)
+        places = grids.decimals_of((record.metric, record.mean) for record in self.records)
 
         def level(name: str) -> grids.Column:
-            return number(one_line(name), lambda each: each.levels.get(name), places)
+            return number(one_line(name), lambda record: record.levels.get(name), places)
 
         columns = [
             named("model", bool(self.models)),
@@ -401,14 +439,19 @@ class Summary(Printed):
     def _left_out(self) -> Iterator[str]:
         """Say how many of all users are left out of which metrics, and why."""
         overall, _ = split(self.records)
-        missing = []
-        for mean in overall:
-            of_model = "" if mean.model is None else f" of {mean.model}"
-            name = one_line(mean.metric + of_model)
-            if mean.n_users is not None and mean.n_undefined is not None:
-                n_users = mean.n_users + mean.n_undefined
-                missing.append(Missing(name, mean.n_undefined, n_users, mean.why or ""))
-        yield from left_out(missing, plural(self.noun))
-        for mean in overall:
-            if mean.n_users is None and mean.why:
-                yield f"{one_line(mean.metric)} has {mean.why}"
+        of_users = [record for record in overall if record.n_users is not None]
+        metrics_by_reason: dict[tuple[Any, ...], list[str]] = {}
+        for record in of_users:
+            if record.n_undefined:
+                reason = record.n_undefined, record.n_users, record.why
+                model = "" if record.model is None else f" of {record.model}"
+                metrics = metrics_by_reason.setdefault(reason, [])
+                metrics.append(one_line(record.metric + model))
+        for (n_undefined, n_users, why), metrics in metrics_by_reason.items():
+            names = "" if len(metrics) == len(of_users) else f" of {', '.join(metrics)}"
+            have = "has" if n_undefined == 1 else "have"
+            n_all = f"{n_undefined + n_users:,}"
+            yield f"left out{names}: {n_undefined:,} of {n_all} {plural(self.noun)} {have} {why}"
+        for record in overall:
+            if record.n_users is None and record.why:
+                yield f"{one_line(record.metric)} has {record.why}"
