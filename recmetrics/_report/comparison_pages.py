@@ -109,38 +109,41 @@ def compact_legend(
 
 def _marked(mark: str, lines: Iterator[str]) -> list[str]:
     """Write a mark before the first of several lines."""
-    first, *others = lines
-    return [f"{mark}: {first}", *others]
+    line, *more_lines = lines
+    return [f"{mark}: {line}", *more_lines]
 
 
 def _intervals(comparison: Compared) -> Iterator[str]:
     counts = comparison.n_runs
     n_resamples = comparison.n_resamples
-    drawn = "users and runs" if counts and n_resamples is not None else "users"
-    how = grids.intervals_by(comparison.confidence, n_resamples, FEW_USERS, drawn)
+    units = "users and runs" if counts and n_resamples is not None else "users"
+    line = grids.intervals_by(comparison.confidence, n_resamples, FEW_USERS, units)
     if counts and n_resamples is None:
-        how += "; the variance over runs is added"
+        line += "; the variance over runs is added"
     elif len(counts) > 1 and comparison.paired_runs:
-        how += "; the same runs of all models are drawn"
+        line += "; the same runs of all models are drawn"
     elif len(counts) > 1:
-        how += "; the runs of each model are drawn independently"
-    yield how
+        line += "; the runs of each model are drawn independently"
+    yield line
     yield from grids.observed_ranges(comparison.observed)
     if counts:
-        some = "the variation over runs of models with a single run, or "
-        single = some if len(counts) < len(comparison.models) else ""
-        few = [count for count in counts.values() if count < _FEW_RUNS and n_resamples is not None]
-        estimate = "the estimate of the variation over runs is rough and too small"
-        rough = f"; with {_between(few, 'run')}, {estimate}" if few else ""
-        yield f"intervals do not cover {single}what all runs share, such as the data{rough}"
+        line = "intervals do not cover "
+        if len(counts) < len(comparison.models):
+            line += "the variation over runs of models with a single run, or "
+        line += "what all runs share, such as the data"
+        few = [count for count in counts.values() if count < _FEW_RUNS]
+        if few and n_resamples is not None:
+            line += f"; with {_between(few, 'run')}, the estimate of the variation over runs is "
+            line += "rough and too small"
+        yield line
 
 
 def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
     yield from grids.weighted_by(comparison.n_weightless)
     lower = [metric for metric in metrics if metric in comparison.lower_is_better]
-    for told, names in (("not compared", comparison.levels), ("lower is better", lower)):
+    for label, names in (("not compared", comparison.levels), ("lower is better", lower)):
         if names:
-            yield f"{told}: {', '.join(map(one_line, names))}"
+            yield f"{label}: {', '.join(map(one_line, names))}"
     n_untested = sum(metric in comparison.untested for metric in metrics)
     if n_untested:
         cutoffs = counted(n_untested, "cutoff")
@@ -160,19 +163,18 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterato
     if with_groups and comparison.groups:
         groups = counted(len(comparison.groups), "group")
         family += f", and separately over the differences of {groups}"
-    how = f"corrected by {_CORRECTIONS.get(comparison.correction or '')} over {family}"
-    if comparison.correction is None:
-        how = "not corrected for their number"
-    first, *others = [_TESTS[test] for test in comparison.tests]
-    also = f" (also {', '.join(others)})" if others else ""
-    yield f"p < {1 - comparison.confidence:.2g} by {first}{also}, {how}"
+    correction = "not corrected for their number"
+    if comparison.correction is not None:
+        correction = f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
+    test, *more_tests = [_TESTS[test] for test in comparison.tests]
+    also = f" (also {', '.join(more_tests)})" if more_tests else ""
+    yield f"p < {1 - comparison.confidence:.2g} by {test}{also}, {correction}"
 
-    decides = comparison.tests[0]
-    if decides != "t":
-        yield f"the intervals are not those of the {_TESTS[decides]}, and may disagree with it"
+    if comparison.tests[0] != "t":
+        yield f"the intervals are not those of the {test}, and may disagree with it"
     else:
-        shown = comparison.differences if with_groups else tested
-        yield from _raised_p(shown, is_shown=comparison.n_resamples is None)
+        differences = comparison.differences if with_groups else tested
+        yield from _raised_p(differences, is_shown=comparison.n_resamples is None)
     if comparison.correction is not None:
         yield from _many_cutoffs(metrics)
 
@@ -189,27 +191,27 @@ def _raised_p(differences: Sequence[Difference], *, is_shown: bool) -> Iterator[
 
 def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
     """Say that three cutoffs or more of one metric make the correction strict."""
-    cutoffs: dict[str, list[str]] = {}
+    cutoffs_of: dict[str, list[str]] = {}
     for metric in metrics:
         name, at, _ = metric.rpartition("@")
         if at:
-            cutoffs.setdefault(name, []).append(metric)
-    many = {name: group for name, group in cutoffs.items() if len(group) >= _MANY_CUTOFFS}
-    if many:
-        counts = " and ".join(
-            f"{len(group)} cutoffs of {one_line(name)}" for name, group in many.items()
-        )
-        dropped = {metric for group in many.values() for metric in group[:-1]}
-        kept = ", ".join(repr(metric) for metric in metrics if metric not in dropped)
+            cutoffs_of.setdefault(name, []).append(metric)
+    counts = []
+    fewer_metrics = list(metrics)
+    for name, cutoffs in cutoffs_of.items():
+        if len(cutoffs) >= _MANY_CUTOFFS:
+            counts.append(f"{len(cutoffs)} cutoffs of {one_line(name)}")
+            fewer_metrics = [metric for metric in fewer_metrics if metric not in cutoffs[:-1]]
+    if counts:
         yield (
-            f"{counts} make the correction stricter; if one is enough, name the metrics to "
-            f"compare: {kept}"
+            f"{' and '.join(counts)} make the correction stricter; if one is enough, name the "
+            f"metrics to compare: {', '.join(map(repr, fewer_metrics))}"
         )
 
 
 def _left_out(comparison: Compared) -> Iterator[str]:
     records: list[Any] = [*comparison.means, *comparison.differences]
-    if any(each.n_undefined for each in records):
+    if any(record.n_undefined for record in records):
         yield "left out: users whose value is undefined; for a pair, undefined in either model"
 
 
@@ -217,22 +219,29 @@ def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[s
     """Say how many differences, and in how many groups, have too few users for a test of signs."""
     needed = fewest_users(comparison.confidence)
     level = grids.percent(comparison.confidence)
-    why = f"too few for a test at {level}; at least {needed} are needed"
-    tested = [each for each in comparison.differences if each.metric not in comparison.untested]
-    n_tested = len(split(tested)[0])
-    few, of_groups = split(each for each in tested if each.n_users < needed)
-    if few:
-        some = f" in {len(few)} of {n_tested} differences" if len(few) < n_tested else ""
-        yield f"{_between([each.n_users for each in few], 'user')}{some}: {why}"
-    if of_groups and with_groups:
-        n_groups = len({each.group for each in of_groups})
-        some = f"{n_groups} of {counted(len(comparison.groups), 'group')}"
-        yield f"{_between([each.n_users for each in of_groups], 'user')} in {some}: {why}"
+    reason = f"too few for a test at {level}; at least {needed} are needed"
+    overall, of_groups = split(
+        difference
+        for difference in comparison.differences
+        if difference.metric not in comparison.untested
+    )
+    counts = [difference.n_users for difference in overall if difference.n_users < needed]
+    if counts:
+        place = f" in {len(counts)} of {len(overall)} differences"
+        if len(counts) == len(overall):
+            place = ""
+        yield f"{_between(counts, 'user')}{place}: {reason}"
+    small = [difference for difference in of_groups if difference.n_users < needed]
+    if small and with_groups:
+        n_groups = len({difference.group for difference in small})
+        place = f"{n_groups} of {counted(len(comparison.groups), 'group')}"
+        counts = [difference.n_users for difference in small]
+        yield f"{_between(counts, 'user')} in {place}: {reason}"
 
 
 def _decimals(comparison: Compared) -> dict[str, int]:
-    means = [each for each in comparison.means if each.model in comparison.models]
-    return grids.decimals_of((each.metric, each.mean) for each in means)
+    means = [mean for mean in comparison.means if mean.model in comparison.models]
+    return grids.decimals_of((mean.metric, mean.mean) for mean in means)
 
 
 def pair(difference: Difference) -> str:
@@ -240,7 +249,8 @@ def pair(difference: Difference) -> str:
 
 
 def _means(comparison: Compared) -> Iterator[Grid]:
-    places, has_runs = _decimals(comparison), bool(comparison.n_runs)
+    places = _decimals(comparison)
+    has_runs = bool(comparison.n_runs)
     for means in filter(None, split(comparison.means)):
         columns = [
             named("group", means[0].group is not None),
@@ -253,18 +263,19 @@ def _means(comparison: Compared) -> Iterator[Grid]:
             grids.count("runs", "n_runs", has_runs),
             number("run std", attrgetter("run_std"), places, is_shown=has_runs),
             grids.left_out(means),
-            Column("", lambda each: "best" if each.best else "", is_number=False),
+            Column("", lambda mean: "best" if mean.best else "", is_number=False),
             _worst(comparison, places, means[0].group),
         ]
         yield grids.table(columns, means)
 
 
 def _worst(comparison: Compared, places: Mapping[str, int], group: Any, sign: str = "") -> Column:
-    def text(each: Mean | Difference) -> str:
-        worst = comparison.worst_group(each.metric, each.model, getattr(each, "against", None))
+    def text(record: Mean | Difference) -> str:
+        against = getattr(record, "against", None)
+        worst = comparison.worst_group(record.metric, record.model, against)
         if worst is None:
             return UNDEFINED
-        return f"{one_line(worst.group)} ({worst.value:{sign}.{places[each.metric]}f})"
+        return f"{one_line(worst.group)} ({worst.value:{sign}.{places[record.metric]}f})"
 
     return Column("worst group", text, bool(comparison.groups) and group is None, is_number=False)
 
@@ -273,19 +284,20 @@ def _differences(comparison: Compared) -> Iterator[Grid]:
     places = _decimals(comparison)
     for differences in filter(None, split(comparison.differences)):
         # A single pair needs no column: it is the heading of the differences.
-        is_alone = len({(each.model, each.against) for each in differences}) == 1
-        heading = pair(differences[0]) if is_alone else "difference"
-        p_of = ("p ({})" if len(comparison.tests) > 1 else "p").format
+        pairs = {(difference.model, difference.against) for difference in differences}
+        is_one_pair = len(pairs) == 1
+        heading = pair(differences[0]) if is_one_pair else "difference"
+        p_heading = "p ({})" if len(comparison.tests) > 1 else "p"
         columns = [
             named("group", differences[0].group is not None),
             named("metric"),
-            Column("pair", pair, not is_alone, is_number=False),
+            Column("pair", pair, not is_one_pair, is_number=False),
             number(heading, attrgetter("difference"), places, "+"),
             grids.interval(comparison.confidence, places, "+"),
-            *(Column(p_of(test), partial(_p, test)) for test in comparison.tests),
-            Column("", lambda each: "*" if each.significant else "", is_number=False),
-            Column("d_z", lambda each: grids.shown(each.effect_size, "+.2f")),
-            Column("w/t/l", lambda each: f"{each.wins}/{each.ties}/{each.losses}"),
+            *(Column(p_heading.format(test), partial(_p, test)) for test in comparison.tests),
+            Column("", lambda difference: "*" if difference.significant else "", is_number=False),
+            Column("d_z", lambda difference: grids.shown(difference.effect_size, "+.2f")),
+            Column("w/t/l", "{0.wins}/{0.ties}/{0.losses}".format),
             grids.left_out(differences),
             _worst(comparison, places, differences[0].group, "+"),
         ]
@@ -300,42 +312,47 @@ def models_by_metrics(
     digits: int | None = None,
 ) -> Grid:
     """The means of a group, with the letters of the models that they are better than."""
-    models, places = [*comparison.models, *comparison.levels], _decimals(comparison)
+    models = [*comparison.models, *comparison.levels]
+    places = _decimals(comparison)
     compared = comparison.models if comparison.differences else ()
     letters = {model: _letter(i) for i, model in enumerate(compared)}
-    better: dict[tuple[str, str], list[str]] = {}
-    for each in comparison.differences:
-        if each.group == group and each.significant:
-            is_lower = each.metric in comparison.lower_is_better
-            pair = (each.model, each.against)
-            winner, loser = pair if (each.difference > 0) != is_lower else pair[::-1]
-            better.setdefault((each.metric, winner), []).append(letters[loser])
-    own = [each for each in comparison.means if each.group == group]
-    means = {(each.metric, each.model): each.mean for each in own}
-    best = {(each.metric, each.model) for each in own if each.best}
+
+    losers: dict[tuple[str, str], list[str]] = {}  # the letters of those whom a model beats
+    for difference in comparison.differences:
+        if difference.group == group and difference.significant:
+            ranking = [difference.model, difference.against]
+            if (difference.difference > 0) == (difference.metric in comparison.lower_is_better):
+                ranking.reverse()
+            winner, loser = ranking
+            losers.setdefault((difference.metric, winner), []).append(letters[loser])
+    means = {(mean.metric, mean.model): mean for mean in comparison.means if mean.group == group}
+    best = {key for key, mean in means.items() if mean.best}
 
     def column(metric: str) -> Column:
-        of_models = {model: "".join(sorted(better.get((metric, model), []))) for model in models}
-        width = max(map(len, of_models.values()))
+        marks = {model: "".join(sorted(losers.get((metric, model), []))) for model in models}
+        width = max(map(len, marks.values()))
         decimals = f".{places[metric] if digits is None else digits}f"
 
         def text(model: str) -> str:
-            mean = grids.shown(means.get((metric, model)), decimals)
+            mean = means.get((metric, model))  # a level may have none
+            value = grids.shown(mean.mean if mean else None, decimals)
             is_best = (metric, model) in best
             if form == "latex":
-                return _in_latex(mean, of_models[model], is_best)
+                return _in_latex(value, marks[model], is_best)
             if form == "text":
-                mean = f"[{mean}]" if is_best else f" {mean} "
-                return f"{mean} {of_models[model]:<{width}}" if width else mean
-            return f"{mean} {of_models[model]}".rstrip()
+                value = f"[{value}]" if is_best else f" {value} "
+                return f"{value} {marks[model]:<{width}}" if width else value
+            return f"{value} {marks[model]}".rstrip()
 
         heading = one_line(metric)
-        heading = grids.escape_latex(heading) if form == "latex" else heading
+        if form == "latex":
+            heading = grids.escape_latex(heading)
         return Column(heading, text, is_strong=lambda model: (metric, model) in best)
 
     def name(model: str) -> str:
-        text = one_line(model)
-        return _in_latex(text, letters.get(model, "")) if form == "latex" else text
+        if form == "latex":
+            return _in_latex(one_line(model), letters.get(model, ""))
+        return one_line(model)
 
     columns = [
         Column("", lambda model: letters.get(model, ""), form != "latex", is_number=False),
@@ -347,23 +364,26 @@ def models_by_metrics(
 
 def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
     text = grids.escape_latex(text)
-    text = rf"\textbf{{{text}}}" if is_best else text
+    if is_best:
+        text = rf"\textbf{{{text}}}"
     return f"{text}$^{{{marks}}}$" if marks else text
 
 
 def _p(test: Test, difference: Difference) -> str:
-    value = difference.p[test]
-    return "<0.0001" if value < 0.0001 else grids.shown(value, ".4f")
+    p = difference.p[test]
+    return "<0.0001" if p < 0.0001 else grids.shown(p, ".4f")
 
 
-def _between(numbers: Sequence[int], what: str) -> str:
-    low, high = min(numbers), max(numbers)
-    return counted(high, what) if low == high else f"{low} to {high} {plural(what)}"
+def _between(numbers: Sequence[int], noun: str) -> str:
+    low = min(numbers)
+    high = max(numbers)
+    return counted(high, noun) if low == high else f"{low} to {high} {plural(noun)}"
 
 
 def _letter(index: int) -> str:
-    longer, last = divmod(index, 26)
-    return (_letter(longer - 1) if longer else "") + ascii_lowercase[last]
+    """The letter of a model, a to z, then aa, ab, as the columns of spreadsheets."""
+    n_before, last = divmod(index, 26)
+    return (_letter(n_before - 1) if n_before else "") + ascii_lowercase[last]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -456,7 +456,7 @@ _OF_FILES = {
     "_report/comparison_pages.py": [
         ("the compact table marks the loser",
          "tests/report/test_compare_compact.py -k 'letters or text'",
-         "pair if (each.difference > 0) != is_lower", "pair if (each.difference > 0) == is_lower"),
+         "(difference.difference > 0) == (", "(difference.difference > 0) != ("),
     ],
 }  # fmt: skip
 FAULTS = [
