@@ -41,8 +41,8 @@ class Comparison(Compared, Printed):
     >>> import recmetrics
     >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]}
     >>> new = {"ndcg@10": [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]}
-    >>> found = recmetrics.compare({"old": old, "new": new}, rng=0)
-    >>> [(each["model"], each["best"]) for each in found.to_records("means")]
+    >>> comparison = recmetrics.compare({"old": old, "new": new}, rng=0)
+    >>> [(mean["model"], mean["best"]) for mean in comparison.to_records("means")]
     [('old', False), ('new', True)]
 
     Attributes
@@ -80,12 +80,13 @@ class Comparison(Compared, Printed):
         ArgumentError
             If the comparison does not have one of the metrics, or ``digits`` is no integer >= 0.
         """
-        named = self.metrics if metrics is None else several(metrics)
-        shown = tuple(metric for each in named for metric in spell(str(each)))
-        for metric in shown or [shown]:
+        texts = self.metrics if metrics is None else several(metrics)
+        columns = tuple(metric for text in texts for metric in spell(str(text)))
+        for metric in columns or [columns]:
             check_known("metrics", metric, self.metrics)
-        digits = None if digits is None else check_count("digits", digits, 0)
-        return CompactTable(comparison=self, metrics=shown, digits=digits)
+        if digits is not None:
+            digits = check_count("digits", digits, 0)
+        return CompactTable(comparison=self, metrics=columns, digits=digits)
 
     def gate(
         self,
@@ -218,7 +219,8 @@ class Comparison(Compared, Printed):
                 raise ArgumentError(msg)
             n_users = max(n_users, bounds.users_for(n_equal))
         n = users.values.size
-        return UsersNeeded(n_users, -(-n_users * (n + users.n_undefined) // n))
+        all_users = -(-n_users * (n + users.n_undefined) // n)  # rounded up
+        return UsersNeeded(n_users, all_users)
 
     def movers(
         self,
@@ -233,9 +235,9 @@ class Comparison(Compared, Printed):
 
         >>> import recmetrics
         >>> old, new = {"mrr": [0.5, 1.0, 0.2]}, {"mrr": [1.0, 0.5, 0.3]}
-        >>> found = recmetrics.compare({"old": old, "new": new})
-        >>> movers = found.movers("mrr", users=["a", "b", "c"])
-        >>> [(each.user, round(each.difference, 2)) for each in (*movers.gains, *movers.losses)]
+        >>> comparison = recmetrics.compare({"old": old, "new": new})
+        >>> movers = comparison.movers("mrr", users=["a", "b", "c"])
+        >>> [(mover.user, round(mover.difference, 2)) for mover in movers.gains + movers.losses]
         [('a', 0.5), ('c', 0.1), ('b', -0.5)]
 
         Parameters
@@ -265,20 +267,20 @@ class Comparison(Compared, Printed):
 
     def _pair(self, model: str | None, against: str | None) -> tuple[str, str]:
         """The one pair of models that fits."""
-        pairs = dict.fromkeys((each.model, each.against) for each in self.differences)
+        pairs = dict.fromkeys((record.model, record.against) for record in self.differences)
         fitting = [
-            each for each in pairs if model in (None, each[0]) and against in (None, each[1])
+            (new, old) for new, old in pairs if model in (None, new) and against in (None, old)
         ]
         if len(fitting) != 1:
-            known = ", ".join(f"model={one!r}, against={other!r}" for one, other in pairs)
-            msg = f"model={model!r}, against={against!r} is not one pair; type one of: {known}"
+            choices = ", ".join(f"model={new!r}, against={old!r}" for new, old in pairs)
+            msg = f"model={model!r}, against={against!r} is not one pair; type one of: {choices}"
             raise ArgumentError(msg)
         return fitting[0]
 
     def to_records(self, table: Table = "differences") -> list[dict[str, Any]]:
         """Return a dict of plain values for each row of ``table``, "differences" or "means"."""
         one_of("table", table, Table)
-        return [each.as_dict() for each in getattr(self, table)]
+        return [record.as_dict() for record in getattr(self, table)]
 
     def to_frame(self, table: Table = "differences", *, backend: str | None = None) -> Any:
         """Return a table as a data frame.
@@ -345,5 +347,4 @@ class Comparison(Compared, Printed):
             *comparison_pages.plot_legend(self),
             "filled: the best mean, a significant difference",
         ]
-        drawn = self.means, self.differences, self.models, self.levels, notes
-        return draw(*drawn, target, table)
+        return draw(self.means, self.differences, self.models, self.levels, notes, target, table)
