@@ -51,7 +51,8 @@ def draw(
     except ImportError as error:
         msg = f"plots need the package matplotlib; type: {install('cli', 'matplotlib')}"
         raise ArgumentError(msg) from error
-    (means, _), (differences, _) = split(means), split(differences)
+    means, _ = split(means)
+    differences, _ = split(differences)
     colours = {model: f"C{i % 10}" for i, model in enumerate(models)}
     colours |= dict.fromkeys(levels, "0.5")
     if isinstance(target, Axes):
@@ -83,12 +84,12 @@ def _curve_of(metric: str) -> tuple[str, int | None]:
 
 def _rows(records: Sequence[Mean | Difference]) -> dict[str, list[Any]]:
     """The records of each row: those of the cutoffs of a curve together, others by metric."""
-    n_cutoffs = Counter(curve for curve, _ in {_curve_of(each.metric) for each in records})
+    n_cutoffs = Counter(curve for curve, _ in {_curve_of(record.metric) for record in records})
     rows: dict[str, list[Any]] = {}
-    for each in records:
-        curve, _ = _curve_of(each.metric)
-        name = curve if n_cutoffs[curve] >= _CURVE else each.metric
-        rows.setdefault(name, []).append(each)
+    for record in records:
+        curve, _ = _curve_of(record.metric)
+        name = curve if n_cutoffs[curve] >= _CURVE else record.metric
+        rows.setdefault(name, []).append(record)
     return rows
 
 
@@ -101,13 +102,15 @@ def _figure(
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    left, right = _rows(means), _rows(differences)
+    left = _rows(means)
+    right = _rows(differences)
     heights = []
-    for metric, own in left.items():
-        sides: list[list[Any]] = [own, right.get(metric, [])]
-        n_lines = [len(s) * (max((len(_lines(e)) for e in s), default=0) + 0.5) for s in sides]
-        is_curve = metric != own[0].metric
-        heights.append(_CURVE_HEIGHT if is_curve else max(n_lines) * _LINE + 0.65)
+    for metric, records in left.items():
+        height = _CURVE_HEIGHT
+        if metric == records[0].metric:
+            n_lines = max(_n_lines(records), _n_lines(right.get(metric, [])))
+            height = n_lines * _LINE + 0.65
+        heights.append(height)
     n_columns = 2 if differences else 1
     lines = [line for text in notes for line in textwrap.wrap(text, _NOTE_WIDTH * n_columns)]
     bottom = len(lines) * _LINE
@@ -115,23 +118,30 @@ def _figure(
     layout = ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD)
     # A Figure made without pyplot needs no display and leaves pyplot's state alone.
     figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout=layout)
-    parts: Any = figure.subfigures(2, 1, height_ratios=[sum(heights) + 0.4, bottom])
-    above, below = parts
-    axes = above.subplots(
+    subfigures: Any = figure.subfigures(2, 1, height_ratios=[sum(heights) + 0.4, bottom])
+    above, below = subfigures
+    grid = above.subplots(
         len(left), n_columns, squeeze=False, gridspec_kw={"height_ratios": heights}
     )
-    for row, (metric, own) in zip(axes, left.items(), strict=True):
+    for row, metric in zip(grid, left, strict=True):
         title = textwrap.fill(_plain(metric), _TITLE_WIDTH)
         row[0].set_title(title, fontsize="medium", loc="left", fontweight="bold")
-        for one, records in zip(row, (own, right.get(metric)), strict=False):
-            if records:
-                _draw(one, records, colours, is_curve=metric != own[0].metric)
+        for axes, rows in zip(row, (left, right), strict=False):
+            if metric in rows:
+                records = rows[metric]
+                _draw(axes, records, colours, is_curve=metric != records[0].metric)
             else:
-                one.set_axis_off()
+                axes.set_axis_off()
         if metric in right:
             row[1].set_title("differences", fontsize="medium", loc="left")
     below.text(0.01, 0.98, _plain("\n".join(lines)), va="top", fontsize="small", color="0.3")
     return figure
+
+
+def _n_lines(records: Sequence[Mean | Difference]) -> float:
+    """The lines of text that records take: those of the longest name, and half a line between."""
+    longest = max((len(_lines(record)) for record in records), default=0)
+    return len(records) * (longest + 0.5)
 
 
 def _draw(
@@ -142,42 +152,65 @@ def _draw(
     is_curve: bool,
     with_metric: bool = False,
 ) -> None:
-    from matplotlib.ticker import FixedFormatter, MaxNLocator
-
-    if records and isinstance(records[0], Difference):
-        (axes.axhline if is_curve else axes.axvline)(0, color="0.6", linewidth=1)
     axes.tick_params(labelsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     if is_curve:
-        curves: dict[str, list[Any]] = {}
-        for each in sorted(records, key=lambda each: _curve_of(each.metric)[1] or 0):
-            curves.setdefault(_name(each), []).append(each)
-        # Pairs may share a model: each has a colour of its own, unless all have one baseline.
-        is_shared = len({each.model for each, *_ in curves.values()}) < len(curves)
-        for i, (name, own) in enumerate(curves.items()):
-            colour = f"C{i % 10}" if is_shared else colours[own[0].model]
-            k: Any = [_curve_of(each.metric)[1] for each in own]
-            marked = [e.value if getattr(e, "significant", False) else math.nan for e in own]
-            axes.plot(k, [each.value for each in own], color=colour, label=_wrapped(name))
-            axes.plot(k, marked, "o", color=colour)
-            low, high = [each.low for each in own], [each.high for each in own]
-            axes.fill_between(k, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.set_xlabel("k", fontsize="small")
+        _draw_curves(axes, records, colours)
         if with_metric:
             axes.set_ylabel(_wrapped(_curve_of(records[0].metric)[0]))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(alpha=0.3)
-        axes.legend(frameon=False, fontsize="small")
-        return
+    else:
+        _draw_points(axes, records, colours, with_metric)
+
+
+def _draw_curves(
+    axes: Axes, records: Sequence[Mean | Difference], colours: Mapping[str, str]
+) -> None:
+    """Draw a curve over k for each model or pair."""
+    from matplotlib.ticker import MaxNLocator
+
+    if isinstance(records[0], Difference):
+        axes.axhline(0, color="0.6", linewidth=1)
+    curves: dict[str, list[Any]] = {}
+    for record in sorted(records, key=lambda record: _curve_of(record.metric)[1] or 0):
+        curves.setdefault(_name(record), []).append(record)
+    # Pairs may share a model: each has a colour of its own, unless all have one baseline.
+    is_shared = len({points[0].model for points in curves.values()}) < len(curves)
+    for i, (name, points) in enumerate(curves.items()):
+        colour = f"C{i % 10}" if is_shared else colours[points[0].model]
+        k: Any = [_curve_of(point.metric)[1] for point in points]
+        values = np.array([point.value for point in points])
+        is_significant = [getattr(point, "significant", False) for point in points]
+        axes.plot(k, values, color=colour, label=_wrapped(name))
+        axes.plot(k, np.where(is_significant, values, math.nan), "o", color=colour)
+        low = [point.low for point in points]
+        high = [point.high for point in points]
+        axes.fill_between(k, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.set_xlabel("k", fontsize="small")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize="small")
+
+
+def _draw_points(
+    axes: Axes, records: Sequence[Mean | Difference], colours: Mapping[str, str], with_metric: bool
+) -> None:
+    """Draw a point with its interval for each record, one below the other."""
+    from matplotlib.ticker import FixedFormatter
+
+    if records and isinstance(records[0], Difference):
+        axes.axvline(0, color="0.6", linewidth=1)
     ticks = []
-    for place, each in enumerate(records):
-        colour = colours[each.model]
-        if not math.isnan(each.value):
-            if not math.isnan(each.low):
-                axes.plot([each.low, each.high], [place, place], color=colour, linewidth=2)
-            face = colour if _mark(each) else "white"
-            axes.plot(each.value, place, "o", color=colour, markerfacecolor=face)
-        ticks.append("\n".join([_wrapped(each.metric)] * with_metric + _lines(each)))
+    for place, record in enumerate(records):
+        colour = colours[record.model]
+        if not math.isnan(record.value):
+            if not math.isnan(record.low):
+                axes.plot([record.low, record.high], [place, place], color=colour, linewidth=2)
+            face = colour if _mark(record) else "white"
+            axes.plot(record.value, place, "o", color=colour, markerfacecolor=face)
+        lines = _lines(record)
+        if with_metric:
+            lines = [_wrapped(record.metric), *lines]
+        ticks.append("\n".join(lines))
     axes.set_yticks(np.arange(len(records)))
     # Labels given to set_yticks would change the process's warning filters for a moment.
     axes.yaxis.set_major_formatter(FixedFormatter(ticks))
