@@ -18,6 +18,7 @@ from recmetrics._core.errors import ArgumentError, MetricSpecError
 from recmetrics._core.options import one_of
 from recmetrics._core.spec import MetricSpec, parse, read_convention
 from recmetrics._core.types import Convention
+from recmetrics._printing import split
 from recmetrics._report.samples import Samples
 from recmetrics._report.statistics import Correction, Test
 
@@ -72,10 +73,10 @@ class Mean:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields that the call has by name, and the levels."""
-        named = asdict(self)
+        cells = asdict(self)
         if self.levels is not None:  # of a summary, where the model stands last
-            named |= {"model": named.pop("model"), **named.pop("levels")}
-        return {name: each for name, each in named.items() if name in _ALWAYS or each is not None}
+            cells |= {"model": cells.pop("model"), **cells.pop("levels")}
+        return {name: cell for name, cell in cells.items() if name in _ALWAYS or cell is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,14 +130,14 @@ class Difference:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, with a field for each p-value."""
-        named = asdict(self)
-        corrected = named.pop("p")
-        uncorrected = named.pop("p_uncorrected")
-        p_raised = named.pop("p_raised")
-        significant = named.pop("significant")
+        cells = asdict(self)
+        corrected = cells.pop("p")
+        uncorrected = cells.pop("p_uncorrected")
+        p_raised = cells.pop("p_raised")
+        significant = cells.pop("significant")
         for test, p in corrected.items():
-            named |= {f"p_{test}": p, f"p_{test}_uncorrected": uncorrected[test]}
-        return named | {"p_raised": p_raised, "significant": significant}
+            cells |= {f"p_{test}": p, f"p_{test}_uncorrected": uncorrected[test]}
+        return cells | {"p_raised": p_raised, "significant": significant}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -181,18 +182,17 @@ class Compared:
         Mean, Difference or None
             The record of this group; None without ``by=``, or if no group has a defined value.
         """
-        records: Any = self.means if against is None else self.differences
-        wanted = (metric, model, against)
-        own = [
-            each
-            for each in records
-            if each.group is not None
-            and (each.metric, each.model, getattr(each, "against", None)) == wanted
-            and not math.isnan(each.value)
+        records: Sequence[Mean | Difference] = self.means if against is None else self.differences
+        _, of_groups = split(records)
+        defined = [
+            record
+            for record in of_groups
+            if (record.metric, record.model, getattr(record, "against", None))
+            == (metric, model, against)
+            and not math.isnan(record.value)
         ]
         worst = max if metric in self.lower_is_better else min
-        found: Mean | Difference | None = worst(own, key=attrgetter("value"), default=None)
-        return found
+        return worst(defined, key=attrgetter("value"), default=None)
 
 
 def document(
@@ -202,13 +202,13 @@ def document(
     if convention is not None:
         convention = read_convention(convention)
     names = (field.name for field in fields(numbers) if field.name not in ("records", "samples"))
-    named = {name: getattr(numbers, name) for name in names}
+    settings = {name: getattr(numbers, name) for name in names}
     return {
         "format": "recmetrics-1",
         "version": sys.modules["recmetrics"].__version__,
         "convention": convention,
         "definitions": {metric: _defined(metric, convention) for metric in defined},
-        **_plain(named | records),
+        **_plain(settings | records),
     }
 
 
@@ -218,33 +218,35 @@ def _defined(metric: str, convention: Convention | None) -> str | None:
         spec = parse(text, convention)
     except MetricSpecError:  # of another package
         return None
-    given = ((name, value) for name, value in spec.values.items() if value is not None)
-    return str(MetricSpec(spec.name, spec.k, tuple(given))) + bracket + bound
+    options = ((name, value) for name, value in spec.values.items() if value is not None)
+    return str(MetricSpec(spec.name, spec.k, tuple(options))) + bracket + bound
 
 
-def _plain(value: Any) -> Any:
-    def other(each: Any) -> Any:
-        if isinstance(each, frozenset):
-            return sorted(each)
-        return each.item() if isinstance(each, np.generic) else str(each)
+def _plain(document: Any) -> Any:
+    def plain_value(value: Any) -> Any:
+        if isinstance(value, frozenset):
+            return sorted(value)
+        return value.item() if isinstance(value, np.generic) else str(value)
 
-    return json.loads(json.dumps(value, default=other), parse_constant=lambda _: None)
+    return json.loads(json.dumps(document, default=plain_value), parse_constant=lambda _: None)
 
 
 def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
     """Make a data frame of records, by default with the first package that is installed."""
     if backend is not None:
         one_of("backend", backend, Frames)
-    wanted = get_args(Frames) if backend is None else (backend,)
-    name = next(filter(find_spec, wanted), None)
+    names = get_args(Frames) if backend is None else (backend,)
+    name = next(filter(find_spec, names), None)
     if name is None:
-        msg = f"to_frame needs the package {' or '.join(wanted)}; type: pip install {wanted[0]}"
+        msg = f"to_frame needs the package {' or '.join(names)}; type: pip install {names[0]}"
         raise ArgumentError(msg)
     package = importlib.import_module(name)
-    kinds = {type(each.get("group")) for each in records} - {type(None)}
-    if len(kinds) > 1:  # no column holds them
-        named = (group if (group := each["group"]) is None else str(group) for each in records)
-        records = [{**each, "group": group} for each, group in zip(records, named, strict=True)]
+    kinds = {type(record.get("group")) for record in records} - {type(None)}
+    if len(kinds) > 1:  # no column holds labels of several types: they become text
+        records = [
+            record if record["group"] is None else {**record, "group": str(record["group"])}
+            for record in records
+        ]
     if name == "pyarrow":
         return package.Table.from_pylist(records)
     return package.DataFrame(records)
