@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.options import check_count
-from recmetrics._printing import Grid, Printed, grids, one_line
+from recmetrics._printing import Column, Grid, Printed, named, number, one_line, table
 from recmetrics._report.records import Compared
 from recmetrics._report.result_tables import read_labels
 
@@ -46,51 +47,55 @@ class Movers(Printed):
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a dict of plain values for each user."""
-        return [asdict(each) for each in (*self.gains, *self.losses)]
+        return [asdict(mover) for mover in self.gains + self.losses]
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
-        records = (*self.gains, *self.losses)
-        places = dict.fromkeys((each.metric for each in records), 4)
+        movers = self.gains + self.losses
+        places = dict.fromkeys((mover.metric for mover in movers), 4)
         columns = [
-            grids.named("metric"),
-            grids.named("kind"),
-            grids.Column("user", lambda each: one_line(each.user), is_number=False),
-            grids.number(one_line(self.model), lambda each: each.value, places),
-            grids.number(one_line(self.against), lambda each: each.against, places),
-            grids.number("difference", lambda each: each.difference, places, "+"),
+            named("metric"),
+            named("kind"),
+            Column("user", lambda mover: one_line(mover.user), is_number=False),
+            number(one_line(self.model), attrgetter("value"), places),
+            number(one_line(self.against), attrgetter("against"), places),
+            number("difference", attrgetter("difference"), places, "+"),
         ]
         note = f"difference: {one_line(self.model)} - {one_line(self.against)}"
-        return [grids.table(columns, records)], [note]
+        return [table(columns, movers)], [note]
 
 
 def movers_of(
     comparison: Compared, metric: str, n: int, pair: tuple[str, str], users: Sequence[Any] | None
 ) -> Movers:
     """Find the users with the largest gains and losses, as ``Comparison.movers`` documents them."""
-    new, old = pair
-    n, samples = check_count("n", n, 1), comparison.samples
+    model, against = pair
+    n = check_count("n", n, 1)
+    samples = comparison.samples
     if metric in samples.system:
         msg = f"{metric} is one value of all lists, so no user moves; give a metric of users"
         raise ArgumentError(msg)
-    news, olds = samples.values[new][metric], samples.values[old][metric]
-    ids = samples.users if users is None else read_labels("users", "id", users, news.size)
-    own = samples.of(None, metric, new, old)
+    new = samples.values[model][metric]
+    old = samples.values[against][metric]
+    ids = samples.users if users is None else read_labels("users", "id", users, new.size)
+    differences, rows, *_ = samples.of(None, metric, model, against)
 
-    def first(kind: str, sign: int) -> tuple[Mover, ...]:
-        order = np.argsort(-sign * own.values, kind="stable")
-        places = order[sign * own.values[order] > 0][:n]
+    def largest(kind: str, sign: int) -> tuple[Mover, ...]:
+        """The movers of one kind, whose differences have this sign."""
+        order = np.argsort(-sign * differences, kind="stable")
+        places = order[sign * differences[order] > 0][:n]
         return tuple(
             Mover(
                 metric=metric,
                 kind=kind,
                 user=row if ids is None else ids[row],
-                value=float(news[row]),
-                against=float(olds[row]),
-                difference=float(own.values[place]),
+                value=float(new[row]),
+                against=float(old[row]),
+                difference=float(differences[place]),
             )
-            for row, place in zip(own.users[places].tolist(), places, strict=True)
+            for row, place in zip(rows[places].tolist(), places, strict=True)
         )
 
-    better = -1 if metric in comparison.lower_is_better else 1
-    gains, losses = first("gain", better), first("loss", -better)
-    return Movers(gains=gains, losses=losses, model=new, against=old)
+    sign = -1 if metric in comparison.lower_is_better else 1
+    gains = largest("gain", sign)
+    losses = largest("loss", -sign)
+    return Movers(gains=gains, losses=losses, model=model, against=against)
