@@ -36,20 +36,20 @@ class Evaluation(Printed):
     """The result of ``Metrics.evaluate``; it prints, also in notebooks, as its summary.
 
     >>> from recmetrics import Metrics
-    >>> found = Metrics.evaluate([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [0, 0, 0]], "hit@1")
-    >>> found.values
+    >>> evaluation = Metrics.evaluate([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [0, 0, 0]], "hit@1")
+    >>> evaluation.values
     {'hit@1': array([ 1., nan])}
-    >>> found.counts.users, found.counts.undefined
+    >>> evaluation.counts.users, evaluation.counts.undefined
     (2, {'hit@1': 1})
-    >>> found.notes
+    >>> evaluation.notes
     ("to count users without a value as 0, give undefined='zero'",)
 
     The values of other methods become an evaluation, too:
 
     >>> from recmetrics import Evaluation
     >>> values = Metrics.compute_groups([3, 2, 1], [0, 1, 0], "mrr", sizes=[2, 1])
-    >>> found = Evaluation(values, notes=["the queries of May"], noun="query")
-    >>> found.to_dict()["notes"][:2]
+    >>> evaluation = Evaluation(values, notes=["the queries of May"], noun="query")
+    >>> evaluation.to_dict()["notes"][:2]
     ['left out: 1 of 2 queries has no relevant item', 'the queries of May']
 
     Parameters
@@ -100,23 +100,23 @@ class Evaluation(Printed):
         if ties is not None:
             one_of("ties", ties, Ties)
         self.values = _read_values(values)
-        per_user = {text: each for text, each in self.values.items() if each.ndim}
-        lacking = {text: int(np.isnan(each).sum()) for text, each in per_user.items()}
-        n_users = next((each.size for each in per_user.values()), 0)
-        self.counts = EvaluationCounts(n_users, lacking, swallowed, invalid)
-        self.noun, self._rules = noun, (undefined, convention, ties)
-        specs = (self._spec(text) for text, count in lacking.items() if count)
-        known_specs = [spec for spec in specs if spec is not None]
-        self.notes = (*notes, *advice_for(known_specs, plural(noun)))
+        arrays = {text: array for text, array in self.values.items() if array.ndim}
+        n_undefined = {text: int(np.isnan(array).sum()) for text, array in arrays.items()}
+        n_users = next((array.size for array in arrays.values()), 0)
+        self.counts = EvaluationCounts(n_users, n_undefined, swallowed, invalid)
+        self.noun = noun
+        self._policies = (undefined, convention, ties)
+        specs = [spec for text, n in n_undefined.items() if n and (spec := self._spec(text))]
+        self.notes = (*notes, *advice_for(specs, plural(noun)))
 
     def summary(self, **keywords: Any) -> Summary:
         """Return the means with intervals, quantiles and counts, and the notes.
 
         >>> from recmetrics import Metrics
         >>> scores, truth = [[3, 2, 1], [2, 3, 1]], [[1, 0, 0], [1, 0, 0]]
-        >>> found = Metrics.evaluate(scores, truth, "hit@1")
+        >>> evaluation = Metrics.evaluate(scores, truth, "hit@1")
         >>> chance = Metrics.chance(truth, "hit@1")
-        >>> summary = found.summary(levels={"chance": chance}, confidence=0.9)
+        >>> summary = evaluation.summary(levels={"chance": chance}, confidence=0.9)
         >>> print(summary.to_text(width=80))
         metric    mean  chance     90 % interval     q10  median     q90  users
         ------  ------  ------  ----------------  ------  ------  ------  -----
@@ -154,21 +154,22 @@ class Evaluation(Printed):
         InputError, InputTypeError, ShapeError, ArgumentError
             As in ``summary``.
         """
-        undefined, convention, ties = self._rules
+        undefined, convention, ties = self._policies
         policies: dict[str, dict[str, str | None]] = {"undefined": {}, "ties": {}}
         for text in self.values:
-            spec, policy = self._spec(text), "expected" if ties == "range" else ties
+            spec = self._spec(text)
             if spec is not None:
-                defined = define(spec, convention, policy, undefined)
-                policies["undefined"][text] = defined.undefined
+                policy = "expected" if ties == "range" else ties
+                defined_spec = define(spec, convention, policy, undefined)
+                policies["undefined"][text] = defined_spec.undefined
                 # ndcg@10[least] of ties="range"
-                policies["ties"][text] = text.partition("[")[2].rstrip("]") or defined.ties
+                policies["ties"][text] = text.partition("[")[2].rstrip("]") or defined_spec.ties
         counts = self.counts._asdict() | {"invalid": self.counts.invalid._asdict()}
         return {**self.summary(**keywords).to_dict(convention), **policies, "counts": counts}
 
     def _spec(self, text: str) -> MetricSpec | None:
         try:
-            return parse(text.partition("[")[0], self._rules[1])
+            return parse(text.partition("[")[0], self._policies[1])
         except MetricSpecError:
             return None
 
@@ -189,11 +190,11 @@ def _read_values(values: Mapping[str, Any]) -> dict[str, UserValues]:
         raise InputTypeError(msg)
     arrays: dict[str, UserValues] = {}
     for text, numbers in values.items():
-        what = f"values[{text!r}]"
-        array = as_array(numbers, what)
-        check_real(array, what)
+        name = f"values[{text!r}]"
+        array = as_array(numbers, name)
+        check_real(array, name)
         if array.ndim > 1:
-            msg = f"{what} has shape {array.shape}, expected one number per user, (n_users,), or ()"
+            msg = f"{name} has shape {array.shape}, expected one number per user, (n_users,), or ()"
             raise ShapeError(msg)
         arrays[text] = half_to_single(array).astype(np.float64, copy=False)
     return arrays

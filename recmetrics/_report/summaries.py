@@ -439,19 +439,14 @@ class Summary(Printed):
     def _left_out(self) -> Iterator[str]:
         """Say how many of all users are left out of which metrics, and why."""
         overall, _ = split(self.records)
-        of_users = [record for record in overall if record.n_users is not None]
-        metrics_by_reason: dict[tuple[Any, ...], list[str]] = {}
-        for record in of_users:
-            if record.n_undefined:
-                reason = record.n_undefined, record.n_users, record.why
-                model = "" if record.model is None else f" of {record.model}"
-                metrics = metrics_by_reason.setdefault(reason, [])
-                metrics.append(one_line(record.metric + model))
-        for (n_undefined, n_users, why), metrics in metrics_by_reason.items():
-            names = "" if len(metrics) == len(of_users) else f" of {', '.join(metrics)}"
-            have = "has" if n_undefined == 1 else "have"
-            n_all = f"{n_undefined + n_users:,}"
-            yield f"left out{names}: {n_undefined:,} of {n_all} {plural(self.noun)} {have} {why}"
+        missing = []
+        for record in overall:
+            of_model = "" if record.model is None else f" of {record.model}"
+            name = one_line(record.metric + of_model)
+            if record.n_users is not None and record.n_undefined is not None:
+                n_users = record.n_users + record.n_undefined
+                missing.append(Missing(name, record.n_undefined, n_users, record.why or ""))
+        yield from left_out(missing, plural(self.noun))
         for record in overall:
             if record.n_users is None and record.why:
                 yield f"{one_line(record.metric)} has {record.why}"
