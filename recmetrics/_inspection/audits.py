@@ -33,7 +33,7 @@ from recmetrics._core.selection import (
 )
 from recmetrics._core.spec import Request, as_cutoff, make_spec
 from recmetrics._core.types import BoolArray, Candidates, IntArray, Invalid, Progress, Scores, Truth
-from recmetrics._printing import facts_in_html
+from recmetrics._printing import counted, facts_in_html
 
 
 class Finding(NamedTuple):
@@ -98,12 +98,14 @@ class Audit:
     @property
     def findings(self) -> dict[str, Finding]:
         """All findings, keyed by name."""
-        found = {name: getattr(self, name) for name in _MEANINGS}
-        return {name: finding for name, finding in found.items() if finding.users}
+        findings = {name: getattr(self, name) for name in _MEANINGS}
+        return {name: finding for name, finding in findings.items() if finding.users}
 
     def __str__(self) -> str:
-        lines = [f"  {meaning}: {what}" for meaning, what in self._lines()]
-        return "\n".join([self._head(), *lines]) if lines else f"{self._head()}: nothing odd"
+        lines = [f"  {meaning}: {fact}" for meaning, fact in self._lines()]
+        if not lines:
+            return f"{self._head()}: nothing odd"
+        return "\n".join([self._head(), *lines])
 
     __repr__ = __str__
 
@@ -117,23 +119,21 @@ class Audit:
     def _lines(self) -> Iterator[tuple[str, str]]:
         """The meaning of each finding, and whom it concerns."""
         for name, finding in self.findings.items():
-            users = f"{finding.users:,} user{'s' * (finding.users != 1)}"
-            users += f" ({finding.users / self.n_users:.1%})"
-            if finding.item is None:
-                told = f"{users}, first user {finding.user}"
-                told += self._advice() if name == "depend_on_ties" else ""
+            users = f"{counted(finding.users, 'user')} ({finding.users / self.n_users:.1%})"
+            if name == "depend_on_ties":
+                fact = f"{users}, first user {finding.user}{self._advice()}"
+            elif finding.item is None:
+                fact = f"{users}, first user {finding.user}"
             elif name in _LARGEST:
-                told = f"{finding.item} (user {finding.user})"
+                fact = f"{finding.item} (user {finding.user})"
             else:
                 first = f"first (user {finding.user}, item {finding.item})"
-                told = f"{finding.entries:,}, of {users}, {first}"
-            yield _MEANINGS[name], told
+                fact = f"{finding.entries:,}, of {users}, {first}"
+            yield _MEANINGS[name], fact
         if self.grades is not None:
-            number, least, greatest = self.grades
-            yield (
-                f"truth has {number:,} values above 0 ({least:g} to {greatest:g})",
-                "ndcg is graded",
-            )
+            n_grades, least, greatest = self.grades
+            meaning = f"truth has {n_grades:,} values above 0 ({least:g} to {greatest:g})"
+            yield meaning, "ndcg is graded"
 
     def _advice(self) -> str:
         """Advise what to pass instead of half-precision scores that tie for many users."""
@@ -147,7 +147,7 @@ class Audit:
         )
 
 
-_MEANINGS = {each.name: each.metadata["meaning"] for each in fields(Audit) if each.metadata}
+_MEANINGS = {check.name: check.metadata["meaning"] for check in fields(Audit) if check.metadata}
 
 
 def audit(
@@ -253,11 +253,12 @@ def audit_ranked(
     request = Request(make_spec("ndcg", k))
     rankings = Rankings(ranking, n_items)
     users = read_users(rankings, ground_truth, {}, request)
-    n_users, n_items = rankings.shape[0], users.n_items
+    n_users = rankings.shape[0]
+    n_items = users.n_items
     unknown: Invalid = "raise" if n_items is None else "drop"
     rankings = Rankings(rankings.lists, n_items, repeats="drop", unknown=unknown)
-    found = find_hits(rankings, users, request)
-    hits = found.hits
+    selection = find_hits(rankings, users, request)
+    hits = selection.hits
     largest = {}
     if n_items is None:
         everyone = slice(0, n_users)
@@ -271,16 +272,19 @@ def audit_ranked(
         short=_of_users(hits.length < k, 0),
         without_truth=_of_users(np.diff(hits.start) == 0, 0),
         grades=_grades(hits),
-        **_of_invalid(rankings, found, n_items),
+        **_of_invalid(rankings, selection, n_items),
         **largest,
         **_stored(ground_truth, n_items or 0),
     )
 
 
-def _of_invalid(rankings: Rankings, found: Selection, n_items: int | None) -> dict[str, Finding]:
+def _of_invalid(
+    rankings: Rankings, selection: Selection, n_items: int | None
+) -> dict[str, Finding]:
+    """The items that the lists repeat, and those that are outside the catalogue."""
     findings = {}
     for place, name in enumerate(("repeats", "unknown")):
-        counts = np.asarray(found.invalid)[place]
+        counts = np.asarray(selection.invalid)[place]
         users = np.flatnonzero(counts)
         if users.size:
             user = int(users[0])
@@ -298,8 +302,10 @@ class _Inspection:
 
     def __init__(self, scores: ScoreMatrix, users: Users, k: int) -> None:
         self.depth = max(1, min(k + 1, scores.shape[1]))
-        self._scores, self._users, self._k = scores, users, k
-        self._found: dict[str, list[Finding]] = {}
+        self._scores = scores
+        self._users = users
+        self._k = k
+        self._of_blocks: dict[str, list[Finding]] = {}
 
     def offer(self, items: IntArray | slice) -> None:
         """Do nothing: no check reads the catalogue."""
@@ -307,46 +313,50 @@ class _Inspection:
     def read(self, lists: Lists) -> None:
         for name, finding in self._inspect(lists).items():
             if finding.users:
-                self._found.setdefault(name, []).append(finding)
+                self._of_blocks.setdefault(name, []).append(finding)
 
     def findings(self) -> dict[str, Finding]:
         """Add up the findings of all blocks."""
-        whole = {}
-        for name, found in self._found.items():
-            users, entries, firsts, _ = zip(*found, strict=True)
-            first = found[firsts.index(min(firsts))]
-            whole[name] = first._replace(users=sum(users), entries=sum(entries))
-        return whole
+        totals = {}
+        for name, findings in self._of_blocks.items():
+            users, entries, first_users, _ = zip(*findings, strict=True)
+            first = findings[first_users.index(min(first_users))]
+            totals[name] = first._replace(users=sum(users), entries=sum(entries))
+        return totals
 
     def _inspect(self, lists: Lists) -> dict[str, Finding]:
         rows = lists.rows
         block = self._scores.block(rows)
-        values, lowest = block.values, block.lowest
-        read = np.ones(values.shape, np.bool_)
-        candidates, excluded = self._users.candidates, self._users.exclude
+        values = block.values
+        lowest = block.lowest
+
+        # The scores that count: those of candidates, and of a sparse matrix the stored ones.
+        is_read = np.ones(values.shape, np.bool_)
+        candidates = self._users.candidates
         if candidates is not None:
-            read &= _mask(candidates.rows(rows), values.shape)
+            is_read &= _mask(candidates.rows(rows), values.shape)
         if isinstance(self._scores, SparseScores):
-            read &= _mask(self._scores.stored(rows)[0], values.shape)
-        recommendable = read.copy()
-        if excluded is not None:
-            seen = excluded.rows(rows)
-            recommendable[seen.users(), seen.items] = False
+            is_read &= _mask(self._scores.stored(rows)[0], values.shape)
         is_nan = ~(values >= lowest)
-        is_lowest = values == lowest if block.has_infinity else np.zeros_like(is_nan)
-        is_highest = values == -lowest if block.has_infinity else np.zeros_like(is_nan)
-        recommendable &= ~is_nan & ~is_lowest
+        is_lowest = block.has_infinity & (values == lowest)
+        is_highest = block.has_infinity & (values == -lowest)
+
+        recommendable = is_read & ~is_nan & ~is_lowest
+        exclude = self._users.exclude
+        if exclude is not None:
+            recommendable &= ~_mask(exclude.rows(rows), values.shape)
         n_recommendable = np.count_nonzero(recommendable, axis=1)
         best = values.max(axis=1, where=recommendable, initial=lowest)
         n_best = np.count_nonzero((values == best[:, np.newaxis]) & recommendable, axis=1)
+
         return {
-            "nan": _of_entries(is_nan & read, rows.start),
-            "positive_inf": _of_entries(is_highest & read, rows.start),
-            "negative_inf": _of_entries(is_lowest & read, rows.start),
+            "nan": _of_entries(is_nan & is_read, rows.start),
+            "positive_inf": _of_entries(is_highest & is_read, rows.start),
+            "negative_inf": _of_entries(is_lowest & is_read, rows.start),
             "short": _of_users(n_recommendable < self._k, rows.start),
             "constant": _of_users((n_recommendable > 1) & (n_best == n_recommendable), rows.start),
             "tied_at_cutoff": _of_users(self._is_tied(values, lists), rows.start),
-            "excluded_relevant": _of_relevant(lists, excluded, belongs=True),
+            "excluded_relevant": _of_relevant(lists, exclude, belongs=True),
             "not_candidates": _of_relevant(lists, candidates, belongs=False),
         }
 
@@ -365,9 +375,10 @@ def _depends_on_order(hits: Hits) -> BoolArray:
     users, is_hit = hits_of_slots(hits)
     tied = np.flatnonzero(is_hit & (hits.last > hits.first))
     users = users[tied]
-    groups = np.stack([users, hits.first[tied], hits.gain[tied]])
-    _, of_group, number = np.unique(groups, axis=1, return_inverse=True, return_counts=True)
-    mixed = number[of_group.ravel()] < hits.last[tied] - hits.first[tied] + 1
+    # A tie group is mixed where fewer of its items have this relevance than it has ranks.
+    keys = np.stack([users, hits.first[tied], hits.gain[tied]])
+    _, key_of, sizes = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
+    mixed = sizes[key_of.ravel()] < hits.last[tied] - hits.first[tied] + 1
     depends = np.zeros(len(hits.n_hits), np.bool_)
     depends[users[mixed]] = True
     return depends
@@ -375,8 +386,9 @@ def _depends_on_order(hits: Hits) -> BoolArray:
 
 def _grades(hits: Hits) -> tuple[int, float, float] | None:
     relevances = np.unique(hits.ideal)
-    graded = len(relevances) > 1
-    return (len(relevances), float(relevances[0]), float(relevances[-1])) if graded else None
+    if len(relevances) < 2:
+        return None
+    return len(relevances), float(relevances[0]), float(relevances[-1])
 
 
 def _stored(truth: Truth, n_items: int) -> dict[str, Finding]:
@@ -401,13 +413,13 @@ def _of_relevant(lists: Lists, sets: ItemSets | None, *, belongs: bool) -> Findi
     if sets is None:
         return _NONE
     relevant = lists.relevant
-    found = relevant.among(sets.rows(lists.rows)) == belongs
-    return _of_places(relevant.users()[found], relevant.items[found], lists.rows.start)
+    is_counted = relevant.among(sets.rows(lists.rows)) == belongs
+    return _of_places(relevant.users()[is_counted], relevant.items[is_counted], lists.rows.start)
 
 
-def _mask(own: Rows, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+def _mask(entries: Rows, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     mask = np.zeros(shape, np.bool_)
-    mask[own.users(), own.items] = True
+    mask[entries.users(), entries.items] = True
     return mask
 
 
@@ -424,8 +436,8 @@ def _of_places(users: IntArray, items: IntArray, start: int = 0) -> Finding:
 
 
 def _largest(rows: Rows | FlatLists) -> Finding:
-    chosen = rows.items == rows.items.max(initial=0)
-    return _of_places(rows.users()[chosen], rows.items[chosen])
+    is_largest = rows.items == rows.items.max(initial=0)
+    return _of_places(rows.users()[is_largest], rows.items[is_largest])
 
 
 def _of_users(mask: BoolArray, first: int) -> Finding:

@@ -79,7 +79,9 @@ class Explanation:
 def interval(bounds: tuple[float, float]) -> str:
     """Write the interval of a metric's values."""
     low, high = bounds
-    return f"[{low:g}, {'inf)' if math.isinf(high) else f'{high:g}]'}"
+    if math.isinf(high):
+        return f"[{low:g}, inf)"
+    return f"[{low:g}, {high:g}]"
 
 
 def _lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -129,11 +131,12 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         convention = read_convention(convention)
     spec = parse(metric, convention)
     definition = define(spec, convention)
+    lines = [line for line in lines_of(spec) if line[-1] == spec]
     return Explanation(
         metric=str(spec),
         summary="" if spec.options else spec.metric.summary,
         formula=formula_of(spec),
-        systems=tuple(_described(*found) for found in lines_of(spec) if found[-1] == spec),
+        systems=tuple(_call_in(*line) for line in lines),
         no_relevant_item=_without_truth(definition),
         graded=_graded(spec),
         ties=_ties(definition),
@@ -144,16 +147,17 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
 
 
 def _changes(metric: str, convention: Convention, definition: Definition) -> str:
-    name, (spec, ties, undefined) = CONVENTIONS[convention].name, definition
     plain = define(parse(metric))
-    changes = [f"{metric} means {spec}"] if spec != plain.spec else []
-    if undefined != plain.undefined:
-        number = number_for(undefined)
+    changes = []
+    if definition.spec != plain.spec:
+        changes.append(f"{metric} means {definition.spec}")
+    if definition.undefined != plain.undefined:
+        number = number_for(definition.undefined)
         value = "NaN" if number is None else f"{number:g}"
         changes.append(f"a user without relevant items has {value}")
-    if ties != plain.ties:
+    if definition.ties != plain.ties:
         changes.append("values are means over all orders of equal scores")
-    return f"{name}: {'; '.join(changes) or 'changes nothing'}"
+    return f"{CONVENTIONS[convention].name}: {'; '.join(changes) or 'changes nothing'}"
 
 
 def formula_of(spec: MetricSpec) -> str:
@@ -167,15 +171,18 @@ def formula_of(spec: MetricSpec) -> str:
     return f"{text}; relevant: relevance >= {rel:g}"
 
 
-def _described(system: System, line: Line, spec: MetricSpec) -> str:
-    notes = [line.gap] if line.gap else []
+def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
+    """The call in a system, and other differences in parentheses."""
+    notes = []
+    if line.gap:
+        notes.append(line.gap)
     number = number_for(line.undefined)
     if number is not None and line.undefined != policy_of(spec.metric):
         notes.append(f"{number:g} without relevant items")
     if line.ties == "expected":
         notes.append("the mean over all orders of equal scores")
-    call = line.call.format(k=spec.k)
-    return f"{system.name}: {call}" + (f" ({', '.join(notes)})" if notes else "")
+    call = f"{system.name}: {line.call.format(k=spec.k)}"
+    return f"{call} ({', '.join(notes)})" if notes else call
 
 
 def _without_truth(definition: Definition) -> str:
