@@ -43,7 +43,7 @@ _VALUE = re.compile(r"\s*(\d*\.?\d+)\s*(%?)\s*", re.ASCII)
 _SAME = ".11g"  # to so many digits, two means are one: sums in another order differ in the last
 _ROUNDING = 1e-12
 _NEAREST = 10  # matches of a number without digits
-_NAMED = 4  # systems named in a printed row
+_MOST_NAMES = 4  # of systems, in a printed row
 _TIES = {"index": "equal scores by item index", "expected": "mean over the orders of equal scores"}
 
 
@@ -103,37 +103,42 @@ class Identification(Printed):
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
         columns = [
-            Column("metric", lambda each: each.metric, is_number=False),
-            Column("mean", lambda each: f"{each.mean:.6f}"),
+            Column("metric", lambda match: match.metric, is_number=False),
+            Column("mean", lambda match: f"{match.mean:.6f}"),
             Column(
-                "departs by", lambda each: "; ".join(each.departures) or "nothing", is_number=False
+                "departs by",
+                lambda match: "; ".join(match.departures) or "nothing",
+                is_number=False,
             ),
-            Column("from", _named, is_number=False),
-            Column("definitions", lambda each: f"{each.n_definitions:,}"),
+            Column("from", _names_of_systems, is_number=False),
+            Column("definitions", lambda match: f"{match.n_definitions:,}"),
         ]
-        shown = f"means that round to {self.value}: {len(self.matches):,}"
         if self.by_chance is None:
-            shown = "the nearest means; a value as text matches to the digits given"
+            matching = "the nearest means; a value as text matches to the digits given"
         elif not self.matches:
-            shown = f"no mean rounds to {self.value}; the nearest is shown"
+            matching = f"no mean rounds to {self.value}; the nearest is shown"
         else:
-            shown += f"; to a random number in this range with as many digits: {self.by_chance:.2g}"
-            shown += " on average"
+            matching = (
+                f"means that round to {self.value}: {len(self.matches):,}; to a random number in "
+                f"this range with as many digits: {self.by_chance:.2g} on average"
+            )
         notes = [
             f"{self.n_definitions:,} definitions of {self.metric} have {self.n_distinct:,} "
             f"distinct means, from {self.low:.6f} to {self.high:.6f}",
-            shown,
+            matching,
             "this holds for these scores and this truth alone",
         ]
         return [table(columns, self.matches or [self.nearest])], notes
 
 
-def _named(match: Match) -> str:
-    names = list(dict.fromkeys(each.partition(":")[0] for each in match.systems))
-    return ", ".join(names[:_NAMED] + [f"{len(names) - _NAMED} more"] * (len(names) > _NAMED))
+def _names_of_systems(match: Match) -> str:
+    names = list(dict.fromkeys(system.partition(":")[0] for system in match.systems))
+    if len(names) > _MOST_NAMES:
+        names[_MOST_NAMES:] = [f"{len(names) - _MOST_NAMES} more"]
+    return ", ".join(names)
 
 
-class _Tried(NamedTuple):
+class _Variant(NamedTuple):
     """A definition that was tried, or that of a system."""
 
     spec: MetricSpec
@@ -197,14 +202,17 @@ def identify(
         one, or that the metric cannot have, and for a metric that does not read ranks alone.
     """
     rules = Request("mrr", nan=nan, n_threads=n_threads)
-    given = {"exclude": exclude, "candidates": candidates}
-    sets: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
+    sets: dict[str, Any] = {}
+    if exclude is not None:
+        sets["exclude"] = exclude
+    if candidates is not None:
+        sets["candidates"] = candidates
     source = read_scores(scores)
 
     def measure(definitions: Definitions, without: tuple[str, ...]) -> Mapping[str, UserValues]:
         request = Request.of(definitions, rules)
-        own = {name: each for name, each in sets.items() if name not in without}
-        users = read_users(source, truth, own, request)
+        remaining = {name: items for name, items in sets.items() if name not in without}
+        users = read_users(source, truth, remaining, request)
         return user_values(find_hits(source, users, request), request)
 
     return identify_by(measure, value, metric, list(sets))
@@ -221,40 +229,45 @@ def identify_by(
 
     ``sets`` are the sets of items that may be left out, ``policies`` the orders of equal scores.
     """
-    asked = parse(metric)
-    if asked.metric.reads != "hits" or asked.is_weighed or asked.stratum is not None:
-        able = ", ".join(name for name, each in METRICS.items() if each.reads == "hits")
-        msg = f"metric must be one of {able}, without of= and weigh=, got {metric!r}"
+    spec = parse(metric)
+    if spec.metric.reads != "hits" or spec.is_weighed or spec.stratum is not None:
+        names = ", ".join(name for name, kind in METRICS.items() if kind.reads == "hits")
+        msg = f"metric must be one of {names}, without of= and weigh=, got {metric!r}"
         raise ArgumentError(msg)
-    value, number, decimals = _read(value, asked)
-    own = list(_of_systems(asked))
-    groups: dict[str, list[tuple[float, _Tried]]] = {}
-    for mean, tried in _means(measure, _definitions(asked, own, policies), sets):
-        groups.setdefault(f"{mean:{_SAME}}", []).append((mean, tried))
-    if not groups:
+    value, number, decimals = _read(value, spec)
+
+    systems = list(_variants_of_systems(spec))
+    variants_of: dict[str, list[tuple[float, _Variant]]] = {}
+    for mean, variant in _means(measure, _definitions(spec, systems, policies), sets):
+        variants_of.setdefault(f"{mean:{_SAME}}", []).append((mean, variant))
+    if not variants_of:
         msg = f"no user has a value of {metric}; expected scores and truth of at least one user"
         raise InputError(msg)
-    means = np.array([members[0][0] for members in groups.values()])
-    low, high = float(means.min()), float(means.max())
-    distance = np.abs(means - number)
-    chosen, by_chance = np.argsort(distance, kind="stable")[:_NEAREST].tolist(), None
-    nearest = chosen[0]
+
+    groups = list(variants_of.values())
+    means = np.array([variants[0][0] for variants in groups])
+    low = float(means.min())
+    high = float(means.max())
+    distances = np.abs(means - number)
+    indices = np.argsort(distances, kind="stable")[:_NEAREST].tolist()
+    nearest = indices[0]
+    by_chance = None
     if decimals is not None:
         half = 0.5 * 10.0**-decimals
-        chosen = np.flatnonzero(distance <= half + _ROUNDING).tolist()
+        indices = np.flatnonzero(distances <= half + _ROUNDING).tolist()
         # The share of the range that rounds to each mean.
-        rounded = np.minimum(means + half, high) - np.maximum(means - half, low)
-        by_chance = float(rounded.sum() / (high - low)) if high > low else 1.0
-    members = list(groups.values())
-    found = {i: _match(members[i], own, float(distance[i])) for i in {*chosen, nearest}}
+        widths = np.minimum(means + half, high) - np.maximum(means - half, low)
+        by_chance = float(widths.sum() / (high - low)) if high > low else 1.0
+
+    matches = {i: _match(groups[i], systems, float(distances[i])) for i in {*indices, nearest}}
     if decimals is not None:
-        chosen.sort(key=lambda i: (found[i][0], distance[i]))
+        indices.sort(key=lambda i: (matches[i][0], distances[i]))
     return Identification(
         metric=metric,
         value=value,
-        matches=tuple(found[i][1] for i in chosen),
-        nearest=found[nearest][1],
-        n_definitions=sum(map(len, members)),
+        matches=tuple(matches[i][1] for i in indices),
+        nearest=matches[nearest][1],
+        n_definitions=sum(map(len, groups)),
         n_distinct=len(groups),
         low=low,
         high=high,
@@ -262,132 +275,145 @@ def identify_by(
     )
 
 
-def _read(value: object, asked: MetricSpec) -> tuple[str | float, float, int | None]:
+def _read(value: object, spec: MetricSpec) -> tuple[str | float, float, int | None]:
     """The value as text or a plain number, its number, and the decimals of text."""
-    decimals, number = None, math.nan
-    shown = f"{value!r:.40}"
+    number = math.nan
+    decimals = None
     if isinstance(value, str) and (text := _VALUE.fullmatch(value)):
         exact = Decimal(text[1]).scaleb(-2 if text[2] else 0)
-        number, decimals = float(exact), -cast(int, exact.as_tuple().exponent)
+        number = float(exact)
+        decimals = -cast(int, exact.as_tuple().exponent)
     elif isinstance(value, Real) and not isinstance(value, bool):
         with suppress(OverflowError):
             number = float(value)
+    got = f"got {value!r:.40}"
     if not math.isfinite(number):
-        msg = f"value must be text such as '0.0932' or '9.32 %', or a finite number, got {shown}"
+        msg = f"value must be text such as '0.0932' or '9.32 %', or a finite number, {got}"
         raise ArgumentError(msg)
-    low, high = asked.bounds
+    low, high = spec.bounds
     if not low <= number <= high:
         hint = f"; for a percentage type '{value} %'" if high < number <= 100 * high else ""
-        msg = f"value must be from {low:g} to {high:g}, as those of {asked}, got {shown}{hint}"
+        msg = f"value must be from {low:g} to {high:g}, as those of {spec}, {got}{hint}"
         raise ArgumentError(msg)
     return value if isinstance(value, str) else number, number, decimals
 
 
-def lines_of(asked: MetricSpec) -> Iterator[tuple[System, Line, MetricSpec]]:
+def lines_of(spec: MetricSpec) -> Iterator[tuple[System, Line, MetricSpec]]:
     """Give the lines that systems have for a metric, each with its metric at this cutoff."""
-    form = asked.name if asked.k is None else f"{asked.name}@k"
+    form = spec.name if spec.k is None else f"{spec.name}@k"
     for system in CONVENTIONS.values():
         for line in (*system.lines, *system.variants):
             if line.metric == form:
-                yield system, line, make_spec(asked.name, asked.k, line.options)
+                yield system, line, make_spec(spec.name, spec.k, line.options)
 
 
-def _of_systems(asked: MetricSpec) -> Iterator[tuple[str, _Tried]]:
+def _variants_of_systems(spec: MetricSpec) -> Iterator[tuple[str, _Variant]]:
     """Give the call and the definition of each system with these options, and of this library."""
-    for system, line, spec in lines_of(asked):
-        if all(spec.values[name] == each for name, each in asked.options):
-            tried = _Tried(spec, define(spec, None, line.ties).ties, line.undefined)
-            yield f"{system.name}: {line.call.format(k=asked.k)}", tried
-    _, ties, undefined = define(asked)
-    yield f"recmetrics: {asked}", _Tried(asked, ties, cast(NoTruth, undefined))
+    for system, line, variant in lines_of(spec):
+        if all(variant.values[name] == value for name, value in spec.options):
+            call = f"{system.name}: {line.call.format(k=spec.k)}"
+            yield call, _Variant(variant, define(variant, None, line.ties).ties, line.undefined)
+    _, ties, undefined = define(spec)
+    yield f"recmetrics: {spec}", _Variant(spec, ties, cast(NoTruth, undefined))
 
 
 def _definitions(
-    asked: MetricSpec, own: Sequence[tuple[str, _Tried]], policies: Sequence[TiePolicy]
+    metric: MetricSpec, systems: Sequence[tuple[str, _Variant]], policies: Sequence[TiePolicy]
 ) -> Definitions:
     """Give the options of all systems at each cutoff, in each order of equal scores there is."""
-    cutoffs = [None] if asked.k is None else [k for k in (asked.k - 1, asked.k, asked.k + 1) if k]
-    specs = dict.fromkeys(replace(tried.spec, k=k) for _, tried in own for k in cutoffs)
-    found: dict[str, Definition] = {}
+    cutoffs: list[int | None] = [None]
+    if metric.k is not None:
+        cutoffs = [k for k in (metric.k - 1, metric.k, metric.k + 1) if k]
+    specs = dict.fromkeys(replace(variant.spec, k=k) for _, variant in systems for k in cutoffs)
+    definitions: dict[str, Definition] = {}
     for spec in specs:
         for ties in policies:
             definition = define(spec, None, ties)
+            text = str(spec) if ties == "index" else f"{spec}, ties={ties}"
             with suppress(ArgumentError):
-                Request({str(spec): spec}, ties=ties)
-                if definition not in found.values():
-                    found[str(spec) if ties == "index" else f"{spec}, ties={ties}"] = definition
-    return found
+                Request({str(spec): spec}, ties=ties)  # fails where the metric has no such ties
+                if definition not in definitions.values():
+                    definitions[text] = definition
+    return definitions
 
 
 def _means(
     measure: Measure, definitions: Definitions, sets: Sequence[str]
-) -> Iterator[tuple[float, _Tried]]:
+) -> Iterator[tuple[float, _Variant]]:
     """Compute the means of all definitions, without each of the sets, and with it."""
     for left_out in range(len(sets) + 1):
         for without in combinations(sets, left_out):
-            for text, values in _measured(measure, definitions, without).items():
+            for text, values in _measure_finite(measure, definitions, without).items():
                 spec, ties, _ = definitions[text]
-                known = values[~np.isnan(values)]
-                total, n_users = float(known.sum()), values.size
-                if known.size:  # without a value, every treatment of users gives its own number
+                defined = values[~np.isnan(values)]
+                total = float(defined.sum())
+                n_users = values.size
+                if defined.size:  # without a value, every treatment of users gives its own number
                     for undefined in get_args(NoTruth):
                         number = number_for(undefined)
-                        mean = total / known.size
+                        mean = total / defined.size
                         if number is not None:
-                            mean = (total + number * n_users - number * known.size) / n_users
-                        yield mean, _Tried(spec, ties, undefined, without)
+                            mean = (total + number * n_users - number * defined.size) / n_users
+                        yield mean, _Variant(spec, ties, undefined, without)
 
 
-def _measured(
+def _measure_finite(
     measure: Measure, definitions: Definitions, without: tuple[str, ...]
 ) -> Mapping[str, UserValues]:
     """Compute the definitions that can be computed: 2^relevance may be too large."""
     try:
         return measure(definitions, without)
     except InputError:
-        gains = {text: str(each.spec.values.get("gain")) for text, each in definitions.items()}
-        others = {text: definitions[text] for text in gains if "exp2" not in gains[text]}
-        if len(others) in (0, len(definitions)):
+        without_exp2 = {
+            text: definition
+            for text, definition in definitions.items()
+            if "exp2" not in str(definition.spec.values.get("gain"))
+        }
+        if len(without_exp2) in (0, len(definitions)):
             raise
-        return measure(others, without)
+        return measure(without_exp2, without)
 
 
 def _match(
-    members: Sequence[tuple[float, _Tried]], own: Sequence[tuple[str, _Tried]], distance: float
+    variants: Sequence[tuple[float, _Variant]],
+    systems: Sequence[tuple[str, _Variant]],
+    distance: float,
 ) -> tuple[tuple[int, int], Match]:
     """Find the definitions of a mean that depart least from those of systems, and by how much."""
     pairs = [
-        (*_departures(tried, of_system), tried, system)
-        for _, tried in members
-        for system, of_system in own
-        if tried.spec.options == of_system.spec.options
+        (*_departures(variant, of_system), variant, system)
+        for _, variant in variants
+        for system, of_system in systems
+        if variant.spec.options == of_system.spec.options
     ]
     # Of equally near definitions, the one with the fewest options.
-    rules, measured, tried, _ = min(
+    rules, scope, variant, _ = min(
         pairs, key=lambda pair: (len(pair[1]), len(pair[0]), len(pair[2].spec.options))
     )
     match = Match(
-        metric=str(tried.spec),
-        mean=members[0][0],
+        metric=str(variant.spec),
+        mean=variants[0][0],
         distance=distance,
-        systems=tuple(dict.fromkeys(p[3] for p in pairs if p[:2] == (rules, measured))),
-        departures=(*rules, *measured),
-        undefined=tried.undefined,
-        ties=tried.ties,
-        without=tried.without,
-        n_definitions=len(members),
+        systems=tuple(dict.fromkeys(pair[3] for pair in pairs if pair[:2] == (rules, scope))),
+        departures=(*rules, *scope),
+        undefined=variant.undefined,
+        ties=variant.ties,
+        without=variant.without,
+        n_definitions=len(variants),
     )
-    return (len(measured), len(rules)), match
+    return (len(scope), len(rules)), match
 
 
-def _departures(tried: _Tried, own: _Tried) -> tuple[list[str], list[str]]:
+def _departures(variant: _Variant, of_system: _Variant) -> tuple[list[str], list[str]]:
     """Say how a definition departs from that of a system: in rules, and in what is measured."""
     rules = []
-    if tried.undefined != own.undefined:
-        number = number_for(tried.undefined)
+    if variant.undefined != of_system.undefined:
+        number = number_for(variant.undefined)
         treatment = "left out" if number is None else f"count {number:g}"
         rules.append(f"users without relevant items {treatment}")
-    rules += [_TIES[tried.ties]] if tried.ties != own.ties else []
-    measured = [f"without {name}" for name in tried.without]
-    measured += [f"k = {tried.spec.k}"] if tried.spec.k != own.spec.k else []
-    return rules, measured
+    if variant.ties != of_system.ties:
+        rules.append(_TIES[variant.ties])
+    scope = [f"without {name}" for name in variant.without]
+    if variant.spec.k != of_system.spec.k:
+        scope.append(f"k = {variant.spec.k}")
+    return rules, scope

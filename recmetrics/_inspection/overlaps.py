@@ -118,26 +118,30 @@ def overlap(
     item have 0. Items are ranked as for all metrics: equal scores are ranked by item index. Items
     that are excluded, are not candidates or have the score -inf are left out.
     """
-    asked = read_measures(measures)
-    rules = _rules(asked, shared)
-    scores = _named("a", _read_model, a), _named("b", _read_model, b)
-    shape, other = scores[0].shape, scores[1].shape
-    if shape != other:
-        msg = f"a and b must have the same users and items, got {shape} and {other}"
-        raise ShapeError(msg + _if_transposed("b", other, shape))
-    exclude, candidates = shared.get("exclude"), shared.get("candidates")
+    specs = read_measures(measures)
+    rules = _rules(specs, shared)
+    scores_a = _in("a", _read_model, a)
+    scores_b = _in("b", _read_model, b)
+    shape = scores_a.shape
+    if shape != scores_b.shape:
+        msg = f"a and b must have the same users and items, got {shape} and {scores_b.shape}"
+        raise ShapeError(msg + _if_transposed("b", scores_b.shape, shape))
+
+    exclude = shared.get("exclude")
+    candidates = shared.get("candidates")
     for name, sets in (("exclude", exclude), ("candidates", candidates)):
-        got = tuple(getattr(sets, "shape", ()))
-        if len(got) == 2 and got != shape:
-            msg = f"{name} must have the users and items of a and b, {shape}, got {got}"
-            raise ShapeError(msg + _if_transposed(name, got, shape))
+        shape_of_sets = tuple(getattr(sets, "shape", ()))
+        if len(shape_of_sets) == 2 and shape_of_sets != shape:
+            msg = f"{name} must have the users and items of a and b, {shape}, got {shape_of_sets}"
+            raise ShapeError(msg + _if_transposed(name, shape_of_sets, shape))
+    n_users, n_items = shape
     users = Users(
-        SparseSets(Rows.none(shape[0]), shape[1]),
+        SparseSets(Rows.none(n_users), n_items),
         None if exclude is None else read_item_sets(exclude, "exclude", shape),
         None if candidates is None else read_item_sets(candidates, "candidates", shape),
-        n_items=shape[1],
+        n_items=n_items,
     )
-    return _compare(*scores, users, shape[1], asked, rules)
+    return _compare(scores_a, scores_b, users, n_items, specs, rules)
 
 
 @takes(ForRankedLists)
@@ -181,9 +185,9 @@ def overlap_ranked(
         As in ``overlap``. Also an InputError if a ranking contains an item twice, an item outside
         the catalogue, or an item after a -1.
     """
-    asked = read_measures(measures)
+    specs = read_measures(measures)
     # Only the whole list shows whether a wasted rank is behind its last item.
-    rules = _rules(asked, shared, whole="waste" in (repeats, unknown))
+    rules = _rules(specs, shared, whole="waste" in (repeats, unknown))
     if unknown != "raise" and n_items is None:
         msg = f"unknown={unknown!r} needs the size of the catalogue; type n_items="
         raise ArgumentError(msg)
@@ -191,22 +195,26 @@ def overlap_ranked(
     def read(ranking: Truth) -> Rankings:
         return Rankings(ranking, n_items, repeats=repeats, unknown=unknown)
 
-    rankings = _named("a", read, a), _named("b", read, b)
-    n_users, others = (ranking.shape[0] for ranking in rankings)
-    if n_users != others:
-        msg = f"a and b must have rankings of the same users, got those of {n_users} and {others}"
+    rankings_a = _in("a", read, a)
+    rankings_b = _in("b", read, b)
+    n_users = rankings_a.shape[0]
+    n_users_b = rankings_b.shape[0]
+    if n_users != n_users_b:
+        msg = (
+            f"a and b must have rankings of the same users, got those of {n_users} and {n_users_b}"
+        )
         raise ShapeError(msg)
     catalogue = read_count(n_items, n_users)
     users = Users(SparseSets(Rows.none(n_users), catalogue), n_items=catalogue)
-    bound = 1 + max(ranking.largest_item for ranking in rankings)
-    return _compare(*rankings, users, bound, asked, rules)
+    bound = 1 + max(rankings_a.largest_item, rankings_b.largest_item)
+    return _compare(rankings_a, rankings_b, users, bound, specs, rules)
 
 
-def _read_model(given: Any) -> AnyScores:
-    if isinstance(given, tuple) and len(given) in (2, 3) and all(map(_is_matrix, given[:2])):
-        user_factors, item_factors, item_bias = (*given, None)[:3]
+def _read_model(model: Any) -> AnyScores:
+    if isinstance(model, tuple) and len(model) in (2, 3) and all(map(_is_matrix, model[:2])):
+        user_factors, item_factors, item_bias = (*model, None)[:3]  # of two, the bias is None
         return read_factors(user_factors, item_factors, item_bias)
-    return read_scores(given)
+    return read_scores(model)
 
 
 def _is_matrix(value: Any) -> bool:
@@ -217,8 +225,8 @@ def _is_matrix(value: Any) -> bool:
     return ndim == 2
 
 
-def _if_transposed(name: str, got: tuple[int, ...], expected: tuple[int, ...]) -> str:
-    return f"; it looks transposed: type {name}.T" if got == expected[::-1] else ""
+def _if_transposed(name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    return f"; it looks transposed: type {name}.T" if shape == expected[::-1] else ""
 
 
 class _Model(NamedTuple):
@@ -238,20 +246,23 @@ class _Model(NamedTuple):
         return ranker_of(self.scores.take(rows), users.take(rows))
 
 
-def _named(name: str, work: Callable[..., R], *given: Any) -> R:
+def _in(name: str, function: Callable[..., R], *arguments: Any) -> R:
+    """Call a function; its errors name the model."""
     try:
-        return work(*given)
+        return function(*arguments)
     except (InputError, InputTypeError) as error:
-        named = str(error).startswith(("in a: ", "in b: "))
-        raise type(error)(error if named else f"in {name}: {error}") from None
+        if str(error).startswith(("in a: ", "in b: ")):
+            raise
+        msg = f"in {name}: {error}"
+        raise type(error)(msg) from None
 
 
 def _rules(
-    asked: Mapping[str, MeasureSpec], shared: ForLists | ForRankedLists, *, whole: bool = False
+    specs: Mapping[str, MeasureSpec], shared: ForLists | ForRankedLists, *, whole: bool = False
 ) -> Request:
     """Make the request for the deepest lists that are read; no metric of it is computed."""
-    cutoffs = [each.k for each in asked.values() if each.k is not None]
-    deepest = None if whole or len(cutoffs) < len(asked) else max(cutoffs)
+    cutoffs = [spec.k for spec in specs.values() if spec.k is not None]
+    deepest = None if whole or len(cutoffs) < len(specs) else max(cutoffs)
     return Request(make_spec("hit", deepest), **shared)
 
 
@@ -260,7 +271,7 @@ def _compare(
     b: AnyScores | Rankings,
     users: Users,
     n_items: int,
-    asked: Mapping[str, MeasureSpec],
+    specs: Mapping[str, MeasureSpec],
     rules: Request,
 ) -> dict[str, UserValues]:
     """Compute the measures; all items are below ``n_items``, even if the catalogue is unknown."""
@@ -271,8 +282,8 @@ def _compare(
     leader, follower = sorted(models, key=_Model.place)
     longest = max(longest_list(a), longest_list(b))
     depth = rules.cutoffs(users.n_items, longest).hits or 0
-    reader = _Comparison(follower, users, n_items, asked, rules, depth)
-    _named(leader.name, leader.ranker(users).hits, None, rules, reader)
+    reader = _Comparison(follower, users, n_items, specs, rules, depth)
+    _in(leader.name, leader.ranker(users).hits, None, rules, reader)
     return reader.values
 
 
@@ -283,13 +294,13 @@ class _Comparison:
     follower: _Model
     users: Users
     n_items: int
-    asked: Mapping[str, MeasureSpec]
+    specs: Mapping[str, MeasureSpec]
     rules: Request
     depth: int
     row_items: int = 0
 
     def __post_init__(self) -> None:
-        self.values = {text: np.empty(self.users.truth.n_users) for text in self.asked}
+        self.values = {text: np.empty(self.users.truth.n_users) for text in self.specs}
         # For one block, in one of the threads of the call.
         definition = next(iter(self.rules.definitions.values()))
         self.rules = Request(definition.spec, nan=self.rules.nan, n_threads=1)
@@ -298,19 +309,19 @@ class _Comparison:
         """Do nothing: no measure reads the catalogue."""
 
     def read(self, lists: Lists) -> None:
-        others = _named(self.follower.name, self._follow, lists.rows)
-        pairs = compared(lists.by_rank(self.depth), others, self.n_items)
-        for text, each in self.asked.items():
-            each.fill(pairs, self.values[text][lists.rows])
+        other_lists = _in(self.follower.name, self._follow, lists.rows)
+        pairs = compared(lists.by_rank(self.depth), other_lists, self.n_items)
+        for text, spec in self.specs.items():
+            spec.fill(pairs, self.values[text][lists.rows])
 
     def _follow(self, rows: slice) -> tuple[IntArray, IntArray]:
         n_items = self.users.n_items or 0
-        kept = KeptLists(rows.stop - rows.start, n_items, self.depth)
+        lists = KeptLists(rows.stop - rows.start, n_items, self.depth)
         try:
-            self.follower.ranker(self.users, rows).hits(None, self.rules, kept)
+            self.follower.ranker(self.users, rows).hits(None, self.rules, lists)
         except NaNScoreError:
             # Its message counts the NaN of this block. That of all users counts all.
-            everyone = KeptLists(self.users.truth.n_users, n_items, 1)
-            self.follower.ranker(self.users).hits(None, self.rules, everyone)
-        items = kept.joined()
+            all_lists = KeptLists(self.users.truth.n_users, n_items, 1)
+            self.follower.ranker(self.users).hits(None, self.rules, all_lists)
+        items = lists.joined()
         return items, np.full(len(items), items.shape[1])
