@@ -30,7 +30,7 @@ _LATEX = {
     # After a line break these would be read as its options.
     "[": "{[}",
     "*": "{*}",
-} | {each: rf"\{each}" for each in "&%$#_{}"}
+} | {character: rf"\{character}" for character in "&%$#_{}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +83,17 @@ def number(
 
 def interval(confidence: float, places: Mapping[str, int], sign: str = "") -> Column:
     def text(record: Any) -> str:
+        if math.isnan(record.low):
+            return UNDEFINED
         form = f"{sign}.{places[record.metric]}f"
-        low, high = shown(record.low, form), shown(record.high, form)
-        return UNDEFINED if math.isnan(record.low) else f"[{low}, {high}]"
+        return f"[{shown(record.low, form)}, {shown(record.high, form)}]"
 
     return Column(f"{percent(confidence)} interval", text)
 
 
 def left_out(records: Sequence[Any]) -> Column:
     """Make the column of users without a value, shown where there are any."""
-    return count("left out", "n_undefined", any(each.n_undefined for each in records))
+    return count("left out", "n_undefined", any(record.n_undefined for record in records))
 
 
 def table(columns: Iterable[Column], records: Sequence[Any]) -> Grid:
@@ -103,9 +104,12 @@ def table(columns: Iterable[Column], records: Sequence[Any]) -> Grid:
     for i, record in enumerate(records):
         row = [column.text(record) for column in columns]
         labels = [column.label(record) for column in columns if column.label is not None]
-        pairs = zip(labels, above, strict=False)  # nothing is above the first
-        same = next((j for j, (own, last) in enumerate(pairs) if own != last), len(above))
-        rows.append([""] * same + row[same:])
+        n_same = 0
+        for label, label_above in zip(labels, above, strict=False):  # nothing is above the first
+            if label != label_above:
+                break
+            n_same += 1
+        rows.append([""] * n_same + row[n_same:])
         above = labels
         strong |= {(i, j) for j, column in enumerate(columns) if column.is_strong(record)}
     return Grid(columns, rows, frozenset(strong))
@@ -157,7 +161,7 @@ class Printed:
 
 
 def escape_latex(text: str) -> str:
-    escaped = "".join(_LATEX.get(each, each) for each in text)
+    escaped = "".join(_LATEX.get(character, character) for character in text)
     return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escaped)
 
 
@@ -181,18 +185,20 @@ def in_latex(grid: Grid, escape: _Escape = escape_latex) -> str:
 def fitted(grid: Grid, most: int) -> str:
     """Write a table in lines of at most ``most`` columns, as ``Printed.to_text`` does."""
     rows = [[column.heading for column in grid.columns], *grid.rows]
-    cells = list(zip(*rows, strict=True))
-    widths = [max(map(_width, texts)) for texts in cells]
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(_width, texts)) for texts in columns]
     room = most - _GAP * (len(widths) - 1)
+
     if sum(widths) > room:
-        least = [max(map(_width, " ".join(texts).split()), default=0) for texts in cells]
+        least = [max(map(_width, " ".join(texts).split()), default=0) for texts in columns]
         if sum(least) > room:
             return _in_blocks(grid, most)
-        # A heading folds before the cells below it have to.
-        widths = [max(map(_width, [*head.split(), *texts]), default=0) for head, *texts in cells]
+        # A heading folds before the columns below it have to.
+        widths = [max(map(_width, [*head.split(), *texts]), default=0) for head, *texts in columns]
         while sum(widths) > room:
             _, widest = max((w, i) for i, w in enumerate(widths) if w > least[i])
             widths[widest] -= 1
+
     head, *below = (_aligned(row, widths, grid.columns) for row in rows)
     rule = (" " * _GAP).join("-" * width for width in widths).rstrip()
     return "\n".join([*head, rule, *chain(*below)])
@@ -211,18 +217,19 @@ def _aligned(row: Sequence[str], widths: Sequence[int], columns: Sequence[Column
 
 def _in_blocks(grid: Grid, most: int) -> str:
     """Write each row as its first name, and lines for each other cell."""
-    name = next(j for j, column in enumerate(grid.columns) if column.heading)
-    lines, last = [], ""
+    headings = [column.heading for column in grid.columns]
+    of_names = next(j for j, heading in enumerate(headings) if heading)
+    lines = []
+    name = ""
     for row in grid.rows:
-        last = row[name] or last  # an empty cell stands for the one above
-        told = [(c.heading, row[j].strip()) for j, c in enumerate(grid.columns) if j != name]
-        told = [(heading, cell) for heading, cell in told if cell]
-        width = max((_width(heading) for heading, _ in told), default=0)
-        lines.append(last)
-        for heading, cell in told:
+        name = row[of_names] or name  # an empty cell stands for the one above
+        lines.append(name)
+        cells = {j: cell.strip() for j, cell in enumerate(row) if j != of_names and cell.strip()}
+        width = max((_width(headings[j]) for j in cells), default=0)
+        for j, cell in cells.items():
             parts = _folded(cell, most - width - 2 * _GAP)
-            for head, part in zip_longest([heading], parts, fillvalue=""):
-                lines.append(f"  {head}{' ' * (width - _width(head))}  {part}".rstrip())
+            for heading, part in zip_longest([headings[j]], parts, fillvalue=""):
+                lines.append(f"  {heading}{' ' * (width - _width(heading))}  {part}".rstrip())
     return "\n".join(lines)
 
 
@@ -251,11 +258,12 @@ def facts_in_html(title: str, facts: Iterable[tuple[str, str]]) -> str:
 
 def _in_html(grid: Grid) -> str:
     def row(cells: Iterable[str], tag: str) -> str:
-        written = (
-            f'<{tag} style="text-align: {"right" if column.is_number else "left"}">{cell}</{tag}>'
-            for cell, column in zip(cells, grid.columns, strict=True)
+        sides = ("right" if column.is_number else "left" for column in grid.columns)
+        elements = (
+            f'<{tag} style="text-align: {side}">{cell}</{tag}>'
+            for cell, side in zip(cells, sides, strict=True)
         )
-        return f"<tr>{''.join(written)}</tr>"
+        return f"<tr>{''.join(elements)}</tr>"
 
     head, *rows = _cells(grid, html.escape, "<b>{}</b>")
     body = "\n".join(row(cells, "td") for cells in rows)
@@ -269,26 +277,33 @@ def _cells(
     yield [escape(column.heading) for column in grid.columns]
     escapes = [in_numbers or escape if column.is_number else escape for column in grid.columns]
     for i, row in enumerate(grid.rows):
-        cells = [own(cell) for own, cell in zip(escapes, row, strict=True)]
-        yield [strong.format(c) if (i, j) in grid.strong else c for j, c in enumerate(cells)]
+        cells = [escape_cell(cell) for escape_cell, cell in zip(escapes, row, strict=True)]
+        for j, cell in enumerate(cells):
+            if (i, j) in grid.strong:
+                cells[j] = strong.format(cell)
+        yield cells
 
 
 def decimals_of(means: Iterable[tuple[str, float]]) -> dict[str, int]:
     """Four decimals for each metric, or as many as show three digits of its largest mean."""
-    top: dict[str, float] = {}
+    largest: dict[str, float] = {}
     for metric, mean in means:
-        top[metric] = max(top.get(metric, 0.0), abs(mean) if math.isfinite(mean) else 0.0)
+        size = abs(mean) if math.isfinite(mean) else 0.0
+        largest[metric] = max(largest.get(metric, 0.0), size)
     return {
         metric: min(8, max(4, 2 - math.floor(math.log10(size or 1.0))))
-        for metric, size in top.items()
+        for metric, size in largest.items()
     }
 
 
 def split(records: Iterable[_Record]) -> tuple[list[_Record], list[_Record]]:
     """Split records into those of all users and those of groups."""
-    every: list[Any] = list(records)
-    overall = [each for each in every if each.group is None]
-    return overall, [each for each in every if each.group is not None]
+    overall: list[Any] = []
+    of_groups: list[Any] = []
+    record: Any
+    for record in records:
+        (overall if record.group is None else of_groups).append(record)
+    return overall, of_groups
 
 
 def shown(value: float | None, form: str) -> str:
@@ -304,18 +319,19 @@ def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
         yield f"left out: {counted(n_weightless, noun)} of weight 0"
 
 
-def intervals_by(confidence: float, n_resamples: int | None, few: int, drawn: str = "users") -> str:
-    """Say how the intervals of means are computed; ``drawn`` is the word for what varies.
+def intervals_by(confidence: float, n_resamples: int | None, few: int, units: str = "users") -> str:
+    """Say how the intervals of means are computed; ``units`` is the word for what varies.
 
     A side of fewer than ``few`` counts one more.
     """
-    how = (
-        f"Student's t over {drawn}, corrected for skewness; a side with fewer than {few} {drawn} "
-        "counts one more"
-    )
-    if n_resamples is not None:
-        how = f"percentile bootstrap over {drawn}, {n_resamples:,} resamples"
-    return f"{percent(confidence)} intervals by {how}"
+    if n_resamples is None:
+        method = (
+            f"Student's t over {units}, corrected for skewness; a side with fewer than {few} "
+            f"{units} counts one more"
+        )
+    else:
+        method = f"percentile bootstrap over {units}, {n_resamples:,} resamples"
+    return f"{percent(confidence)} intervals by {method}"
 
 
 def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
@@ -336,10 +352,11 @@ def _width(text: str) -> int:
     """Columns of a terminal: two for a wide character, none for one that combines."""
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
-        for each in text
-    )
+    width = 0
+    for character in text:
+        if not unicodedata.combining(character):
+            width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return width
 
 
 def _escape_markdown(text: str) -> str:

@@ -11,17 +11,19 @@ _UNPRINTABLE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\
 
 def printable(text: str) -> str:
     r"""Escape the characters that do harm in a terminal, as ``\x1b``; line ends stay."""
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what if number == 1 else plural(what)}"
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
 
 
 def plural(noun: str) -> str:
     if re.search("[^aeiou]y$", noun):
         return f"{noun[:-1]}ies"
-    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{noun}es"
+    return f"{noun}s"
 
 
 def one_line(name: object) -> str:
