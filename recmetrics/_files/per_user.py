@@ -49,23 +49,35 @@ def _read_npz(source: Source) -> PerUser:
         arrays = dict(archive)
     noun = "group" if "group" in arrays else "user"
     ids = arrays.pop(noun, None)
-    n_users, wrong = None, "it holds no metric" if not arrays else ""
-    if ids is not None:
-        n_users = len(ids) if ids.ndim == 1 else -1
-        if n_users < 0 or ids.dtype.kind not in "Uiu":
-            wrong = f"its {noun!r} has dtype {ids.dtype} and shape {ids.shape}; expected ids"
-        elif len(np.unique(ids)) < n_users:
-            wrong = f"its {noun!r} names a {noun} twice; give every {noun} once"
-    for metric, values in arrays.items():
-        if values.dtype.kind not in "fiub":
-            wrong = wrong or f"metric {metric[:40]!r} is of {values.dtype}; expected real numbers"
-        elif values.ndim > 1 or (n_users is not None and values.shape != (n_users,)):
-            wanted = "(n_users,)" if n_users is None else f"({n_users},), as for {noun!r}"
-            wrong = wrong or f"metric {metric[:40]!r} has shape {values.shape}; expected {wanted}"
-    if wrong:
-        msg = f"cannot read {source}: {wrong}; expected {_EXPECTED}"
+    fault = _fault_of_ids(ids, noun) or _fault_of_values(arrays, ids, noun)
+    if fault:
+        msg = f"cannot read {source}: {fault}; expected {_EXPECTED}"
         raise InputError(msg)
     return arrays, None if ids is None else [str(user) for user in ids.tolist()]
+
+
+def _fault_of_ids(ids: npt.NDArray[Any] | None, noun: str) -> str:
+    if ids is None:
+        return ""
+    if ids.ndim != 1 or ids.dtype.kind not in "Uiu":
+        return f"its {noun!r} has dtype {ids.dtype} and shape {ids.shape}; expected ids"
+    if len(np.unique(ids)) < len(ids):
+        return f"its {noun!r} names a {noun} twice; give every {noun} once"
+    return ""
+
+
+def _fault_of_values(
+    arrays: dict[str, npt.NDArray[Any]], ids: npt.NDArray[Any] | None, noun: str
+) -> str:
+    if not arrays:
+        return "it holds no metric"
+    expected = "(n_users,)" if ids is None else f"({len(ids)},), as for {noun!r}"
+    for metric, values in arrays.items():
+        if values.dtype.kind not in "fiub":
+            return f"metric {metric[:40]!r} is of {values.dtype}; expected real numbers"
+        if values.ndim > 1 or (ids is not None and values.shape != ids.shape):
+            return f"metric {metric[:40]!r} has shape {values.shape}; expected {expected}"
+    return ""
 
 
 def _read_by_id(
@@ -76,7 +88,7 @@ def _read_by_id(
     ``header`` says in an error what the first line should be; it has ``most`` names at most.
     """
     refuse_other_formats(source, start(source, expected), expected)
-    found: dict[str, tuple[int, list[str]]] = {}
+    lines: dict[str, tuple[int, list[str]]] = {}
     with reading(source, expected), source.path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, strict=True)
         filled = filter(None, rows)  # without empty lines
@@ -85,16 +97,16 @@ def _read_by_id(
         if not is_keyed or len(set(names)) < len(names):
             text = f"the header is {','.join(names)[:60]!r}; expected {header}"
             raise at_line(source, max(1, rows.line_num), text)
-        for cells in filled:
-            one, line = cells[0], rows.line_num
-            if len(cells) != len(names):
-                text = f"{len(cells)} fields; expected {len(names)}, as in the header"
+        for key, *cells in filled:
+            line = rows.line_num
+            if len(cells) != len(names) - 1:
+                text = f"{len(cells) + 1} fields; expected {len(names)}, as in the header"
                 raise at_line(source, line, text)
-            if one in found:
-                text = f"{names[0]} {one[:40]!r} is already on line {found[one][0]}"
+            if key in lines:
+                text = f"{names[0]} {key[:40]!r} is already on line {lines[key][0]}"
                 raise at_line(source, line, f"{text}; give every {names[0]} once")
-            found[one] = line, cells[1:]
-    return names, found
+            lines[key] = line, cells
+    return names, lines
 
 
 def _read_csv(source: Source) -> PerUser:
@@ -129,7 +141,8 @@ def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
     ids = None
     if source.path.suffix.lower() == ".csv":
         _, rows = _read_by_id(source, _SEGMENTS, "'user' and a name for the groups", most=2)
-        ids, lines = list(rows), [(line, cells[0]) for line, cells in rows.values()]
+        ids = list(rows)
+        lines = [(line, cells[0]) for line, cells in rows.values()]
     else:
         with reading(source, _SEGMENTS), source.path.open(encoding="utf-8-sig") as file:
             lines = list(enumerate(file, start=1))

@@ -16,7 +16,8 @@ from scipy import sparse
 
 from recmetrics._core.errors import InputError, RecmetricsError
 
-NPY, ZIP = b"\x93NUMPY", b"PK"
+NPY = b"\x93NUMPY"
+ZIP = b"PK"
 _FORMATS = {
     NPY: "an .npy array",
     ZIP: "an .npz or another zip archive",
@@ -66,10 +67,10 @@ def start(source: Source, expected: str) -> bytes:
 
 def refuse_other_formats(source: Source, first: bytes, expected: str) -> None:
     """Refuse a file whose first bytes show that it is no text, and name its format."""
-    found = next((name for magic, name in _FORMATS.items() if first.startswith(magic)), None)
-    found = found or (None if first else "empty")
-    if found is not None:
-        msg = f"{source} is {found}; expected {expected}"
+    kind = "" if first else "empty"
+    kind = next((name for magic, name in _FORMATS.items() if first.startswith(magic)), kind)
+    if kind:
+        msg = f"{source} is {kind}; expected {expected}"
         raise InputError(msg)
 
 
@@ -120,20 +121,23 @@ def read_user_items(source: Source, shape: tuple[int, int], *, graded: bool = Fa
         return read_array(source, _MATRIX)
     if first:
         refuse_other_formats(source, first, _MATRIX)
-    users, items, values = array("q"), array("q"), array("d")
+    users = array("q")
+    items = array("q")
+    values = array("d")
     line_of: dict[tuple[int, int], int] = {}
     # A comment may hold any byte.
     text = source.path.open(encoding="utf-8-sig", errors="surrogateescape")
     with reading(source, _LINE), text as file:
         for number, line in enumerate(file, start=1):
             body = line.partition("#")[0]
-            fields = [*map(str.strip, body.split(","))] if "," in body else body.split()
+            separator = "," if "," in body else None  # None: blanks
+            fields = [field.strip() for field in body.split(separator)]
             if not any(fields):
                 continue
             try:
                 user, item, value = _parse(fields, shape, graded=graded)
-                before = line_of.setdefault((user, item), number) if graded else number
-                if before != number:
+                if graded and line_of.setdefault((user, item), number) != number:
+                    before = line_of[user, item]
                     msg = f"user {user}, item {item} is already on line {before}; give every pair "
                     raise ValueError(msg + "once")
             except ValueError as error:
