@@ -1,15 +1,17 @@
 """Measures of two lists of one user, such as those of two models.
 
-They are not metrics, because they read a second list and no truth. So they have a table of their
-own, ``MEASURES``, apart from the registry. Each is one block: its options, and a function that
-fills the values of a block of users. All read how many items both lists have among their first 1,
-2, 3, ... ranks, which ``compared`` counts once, in time linear in the ranks.
+They are not metrics, because they read a second list and no truth: what the registry feeds, such as
+methods, conventions, tie policies and the pages of metrics, has no meaning for them. So they have a
+table of their own, ``MEASURES``, but are declared as metrics are. Each is one function that fills
+the values of a block of users; its keyword-only parameters are the options. All read how many items
+both lists have among their first 1, 2, 3, ... ranks, which ``compared`` counts once, in time linear
+in the ranks.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from recmetrics._core.errors import (
     did_you_mean,
 )
 from recmetrics._core.jit import kernel
-from recmetrics._core.spec import METRICS, Option, check_k, choice, take_apart
+from recmetrics._core.spec import METRICS, Number, Option, check_k, choice, read_options, take_apart
 from recmetrics._core.types import FloatArray, IntArray
 
 MeasuresList = str | Iterable[str]
@@ -115,28 +117,28 @@ class Measure:
 MEASURES: dict[str, Measure] = {}
 
 
-def measure(*options: Option) -> Callable[[F], F]:
+def measure(compute: F) -> F:
     """Add a function to the table under its name."""
-
-    def declare(compute: F) -> F:
-        name = compute.__name__
-        MEASURES[name] = Measure(name, compute, {option.name: option for option in options})
-        return compute
-
-    return declare
+    name = compute.__name__
+    MEASURES[name] = Measure(name, compute, read_options(compute))
+    return compute
 
 
 Form = Literal["ext", "min", "sum", "norm"]
 _EXT, _MIN, _NORM = (choice(Form, form) for form in ("ext", "min", "norm"))
+Patience = Annotated[
+    float, Number("the probability that a reader continues to the next rank", below=1.0)
+]
 
 
-@measure(
-    Option(
-        "p", 0.9, "the probability that a reader continues to the next rank", above=0.0, below=1.0
-    ),
-    Option("form", "ext", "what to assume below the end of the lists", get_args(Form)),
-)
-def rbo(pairs: Pairs, out: FloatArray, p: float, form: str) -> None:
+@measure
+def rbo(
+    pairs: Pairs,
+    out: FloatArray,
+    *,
+    p: Patience = 0.9,
+    form: Annotated[Form, "what to assume below the end of the lists"] = "ext",
+) -> None:
     """Rank-biased overlap: the expected agreement of the lists at the rank where a reader stops.
 
     X_d is the number of items that both lists have among their first d ranks, A_d = X_d / d their
@@ -193,7 +195,7 @@ def _rbo(
         out[user] = min(1.0, value)
 
 
-@measure()
+@measure
 def overlap(pairs: Pairs, out: FloatArray) -> None:
     """Items in both lists / ranks of the longer list.
 
@@ -209,7 +211,7 @@ def overlap(pairs: Pairs, out: FloatArray) -> None:
     _share_common(*pairs, False, out)
 
 
-@measure()
+@measure
 def jaccard(pairs: Pairs, out: FloatArray) -> None:
     """Items in both lists / items in at least one list.
 

@@ -47,6 +47,7 @@ from recmetrics._core.spec.registry import (
     choice,
     metric,
     read_option,
+    read_options,
 )
 from recmetrics._core.spec.request import Cutoffs, Definition, Request, SideWords, define
 from recmetrics._core.spec.systems import CONVENTIONS, Line, System, TableTies, read_convention

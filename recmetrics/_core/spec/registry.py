@@ -337,14 +337,8 @@ def metric(
     """
 
     def declare(function: F) -> F:
-        signature = inspect.signature(function)
-        hints = typing.get_type_hints(function, include_extras=True)
-        options = {
-            name: read_option(name, parameter.default, hints[name])
-            for name, parameter in signature.parameters.items()
-            if parameter.kind is parameter.KEYWORD_ONLY
-        }
-        cutoff = signature.parameters["k"].default
+        options = read_options(function)
+        cutoff = inspect.signature(function).parameters["k"].default
         record = Metric(
             name=function.__name__.removesuffix(METHOD_SUFFIX),
             written=Formula(formula, latex, words or {}, varies),
@@ -387,6 +381,16 @@ def _full_description(record: Metric) -> str:
         lines += [f"{option.name} : {choices}default {default}", f"    {option.meaning}"]
     lines += ["", "All other arguments, results and errors are those of ``Metrics.compute``."]
     return "\n".join(lines)
+
+
+def read_options(declaration: Callable[..., Any]) -> dict[str, Option]:
+    """Read the options from a signature: its keyword-only parameters."""
+    hints = typing.get_type_hints(declaration, include_extras=True)
+    return {
+        name: read_option(name, parameter.default, hints[name])
+        for name, parameter in inspect.signature(declaration).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
 
 
 def read_option(name: str, default: Any, hint: Any) -> Option:
