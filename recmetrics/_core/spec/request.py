@@ -1,6 +1,6 @@
 """Request: the metrics of a call, each with its resolved definition, checked without data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Unpack
 
@@ -64,6 +64,18 @@ _LEVELS: dict[str, tuple[TiePolicy, str]] = {
 }
 
 
+Level = Literal["chance", "ceiling", "groups", "sampled"]
+
+
+class _Call(NamedTuple):
+    """What the checks read of a call, beside its request."""
+
+    level: Level | None
+    ties: Ties | None
+    shared: Mapping[str, Any]
+    words: SideWords
+
+
 # The metrics that the rank of one relevant item determines.
 _OF_ONE_RANK = ("hit", "recall", "mrr", "ndcg", "auc", "mean_rank", "percentile_rank")
 
@@ -82,7 +94,7 @@ class Request:
         self,
         metrics_list: MetricsList | Mapping[str, MetricSpec],
         *,
-        level: Literal["chance", "ceiling", "groups", "sampled"] | None = None,
+        level: Level | None = None,
         side_words: SideWords | None = None,
         **shared: Unpack[Shared],
     ) -> None:
@@ -101,30 +113,9 @@ class Request:
         check_progress(self.progress)
         thread_count(self.n_threads)
         self._hold(_definitions(metrics_list, convention, ties, undefined))
-        if level == "sampled":
-            _refuse_several_ranks(self)
-            return
-        words = side_words or _arguments()
-        if self.strata or shared.get("strata") is not None:
-            _refuse_unknown_strata(self, shared.get("strata"), level, words)
-        if level == "groups" and self.weighed:
-            msg = (
-                f"{self.weighed[0]} is weighted by propensities, but groups have none; leave out "
-                "weigh=, or type Metrics.compute(..., propensity=...)"
-            )
-            raise ArgumentError(msg)
-        if level != "groups":
-            asked = self.definitions if level is None else self.of_hits
-            _refuse_missing_side(self, asked, shared, words)
-        if level in _LEVELS:
-            _refuse_level(self, level)
-            return
-        if level == "groups":
-            for text in self.definitions:
-                _refuse_lists(
-                    self, text, "value for groups, whose items have no names", "leave it out"
-                )
-        _refuse_undecided_ties(self, ties)
+        call = _Call(level, ties, shared, side_words or _arguments())
+        for check in _CHECKS[level]:
+            check(self, call)
 
     def _hold(self, definitions: dict[str, Definition]) -> None:
         self.definitions = definitions
@@ -213,18 +204,70 @@ class Request:
         )
 
 
-def _with_cutoffs(cutoffs: Mapping[Any, Any]) -> list[str]:
-    """Write metric strings for a dict such as ``{"ndcg": [10, 20]}``, whose cutoffs would be lost.
-
-    Empty for any other dict.
-    """
+def _refuse_cutoffs(cutoffs: Mapping[Any, Any]) -> None:
+    """Refuse a dict such as ``{"ndcg": [10, 20]}``, whose cutoffs would be lost."""
     pairs = [
         (name, k)
         for name, several in cutoffs.items()
         for k in (several if isinstance(several, list | tuple) else [several])
     ]
-    are_cutoffs = all(isinstance(k, int) and "@" not in str(name) for name, k in pairs)
-    return [f"{name}@{k}" for name, k in pairs] if are_cutoffs else []
+    if pairs and all(isinstance(k, int) and "@" not in str(name) for name, k in pairs):
+        metric_strings = [f"{name}@{k}" for name, k in pairs]
+        msg = f"metrics_list is a dict, expected a list of metric strings; type {metric_strings}"
+        raise MetricSpecError(msg)
+
+
+def _spelled_out(metrics: Iterable[Any]) -> list[tuple[str, Any]]:
+    """Name each metric; a range of cutoffs becomes the strings that it stands for."""
+    named: list[tuple[str, Any]] = []
+    for metric in metrics:
+        if isinstance(metric, str) and ":" in metric:
+            named += [(text, text) for text in spell(metric)]
+        else:
+            named.append((str(metric), metric))
+    return named
+
+
+def _named(metrics_list: Any) -> Iterable[tuple[str, Any]]:
+    """Read every form of ``metrics_list``: the metrics, with their keys in results."""
+    if isinstance(metrics_list, str | MetricSpec):
+        return _spelled_out([metrics_list])
+    if hasattr(metrics_list, "shape"):
+        shape = tuple(getattr(metrics_list, "shape", ()))
+        msg = (
+            f"metrics_list is a {type(metrics_list).__name__} of shape {shape}, expected metric "
+            "strings such as ['ndcg@10', 'recall@20']; the truth comes before the metrics"
+        )
+        raise MetricSpecError(msg)
+    if isinstance(metrics_list, Mapping):
+        if all(isinstance(spec, MetricSpec) for spec in metrics_list.values()):
+            return metrics_list.items()
+        _refuse_cutoffs(metrics_list)
+    if isinstance(metrics_list, Iterable) and not isinstance(metrics_list, bytes):
+        return _spelled_out(metrics_list)
+    msg = (
+        "metrics_list must be a list of metric strings such as ['ndcg@10', 'recall@20'], "
+        f"got {metrics_list!r}"
+    )
+    raise MetricSpecError(msg)
+
+
+def _definition(
+    metric: Any, convention: Convention | None, ties: TiePolicy | None, undefined: Undefined | None
+) -> Definition:
+    """Resolve a metric string, or a spec that the caller made: unchecked, without a convention."""
+    if isinstance(metric, MetricSpec):
+        spec = make_spec(metric.name, metric.k, dict(metric.options), convention)
+        return define(spec, convention, ties, undefined)
+    if not isinstance(metric, str):
+        parse(metric)  # refuses it
+    definition = _defined(metric, convention, ties, undefined)
+    declared = METRICS.get(definition.spec.name)
+    if declared is None or definition.spec.metric not in (declared, declared.at_k):
+        # It has been declared anew, as by a cell of a notebook that ran again.
+        _defined.cache_clear()
+        definition = _defined(metric, convention, ties, undefined)
+    return definition
 
 
 def _definitions(
@@ -233,47 +276,11 @@ def _definitions(
     ties: Ties | None,
     undefined: Undefined | None,
 ) -> dict[str, Definition]:
-    if hasattr(metrics_list, "shape"):
-        shape = tuple(getattr(metrics_list, "shape", ()))
-        msg = (
-            f"metrics_list is a {type(metrics_list).__name__} of shape {shape}, expected metric "
-            "strings such as ['ndcg@10', 'recall@20']; the truth comes before the metrics"
-        )
-        raise MetricSpecError(msg)
-    asked: object = [metrics_list] if isinstance(metrics_list, str | MetricSpec) else metrics_list
-    if isinstance(asked, Mapping) and all(isinstance(s, MetricSpec) for s in asked.values()):
-        named: Iterable[tuple[str, Any]] = asked.items()
-    elif isinstance(asked, Mapping) and (typed := _with_cutoffs(asked)):
-        msg = f"metrics_list is a dict, expected a list of metric strings; type {typed}"
-        raise MetricSpecError(msg)
-    elif isinstance(asked, Iterable) and not isinstance(asked, bytes):
-        named = [
-            (str(each), each)
-            for metric in asked
-            for each in (spell(metric) if isinstance(metric, str) and ":" in metric else [metric])
-        ]
-    else:
-        msg = (
-            "metrics_list must be a list of metric strings such as ['ndcg@10', 'recall@20'], "
-            f"got {asked!r}"
-        )
-        raise MetricSpecError(msg)
-    definitions = {}
     policy: TiePolicy | None = "expected" if ties == "range" else ties
-    for text, metric in named:
-        if isinstance(metric, MetricSpec):  # made by the caller: unchecked, without a convention
-            spec = make_spec(metric.name, metric.k, dict(metric.options), convention)
-            definitions[text] = define(spec, convention, policy, undefined)
-        elif isinstance(metric, str):
-            definition = _defined(metric, convention, policy, undefined)
-            declared = METRICS.get(definition.spec.name)
-            if declared is None or definition.spec.metric not in (declared, declared.at_k):
-                # It has been declared anew, as by a cell of a notebook that ran again.
-                _defined.cache_clear()
-                definition = _defined(metric, convention, policy, undefined)
-            definitions[text] = definition
-        else:
-            parse(metric)  # refuses it
+    definitions = {
+        text: _definition(metric, convention, policy, undefined)
+        for text, metric in _named(metrics_list)
+    }
     if not definitions:
         msg = "metrics_list is empty; expected metric strings such as ['ndcg@10', 'recall@20']"
         raise MetricSpecError(msg)
@@ -319,17 +326,17 @@ def define(
     return Definition(spec, ties, policy_of(spec.metric, undefined, of_system))
 
 
-def _refuse_missing_side(
-    request: Request, asked: Mapping[str, Definition], given: Mapping[str, Any], words: SideWords
-) -> None:
+def _refuse_missing_side(request: Request, call: _Call) -> None:
     """Refuse a metric whose side information is missing, or given in two ways."""
+    words = call.words
+    definitions = request.definitions if call.level is None else request.of_hits
     of_catalogue = (
         {*request.of_exposure, *request.of_all_items} if words.of_catalogue else frozenset()
     )
-    for text, (spec, _, _) in asked.items():
+    for text, (spec, _, _) in definitions.items():
         extra = words.of_catalogue if text in of_catalogue else ()
         for group in (*spec.needs, *extra):
-            present = [name for name in group if given.get(name) is not None]
+            present = [name for name in group if call.shared.get(name) is not None]
             if len(present) > 1:
                 msg = (
                     f"{text} takes {' or '.join(f'{name}=' for name in group)}, got both; "
@@ -345,17 +352,29 @@ def _refuse_missing_side(
                 raise ArgumentError(msg)
 
 
-def _refuse_unknown_strata(
-    request: Request, strata: object, level: str | None, words: SideWords
-) -> None:
-    """Refuse a metric of a stratum that is not given, or of groups."""
-    if level == "groups":
+def _refuse_what_groups_lack(request: Request, _: _Call) -> None:
+    """Refuse a metric that reads strata, propensities or the names of items."""
+    if request.strata:
         text = next(iter(request.strata.values()))
         msg = (
             f"{text} names a stratum, but groups have no strata; give a truth in which the items "
             "outside the stratum are not relevant, or type Metrics.compute(..., strata=...)"
         )
         raise ArgumentError(msg)
+    if request.weighed:
+        msg = (
+            f"{request.weighed[0]} is weighted by propensities, but groups have none; leave out "
+            "weigh=, or type Metrics.compute(..., propensity=...)"
+        )
+        raise ArgumentError(msg)
+    for text in request.definitions:
+        _refuse_lists(request, text, "value for groups, whose items have no names", "leave it out")
+
+
+def _refuse_unknown_strata(request: Request, call: _Call) -> None:
+    """Refuse a metric of a stratum that is not given."""
+    words = call.words
+    strata = call.shared.get("strata")
     if strata is not None and not isinstance(strata, Mapping):
         msg = (
             f"strata must be a dict of sets of items by name, got {type(strata).__name__}; type "
@@ -372,17 +391,18 @@ def _refuse_unknown_strata(
             raise ArgumentError(msg)
 
 
-def _refuse_undecided_ties(request: Request, given: Ties | None) -> None:
-    """Refuse a metric that has no value under its tie policy; ``given`` is that of the caller."""
+def _refuse_undecided_ties(request: Request, call: _Call) -> None:
+    """Refuse a metric that has no value under its tie policy."""
     for text, (spec, ties, _) in request.definitions.items():
         if ties != "index":
-            asked, instead = f"ties={given or ties!r}", "give ties='index'"
+            asked, instead = f"ties={call.ties or ties!r}", "give ties='index'"
             _refuse_lists(request, text, asked, instead)
             _refuse_divisor(text, spec, asked, instead)
 
 
-def _refuse_several_ranks(request: Request) -> None:
-    for text, (spec, _, _) in request.definitions.items():
+def _refuse_several_ranks(request: Request, _: _Call) -> None:
+    for text, definition in request.definitions.items():
+        spec = definition.spec
         least: Any = spec.values.get("rel")
         if least is not None and least > 1:
             msg = f"{text}: no sampled item is relevant, whose relevance is 1; leave out rel="
@@ -395,7 +415,8 @@ def _refuse_several_ranks(request: Request) -> None:
             raise ArgumentError(msg)
 
 
-def _refuse_level(request: Request, level: str) -> None:
+def _refuse_level(request: Request, call: _Call) -> None:
+    level = str(call.level)
     for text, (spec, _, _) in request.definitions.items():
         if level != "chance" or not spec.metric.any_order:
             _refuse_lists(request, text, _LEVELS[level][1], "leave it out")
@@ -442,3 +463,13 @@ def has_ceiling(spec: MetricSpec) -> bool:
     """Say whether descending relevances have the greatest value of the metric."""
     unless = spec.metric.ceiling_unless.items()
     return not unless or any(spec.values[option] != choice for option, choice in unless)
+
+
+_OF_STRATA_AND_SIDE = (_refuse_unknown_strata, _refuse_missing_side)
+_CHECKS: dict[Level | None, tuple[Callable[[Request, _Call], None], ...]] = {
+    None: (*_OF_STRATA_AND_SIDE, _refuse_undecided_ties),
+    "chance": (*_OF_STRATA_AND_SIDE, _refuse_level),
+    "ceiling": (*_OF_STRATA_AND_SIDE, _refuse_level),
+    "groups": (_refuse_what_groups_lack, _refuse_undecided_ties),
+    "sampled": (_refuse_several_ranks,),
+}
