@@ -11,7 +11,9 @@
     records            the numbers: ``Mean`` and ``Difference``; as data frames, for JSON
     bounds             moments of values -> bounds of their mean: intervals, gates, users needed
     samples            tables of all models -> ``Samples``, users in one order
-    result_tables      one result in any form -> a table; groups and weights of its users
+    result_tables      one result in any form -> a table
+    groups             labels, groups and weights of users
+    settings           single arguments: a seed, one name or several
     statistics         of arrays: means, quantiles, the bootstrap, tests, corrections
 
 The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metric is computed here.

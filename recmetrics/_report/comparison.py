@@ -19,7 +19,7 @@ from recmetrics._report.comparison_pages import CompactTable
 from recmetrics._report.gate import Gate, judge
 from recmetrics._report.movers import Movers, movers_of
 from recmetrics._report.records import Compared, document, frame_of
-from recmetrics._report.result_tables import check_known, read_seed, several
+from recmetrics._report.settings import check_known, read_seed, several
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,14 +24,9 @@ from recmetrics._report.bounds import (
 )
 from recmetrics._report.comparison import Comparison
 from recmetrics._report.records import Difference, Mean
-from recmetrics._report.result_tables import (
-    check_known,
-    read_columns,
-    read_seed,
-    several,
-    spec_if_known,
-)
+from recmetrics._report.result_tables import read_columns, spec_if_known
 from recmetrics._report.samples import Samples, Values, check_runs, read_samples
+from recmetrics._report.settings import check_known, read_seed, several
 from recmetrics._report.statistics import Correction, Sample, Sums, Test
 
 

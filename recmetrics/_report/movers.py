@@ -12,8 +12,8 @@ import numpy as np
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.options import check_count
 from recmetrics._printing import Column, Grid, Printed, named, number, one_line, table
+from recmetrics._report.groups import read_labels
 from recmetrics._report.records import Compared
-from recmetrics._report.result_tables import read_labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,12 @@
-"""One result in any form -> a table; the groups and weights of its users; settings."""
+"""One result in any form -> a table of its values; what tables of several results must share."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from recmetrics._core.errors import (
     ArgumentError,
@@ -18,13 +17,13 @@ from recmetrics._core.errors import (
     did_you_mean,
     install,
 )
-from recmetrics._core.results import read_floats, read_weights, require_per_user, spec_of
+from recmetrics._core.results import read_floats, spec_of
 from recmetrics._core.spec import MetricSpec, spell
 from recmetrics._report.bounds import Floats
+from recmetrics._report.groups import Rows, is_missing
+from recmetrics._report.settings import several
 
-_MANY_GROUPS = 50
 _COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
-Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
 
 
 class Columns(NamedTuple):
@@ -76,7 +75,7 @@ class Table:
 
     def _require_labels(self, row: int, labels: Iterable[Any]) -> None:
         for column, label in zip(self.model, labels, strict=True):
-            if _is_missing(label):
+            if is_missing(label):
                 msg = f"{self.name} has no name of a model in row {row}, column {column!r}"
                 raise InputError(msg)
 
@@ -312,105 +311,3 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
                 )
                 raise InputError(msg)
     return n_users
-
-
-def read_users(
-    what: str,
-    labels: Mapping[str, Any],
-    n_users: int,
-    by: Any,
-    weights: Any,
-    model: Iterable[str] = (),
-) -> tuple[dict[Any, Rows], Floats | None]:
-    """Read the users of each group and of None, all, and their weights; none has weight 0."""
-    for name, given in (("by", by), ("weights", weights), *(("model", each) for each in model)):
-        if isinstance(given, str) and given not in labels:
-            msg = (
-                f"{name} is the name of a column, {given!r}, but {what} a table; expected "
-                "an array with one entry per user"
-            )
-            raise InputError(msg)
-    by, weights = (labels[each] if isinstance(each, str) else each for each in (by, weights))
-    groups = {None: np.arange(n_users)} | ({} if by is None else _read_groups(by, n_users))
-    if weights is None:
-        return groups, None
-    relative = read_weights(weights, n_users)
-    return {group: rows[relative[rows] > 0] for group, rows in groups.items()}, relative
-
-
-def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
-    members: dict[Any, list[int]] = {}
-    for user, label in enumerate(read_labels("by", "group", by, n_users)):
-        members.setdefault(label, []).append(user)
-    for label, users in members.items():
-        if _is_missing(label):
-            msg = (
-                f"by must name the group of every user; that of user {users[0]} is undefined; "
-                "give such users a label of their own, such as 'unknown'"
-            )
-            raise InputError(msg)
-    if len(members) > _MANY_GROUPS:
-        msg = (
-            f"by names {len(members):,} different groups; expected at most {_MANY_GROUPS}: "
-            "put users into bins first, such as quartiles of their activity"
-        )
-        raise InputError(msg)
-    return {label: np.array(users, np.intp) for label, users in members.items()}
-
-
-def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
-    """Read one label per user, such as an id, by its place, as a value of Python."""
-    require_per_user(name, noun, labels, n_users)
-    dtype = getattr(labels, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind == "M":
-        entries = list(np.asarray(labels))  # tolist() would make integers of nanoseconds
-    else:
-        methods = ("to_list", "tolist", "to_pylist")
-        method = next((method for method in methods if hasattr(labels, method)), None)
-        entries = list(labels if method is None else getattr(labels, method)())
-    plain_labels = [plain(entry) for entry in entries]
-    for user, label in enumerate(plain_labels):
-        try:
-            hash(label)
-        except TypeError:
-            kind = type(label).__name__
-            msg = (
-                f"{name} must hold labels such as strings or integers, got a {kind} for user {user}"
-            )
-            raise InputTypeError(msg) from None
-    return plain_labels
-
-
-def plain(value: Any) -> Any:
-    """Turn a scalar of NumPy into a value of Python, except a time finer than microseconds."""
-    if isinstance(value, np.datetime64):
-        time = value.astype("M8[us]")
-        return time.item() if time == value else value
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _is_missing(label: Any) -> bool:
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # pandas.NA
-        return True
-
-
-def read_seed(rng: int | np.random.Generator | None) -> int:
-    try:
-        return int(np.random.default_rng(rng).integers(2**63 - 1))
-    except (TypeError, ValueError):
-        msg = f"rng must be a seed (an integer >= 0), a numpy Generator or None, got {rng!r}"
-        raise ArgumentError(msg) from None
-
-
-def several(given: Any) -> tuple[Any, ...]:
-    """Make a tuple of one name, given alone, or of several."""
-    is_one = isinstance(given, str) or not isinstance(given, Iterable)
-    return (given,) if is_one else tuple(given)
-
-
-def check_known(name: str, given: Any, known: Iterable[str]) -> None:
-    if given not in known:
-        msg = f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}"
-        raise ArgumentError(msg)

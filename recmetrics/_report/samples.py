@@ -15,7 +15,8 @@ from recmetrics._core.results import mean_of
 from recmetrics._report import result_tables as reading
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Floats, Range
-from recmetrics._report.result_tables import Columns, Rows, Table, read_table, spec_if_known
+from recmetrics._report.groups import Rows, plain, read_users
+from recmetrics._report.result_tables import Columns, Table, read_table, spec_if_known
 from recmetrics._report.statistics import mean_over_runs
 
 _FORMS = (
@@ -123,7 +124,7 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Column
     of_models = [table for model in results for table in tables[model]]
     of_levels = [table for level in levels for table in tables[level]]
     n_users = reading.require_alike(of_models, of_levels)
-    groups, relative = reading.read_users("no result is", labels, n_users, by, weights)
+    groups, relative = read_users("no result is", labels, n_users, by, weights)
     everyone = groups.pop(None)
     try:
         groups = {None: everyone} | {group: groups[group] for group in sorted(groups)}
@@ -215,7 +216,7 @@ def _in_one_order(
     named = labels.items() if first else ()
     ids: list[Any] | None = None
     if first and first.keys:
-        keys = (tuple(map(reading.plain, user)) for user in expected)
+        keys = (tuple(map(plain, user)) for user in expected)
         ids = [user[0] if len(user) == 1 else user for user in keys]
     return tables, {column: [known[user] for user in expected] for column, known in named}, ids
 

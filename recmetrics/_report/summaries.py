@@ -29,8 +29,10 @@ from recmetrics._printing import Grid, Printed, grids, named, number, one_line, 
 from recmetrics._report import result_tables as reading
 from recmetrics._report import statistics
 from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean, interval_of
+from recmetrics._report.groups import read_users
 from recmetrics._report.records import Mean, document, frame_of
 from recmetrics._report.samples import Samples, Values
+from recmetrics._report.settings import read_seed
 from recmetrics._report.statistics import Sample
 
 if TYPE_CHECKING:
@@ -138,7 +140,7 @@ def summary(
     models = _read_models(table, by, weights, columns)
     level_arrays = _read_levels(level_values, table.values)
     confidence = check_share("confidence", confidence, 0.0)
-    seed = reading.read_seed(rng)
+    seed = read_seed(rng)
     if n_resamples is not None:
         n_resamples = check_count("n_resamples", n_resamples, 100)
 
@@ -205,7 +207,7 @@ def _read_models(
     if table.frame is not None:
         labels = {column: table.frame[column].to_list() for column in columns.others}
         unread = ()
-    groups, relative = reading.read_users("values is not", labels, n_users, by, weights, unread)
+    groups, relative = read_users("values is not", labels, n_users, by, weights, unread)
 
     values = {metric: np.atleast_1d(array) for metric, array in table.values.items()}
     system = frozenset(metric for metric, array in table.values.items() if not array.ndim)

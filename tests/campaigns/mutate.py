@@ -449,7 +449,7 @@ _OF_FILES = {
          "tests/report/test_compare_runs.py -k 'defined or define'",
          "is_defined / counts if weights is None", "1.0 * is_defined if weights is None"),
     ],
-    "_report/result_tables.py": [
+    "_report/groups.py": [
         ("users of weight 0 are counted", "tests/report/test_summary.py -k 'weight'",
          "rows[relative[rows] > 0]", "rows"),
     ],

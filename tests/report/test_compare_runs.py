@@ -11,7 +11,7 @@ from compared import OLD as POP
 import recmetrics
 from recmetrics import ArgumentError, InputError, InputTypeError, ShapeError, compare
 from recmetrics._report import statistics
-from recmetrics._report.result_tables import read_seed
+from recmetrics._report.settings import read_seed
 
 RUNS = [NEW, [0.1, 0.7, 0.4, 0.6, 0.1, 0.5], [0.2, 0.6, 0.3, 0.6, 0.1, 0.9]]
 ALS = [{"m": run} for run in RUNS]

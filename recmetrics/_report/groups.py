@@ -1,0 +1,99 @@
+"""The users of results: labels, groups and weights, from arrays or from columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._core.errors import InputError, InputTypeError
+from recmetrics._core.results import read_weights, require_per_user
+from recmetrics._report.bounds import Floats
+
+_MANY_GROUPS = 50
+Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
+
+
+def read_users(
+    what: str,
+    labels: Mapping[str, Any],
+    n_users: int,
+    by: Any,
+    weights: Any,
+    model: Iterable[str] = (),
+) -> tuple[dict[Any, Rows], Floats | None]:
+    """Read the users of each group and of None, all, and their weights; none has weight 0."""
+    for name, given in (("by", by), ("weights", weights), *(("model", each) for each in model)):
+        if isinstance(given, str) and given not in labels:
+            msg = (
+                f"{name} is the name of a column, {given!r}, but {what} a table; expected "
+                "an array with one entry per user"
+            )
+            raise InputError(msg)
+    by, weights = (labels[each] if isinstance(each, str) else each for each in (by, weights))
+    groups = {None: np.arange(n_users)} | ({} if by is None else _read_groups(by, n_users))
+    if weights is None:
+        return groups, None
+    relative = read_weights(weights, n_users)
+    return {group: rows[relative[rows] > 0] for group, rows in groups.items()}, relative
+
+
+def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
+    members: dict[Any, list[int]] = {}
+    for user, label in enumerate(read_labels("by", "group", by, n_users)):
+        members.setdefault(label, []).append(user)
+    for label, users in members.items():
+        if is_missing(label):
+            msg = (
+                f"by must name the group of every user; that of user {users[0]} is undefined; "
+                "give such users a label of their own, such as 'unknown'"
+            )
+            raise InputError(msg)
+    if len(members) > _MANY_GROUPS:
+        msg = (
+            f"by names {len(members):,} different groups; expected at most {_MANY_GROUPS}: "
+            "put users into bins first, such as quartiles of their activity"
+        )
+        raise InputError(msg)
+    return {label: np.array(users, np.intp) for label, users in members.items()}
+
+
+def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
+    """Read one label per user, such as an id, by its place, as a value of Python."""
+    require_per_user(name, noun, labels, n_users)
+    dtype = getattr(labels, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "M":
+        entries = list(np.asarray(labels))  # tolist() would make integers of nanoseconds
+    else:
+        methods = ("to_list", "tolist", "to_pylist")
+        method = next((method for method in methods if hasattr(labels, method)), None)
+        entries = list(labels if method is None else getattr(labels, method)())
+    plain_labels = [plain(entry) for entry in entries]
+    for user, label in enumerate(plain_labels):
+        try:
+            hash(label)
+        except TypeError:
+            kind = type(label).__name__
+            msg = (
+                f"{name} must hold labels such as strings or integers, got a {kind} for user {user}"
+            )
+            raise InputTypeError(msg) from None
+    return plain_labels
+
+
+def plain(value: Any) -> Any:
+    """Turn a scalar of NumPy into a value of Python, except a time finer than microseconds."""
+    if isinstance(value, np.datetime64):
+        time = value.astype("M8[us]")
+        return time.item() if time == value else value
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_missing(label: Any) -> bool:
+    """Say whether a label is None or what data frames have in its place."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA
+        return True
