@@ -312,7 +312,7 @@ class Evaluator(Accumulator):
         return (
             f"Evaluator({list(results.request.definitions)}, "
             f"{results.n_users} users x {results.shape[1]} items, "
-            f"{results.n_rows} updated)"
+            f"{results.describe('updated')})"
         )
 
     def _take_in(self, scores: Source, users: WhichUsers) -> None:

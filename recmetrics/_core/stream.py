@@ -334,7 +334,7 @@ class StreamEvaluator(Accumulator):
         n_items = "an unknown number of" if results.n_items is None else results.n_items
         return (
             f"StreamEvaluator({list(results.request.definitions)}, {n_items} items, "
-            f"{results.n_rows} events)"
+            f"{results.describe('events')})"
         )
 
     def _take_in(

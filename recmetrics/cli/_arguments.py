@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from recmetrics import ArgumentError, Audit, Evaluation
-from recmetrics._core.spec import SIDE, SideInput
+from recmetrics._core.spec import SIDE, SideInput, split_metrics
 from recmetrics._core.types import Convention, Invalid, NaNPolicy, RankGaps, Ties, Undefined
 from recmetrics._files import Source
 from recmetrics._report import Correction, Test
@@ -69,11 +69,6 @@ def _stratum(text: str) -> tuple[str, Path]:
     return name, Path(file)
 
 
-def _metrics(text: str) -> list[str]:
-    """Split text at the commas between metrics, not at those between options."""
-    return re.split(r",(?![^()]*\))", text)
-
-
 def _file(metavar: str = "FILE", **settings: Any) -> dict[str, Any]:
     return {"type": Path, "metavar": metavar, **settings}
 
@@ -110,7 +105,7 @@ _SIDE_HELP = {
 _FLAG = {"action": "store_true"}
 _METRICS = {
     "dest": "metrics",
-    "type": _metrics,
+    "type": split_metrics,
     "action": "extend",
     "nargs": "+",
     "metavar": "METRIC",

@@ -217,6 +217,13 @@ class Store:
         """The number of updated users, or of events."""
         return self.content().n_rows
 
+    def describe(self, noun: str) -> str:
+        """Count the rows, and the users or events that wait, without computing anything."""
+        kept = self._kept
+        n_rows = 0 if kept.content is None else kept.content.n_rows
+        n_waiting = kept.size[0]
+        return f"{n_rows} {noun}" + (f", {n_waiting} waiting" if n_waiting else "")
+
     def compute(self) -> dict[str, UserValues]:
         """Compute the values of all rows, and the metrics of all lists."""
         rows = ROWS_ARE_USERS if self.keep == "rows" else EVENTS

@@ -29,6 +29,7 @@ from recmetrics._core.spec.grammar import (
     make_spec,
     parse,
     spell,
+    split_metrics,
     take_apart,
 )
 from recmetrics._core.spec.registry import (
