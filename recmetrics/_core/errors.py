@@ -4,12 +4,25 @@ import difflib
 import sys
 import warnings
 from collections import abc
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 _PACKAGE = __name__.partition(".")[0]
 
 
 class RecmetricsError(Exception):
-    """Base class of all errors of this package."""
+    """Base class of all errors of this package.
+
+    Attributes
+    ----------
+    argument
+        The name of the argument at fault, as in the message: such as "exclude", "truth" or
+        "strata['tail']". None where no single argument is at fault.
+    """
+
+    def __init__(self, *args: object, argument: str | None = None) -> None:
+        super().__init__(*args)
+        self.argument = argument
 
 
 class MetricSpecError(RecmetricsError, ValueError):
@@ -54,6 +67,17 @@ class DeviceMemoryError(RecmetricsError, RuntimeError):
 
 class RecmetricsWarning(UserWarning):
     """Results that may be misleading."""
+
+
+@dataclass(frozen=True, slots=True)
+class at_fault(AbstractContextManager[None]):  # noqa: N801  # used as a statement
+    """Give the name of the argument that is read to an error that names none."""
+
+    argument: str
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, RecmetricsError) and error.argument is None:
+            error.argument = self.argument
 
 
 def did_you_mean(name: str, known: abc.Iterable[str]) -> str:

@@ -327,7 +327,7 @@ class Evaluator(Accumulator):
                 f"scores must have the {self._results.shape[1]} items of the truth, got a batch of "
                 f"shape {scores.shape}"
             )
-            raise ShapeError(msg)
+            raise ShapeError(msg, argument="scores")
         source = "scores" if n_items is not None else "ranking"
         if users is None:
             chosen: UserIndex = self._following(n_rows, source)

@@ -212,14 +212,14 @@ def one_of(name: str, value: object, literal: Any, hint: str = "") -> None:
     if not isinstance(value, str) or value not in choices:
         expected = ", ".join(repr(choice) for choice in choices[:-1]) + f" or {choices[-1]!r}"
         msg = f"{name} must be {expected}, got {value!r}{hint}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument=name)
 
 
 def check_progress(progress: object) -> None:
     """Refuse a value that is neither a bool, a callable nor None."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         msg = f"progress must be True, False or a callable of (rows done, rows), got {progress!r}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="progress")
 
 
 def whole_number(value: Any) -> int | None:
@@ -240,7 +240,7 @@ def check_count(name: str, given: object, least: int, hint: str = "") -> int:
     number = whole_number(given)
     if number is None or number < least:
         msg = f"{name} must be an integer >= {least}, got {given!r}{hint}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument=name)
     return number
 
 
@@ -250,7 +250,7 @@ def check_share(name: str, share: Any, least: float) -> float:
     if not is_number or not least <= share < 1 or not share:
         bounds = f"from {least:g} to below 1" if least else "above 0 and below 1"
         msg = f"{name} must be a number {bounds}, such as 0.95, got {share!r}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument=name)
     return float(share)
 
 

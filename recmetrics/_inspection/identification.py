@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
 
-from recmetrics._core.errors import ArgumentError, InputError
+from recmetrics._core.errors import ArgumentError, InputError, at_fault
 from recmetrics._core.inputs import read_users
 from recmetrics._core.results import user_values
 from recmetrics._core.selection import find_hits, read_scores
@@ -229,11 +229,12 @@ def identify_by(
 
     ``sets`` are the sets of items that may be left out, ``policies`` the orders of equal scores.
     """
-    spec = parse(metric)
+    with at_fault("metric"):
+        spec = parse(metric)
     if spec.metric.reads != "hits" or spec.is_weighed or spec.stratum is not None:
         names = ", ".join(name for name, kind in METRICS.items() if kind.reads == "hits")
         msg = f"metric must be one of {names}, without of= and weigh=, got {metric!r}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="metric")
     value, number, decimals = _read(value, spec)
 
     systems = list(_variants_of_systems(spec))
@@ -289,12 +290,12 @@ def _read(value: object, spec: MetricSpec) -> tuple[str | float, float, int | No
     got = f"got {value!r:.40}"
     if not math.isfinite(number):
         msg = f"value must be text such as '0.0932' or '9.32 %', or a finite number, {got}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="value")
     low, high = spec.bounds
     if not low <= number <= high:
         hint = f"; for a percentage type '{value} %'" if high < number <= 100 * high else ""
         msg = f"value must be from {low:g} to {high:g}, as those of {spec}, {got}{hint}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="value")
     return value if isinstance(value, str) else number, number, decimals
 
 

@@ -27,7 +27,7 @@ from recmetrics._core.inputs import (
     SparseSets,
     Users,
     read_count,
-    read_item_sets,
+    read_set_if_given,
 )
 from recmetrics._core.metrics import MeasuresList, MeasureSpec, compared, read_measures
 from recmetrics._core.options import ForLists, ForRankedLists, takes
@@ -133,12 +133,12 @@ def overlap(
         shape_of_sets = tuple(getattr(sets, "shape", ()))
         if len(shape_of_sets) == 2 and shape_of_sets != shape:
             msg = f"{name} must have the users and items of a and b, {shape}, got {shape_of_sets}"
-            raise ShapeError(msg + _if_transposed(name, shape_of_sets, shape))
+            raise ShapeError(msg + _if_transposed(name, shape_of_sets, shape), argument=name)
     n_users, n_items = shape
     users = Users(
         SparseSets(Rows.none(n_users), n_items),
-        None if exclude is None else read_item_sets(exclude, "exclude", shape),
-        None if candidates is None else read_item_sets(candidates, "candidates", shape),
+        read_set_if_given(exclude, "exclude", shape),
+        read_set_if_given(candidates, "candidates", shape),
         n_items=n_items,
     )
     return _compare(scores_a, scores_b, users, n_items, specs, rules)
@@ -254,7 +254,7 @@ def _in(name: str, function: Callable[..., R], *arguments: Any) -> R:
         if str(error).startswith(("in a: ", "in b: ")):
             raise
         msg = f"in {name}: {error}"
-        raise type(error)(msg) from None
+        raise type(error)(msg, argument=name) from None
 
 
 def _rules(

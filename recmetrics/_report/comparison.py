@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from recmetrics._core.errors import ArgumentError
+from recmetrics._core.errors import ArgumentError, at_fault
 from recmetrics._core.options import check_count, check_share, one_of
 from recmetrics._core.spec import spell
 from recmetrics._core.types import Convention
@@ -153,7 +153,8 @@ class Comparison(Compared, Printed):
         Holm over rules and groups. Several candidates share 1 - confidence, since the one that
         passes is chosen. The value of a metric of all lists is compared as it is.
         """
-        return judge(self, rules, min_users=min_users, looks=looks, seed=read_seed(rng))
+        with at_fault("rules"):
+            return judge(self, rules, min_users=min_users, looks=looks, seed=read_seed(rng))
 
     def users_needed(
         self,
@@ -198,7 +199,7 @@ class Comparison(Compared, Printed):
             msg = (
                 f"difference must be a finite number other than 0, such as 0.01, got {difference!r}"
             )
-            raise ArgumentError(msg)
+            raise ArgumentError(msg, argument="difference")
         power = check_share("power", power, 0.5)
         users = self.samples.of(None, metric, *pair)
         with np.errstate(all="ignore"):  # of squares that overflow

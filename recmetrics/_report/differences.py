@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._core.errors import ArgumentError
+from recmetrics._core.errors import ArgumentError, at_fault
 from recmetrics._core.options import check_count, check_share, one_of
 from recmetrics._core.results import mean_of
 from recmetrics._printing import split
@@ -185,7 +185,8 @@ def compare(
         As in ``Metrics.compute``.
     """
     columns = read_columns(metrics, model, by, weights)
-    samples = read_samples(results, {} if levels is None else levels, by, weights, columns)
+    with at_fault("results"):
+        samples = read_samples(results, {} if levels is None else levels, by, weights, columns)
     if baseline is not None:
         check_known("baseline", baseline, samples.models)
     check_runs(samples, paired_runs)

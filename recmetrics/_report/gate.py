@@ -218,7 +218,7 @@ def judge(
     looks = check_count("looks", looks, 1)
     if looks > _MOST_LOOKS:
         msg = f"looks must be at most {_MOST_LOOKS:,}, got {looks:,}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="looks")
     baseline = comparison.baseline or comparison.models[0]
     if comparison.baseline is None and len(comparison.models) > 2:
         msg = f"a rule needs the baseline; type baseline={baseline!r}, or another model, in compare"

@@ -31,7 +31,7 @@ def read_users(
                 f"{name} is the name of a column, {given!r}, but {what} a table; expected "
                 "an array with one entry per user"
             )
-            raise InputError(msg)
+            raise InputError(msg, argument=name)
     by, weights = (labels[each] if isinstance(each, str) else each for each in (by, weights))
     groups = {None: np.arange(n_users)} | ({} if by is None else _read_groups(by, n_users))
     if weights is None:
@@ -50,13 +50,13 @@ def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
                 f"by must name the group of every user; that of user {users[0]} is undefined; "
                 "give such users a label of their own, such as 'unknown'"
             )
-            raise InputError(msg)
+            raise InputError(msg, argument="by")
     if len(members) > _MANY_GROUPS:
         msg = (
             f"by names {len(members):,} different groups; expected at most {_MANY_GROUPS}: "
             "put users into bins first, such as quartiles of their activity"
         )
-        raise InputError(msg)
+        raise InputError(msg, argument="by")
     return {label: np.array(users, np.intp) for label, users in members.items()}
 
 
@@ -79,7 +79,7 @@ def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
             msg = (
                 f"{name} must hold labels such as strings or integers, got a {kind} for user {user}"
             )
-            raise InputTypeError(msg) from None
+            raise InputTypeError(msg, argument=name) from None
     return plain_labels
 
 

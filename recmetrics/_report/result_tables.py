@@ -86,7 +86,7 @@ def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
         names = () if given is None else several(given)
         if given is not None and not (names and all(isinstance(each, str) for each in names)):
             msg = f"{name} must be one or several names of columns, got {given!r}"
-            raise ArgumentError(msg)
+            raise ArgumentError(msg, argument=name)
         named.append(names)
     alone, labels = named
     spelled = tuple(dict.fromkeys(each for name in alone for each in spell(name)))
@@ -142,7 +142,7 @@ def require_named(argument: str, results: Any) -> None:
             f"{argument} must be a dict of name and result, got {type(results).__name__}; "
             "type {'first': a, 'second': b}, with a name for each"
         )
-        raise InputTypeError(msg)
+        raise InputTypeError(msg, argument=argument)
 
 
 def values_of_levels(levels: Any) -> dict[str, Mapping[str, Any]]:

@@ -130,7 +130,7 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Column
         groups = {None: everyone} | {group: groups[group] for group in sorted(groups)}
     except TypeError:
         msg = "by must hold labels of one type, such as strings or integers"
-        raise InputTypeError(msg) from None
+        raise InputTypeError(msg, argument="by") from None
     first = of_models[0].values
     runs = {model: _stacked(own) for model, own in tables.items()}
     return Samples(
@@ -252,7 +252,7 @@ def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -
 def check_runs(samples: Samples, paired_runs: object) -> None:
     if not isinstance(paired_runs, bool):
         msg = f"paired_runs must be True or False, got {paired_runs!r}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="paired_runs")
     counts = samples.n_runs()
     if len(counts) < 2:
         return

@@ -15,7 +15,7 @@ def read_seed(rng: int | np.random.Generator | None) -> int:
         return int(np.random.default_rng(rng).integers(2**63 - 1))
     except (TypeError, ValueError):
         msg = f"rng must be a seed (an integer >= 0), a numpy Generator or None, got {rng!r}"
-        raise ArgumentError(msg) from None
+        raise ArgumentError(msg, argument="rng") from None
 
 
 def several(given: Any) -> tuple[Any, ...]:
@@ -27,4 +27,4 @@ def several(given: Any) -> tuple[Any, ...]:
 def check_known(name: str, given: Any, known: Iterable[str]) -> None:
     if given not in known:
         msg = f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument=name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recmetrics._core.errors import InputError, InputTypeError, ShapeError
+from recmetrics._core.errors import InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.options import check_count, check_share
 from recmetrics._core.results import (
     Missing,
@@ -136,9 +136,10 @@ def summary(
         notes = notes or values.notes
     level_values = reading.values_of_levels({} if levels is None else levels)
     reason = _reason_of_updates(values)
-    table = _read_table(values, columns)
-    models = _read_models(table, by, weights, columns)
-    level_arrays = _read_levels(level_values, table.values)
+    with at_fault("values"):
+        table = _read_table(values, columns)
+        models = _read_models(table, by, weights, columns)
+        level_arrays = _read_levels(level_values, table.values)
     confidence = check_share("confidence", confidence, 0.0)
     seed = read_seed(rng)
     if n_resamples is not None:

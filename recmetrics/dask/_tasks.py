@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import RecmetricsError, ShapeError
+from recmetrics._core.errors import RecmetricsError, ShapeError, at_fault
 from recmetrics._core.inputs import (
     FlatLists,
     ItemSets,
@@ -77,7 +77,7 @@ class Chunk(NamedTuple):
                 f"items {self.items.start} .. {self.items.stop - 1} must be of shape {expected}, "
                 f"as the Dask array declares, got {np.shape(self.array)}"
             )
-            raise ShapeError(msg)
+            raise ShapeError(msg, argument=what)
         return self.array
 
 
@@ -111,7 +111,10 @@ def read_block(
 
 def read_part(value: Any, what: str, shape: tuple[int, int]) -> ItemSets:
     """Read the sets of some users, or their profile, whose shape has been checked."""
-    return read_numbers(value, what) if what == "profile" else read_item_sets(value, what, shape)
+    with at_fault(what):
+        if what == "profile":
+            return read_numbers(value, what)
+        return read_item_sets(value, what, shape)
 
 
 def read_chunks(what: str, lines: Sequence[Sequence[Chunk]], users: slice) -> ItemSets:
@@ -128,7 +131,7 @@ def read_chunks(what: str, lines: Sequence[Sequence[Chunk]], users: slice) -> It
 
 def read_classes(classes: Any, users: slice, n_items: int) -> ItemSets:
     """Read the one relevant item of each of ``users``."""
-    with _placed(f"in the truth from user {users.start} on"):
+    with _placed(f"in the truth from user {users.start} on"), at_fault("truth"):
         return read_item_sets(classes, "truth", (users.stop - users.start, n_items))
 
 
@@ -138,7 +141,7 @@ def _placed(place: str) -> Iterator[None]:
         yield
     except RecmetricsError as error:
         msg = f"{place}: {error}"
-        raise type(error)(msg) from None
+        raise type(error)(msg, argument=error.argument) from None
 
 
 def _read_chunk(what: str, chunk: Chunk, rows: slice) -> Rows:

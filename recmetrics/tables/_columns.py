@@ -65,14 +65,14 @@ def choose_columns(
     order = score if rank is None else rank
     if order is not None and order not in recs.columns and order in truth.columns:
         msg = f"recs has no column {order!r}, but truth has: {_SWAPPED}"
-        raise InputError(msg)
+        raise InputError(msg, argument="recs")
     if order is None and not in_order:
         rank = "rank" if "rank" in recs.columns else None
         score = "score" if "score" in recs.columns and rank is None else None
         swapped, grades = _order_in(truth, item), relevance_in(recs)
         if rank is None and score is None and swapped is not None and grades is not None:
             msg = f"recs has the column {grades!r} and truth the column {swapped!r}: {_SWAPPED}"
-            raise InputError(msg)
+            raise InputError(msg, argument="recs")
     for name in keys:
         if keys.count(name) > 1:
             msg = f"lists are grouped by {name!r} twice, expected each column once"
@@ -87,7 +87,7 @@ def choose_columns(
             f"truth has none of the columns that recs is grouped by ({groups}), expected at least "
             f"one; it has {has}"
         )
-        raise InputError(msg)
+        raise InputError(msg, argument="truth")
     return Columns(list(keys), truth_keys, item, rank, score, relevance or relevance_in(truth))
 
 
@@ -128,11 +128,11 @@ def refuse_unread_order(recs: Frame, truth: Frame, columns: Columns) -> None:
             f"numbers {', '.join(map(repr, found))}; type score={one} if higher is better, "
             f"rank={one} if 1 is best, or in_order=True if the rows are in order"
         )
-        raise InputError(msg)
+        raise InputError(msg, argument="recs")
     order = _order_in(truth, columns.item)
     if order is not None and columns.rank is None and columns.score is None:
         msg = (
             f"recs has no column 'rank' or 'score' to order its lists, and truth has {order!r}: "
             f"{_SWAPPED}; type in_order=True if the rows of recs are in order"
         )
-        raise InputError(msg)
+        raise InputError(msg, argument="recs")

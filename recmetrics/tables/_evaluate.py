@@ -224,7 +224,7 @@ def evaluate_table(
     rank_gaps = options.get("rank_gaps")
     if rank_gaps == "keep" and columns.rank is None:
         msg = f"rank_gaps='keep' needs a column of ranks, but the lists are {columns.order}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="rank_gaps")
     if not options["in_order"]:
         refuse_unread_order(frame, relevant, columns)
     side = ItemTables(request, options, frame, relevant)
@@ -272,7 +272,7 @@ def _read_request(
     one_of("unknown", options["unknown"], Invalid)
     if options["unknown"] != "raise" and options.get("catalogue") is None:
         msg = f"unknown={options['unknown']!r} needs catalogue=, the table of all items"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="catalogue")
     convention = options.get("convention")
     if convention is None:
         return request, "close", "rows"
@@ -303,7 +303,7 @@ def _refuse_short_lists(both: ListsAndTruth, text: str, n_items: int) -> None:
             f"expected lists of all items; with scores type Metrics.compute(scores, truth, "
             f"[{text!r}]){advice}"
         )
-        raise InputError(msg)
+        raise InputError(msg, argument="recs")
 
 
 @takes(ListOptions, **DEFAULTS)

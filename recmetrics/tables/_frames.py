@@ -65,15 +65,15 @@ def read_frame(value: Any, what: str) -> Frame:
         frame = None
     except Exception as error:
         msg = f"{what} cannot be read as a table: {' '.join(str(error).split())}"
-        raise InputError(msg) from None
+        raise InputError(msg, argument=what) from None
     if isinstance(frame, nw.LazyFrame):
         ready = _READY.get(frame.implementation)
         advice = f"type {what}.{ready}" if ready else f"convert it to {_EXPECTED}"
         msg = f"{what} is lazy, expected {_EXPECTED}; {advice}"
-        raise InputTypeError(msg)
+        raise InputTypeError(msg, argument=what)
     if frame is None or frame.implementation not in (PANDAS, POLARS, PYARROW):
         msg = f"{what} is of type {type(value).__name__}, expected {_EXPECTED}"
-        raise InputTypeError(msg)
+        raise InputTypeError(msg, argument=what)
     if frame.implementation is PYARROW:  # it cannot take rows of views
         views = [field.name for field in value.schema if str(field.type) == "string_view"]
         frame = frame.with_columns(nw.col(views).cast(nw.String)) if views else frame
@@ -114,7 +114,7 @@ def require_same_kind(recs: Frame, frame: Frame, what: str, first: str = "recs")
             f"{first} is a {kinds[0]} table and {what} a {kinds[1]} one, expected both of one "
             "library; convert one of them"
         )
-        raise InputTypeError(msg)
+        raise InputTypeError(msg, argument=what)
 
 
 def require_columns(frame: Frame, what: str, names: Iterable[str]) -> None:
@@ -138,7 +138,7 @@ def require_columns(frame: Frame, what: str, names: Iterable[str]) -> None:
                 )
             elif hint := did_you_mean(name, map(str, columns)):
                 msg += f"; {hint}"
-            raise InputError(msg)
+            raise InputError(msg, argument=what)
 
 
 def as_names(value: Any) -> list[Any]:
@@ -188,7 +188,7 @@ def numbers_of(frame: Frame, what: str, column: str) -> FloatArray:
     if not (dtype.is_numeric() or dtype == nw.Boolean):
         held = type_of(series) if dtype == nw.Unknown else dtype
         msg = f"{what}, column {column!r} holds {held}, expected numbers"
-        raise InputTypeError(msg)
+        raise InputTypeError(msg, argument=what)
     _refuse_null(series, what, "a number")
     if isinstance(dtype, _WIDE):
         series = series.cast(nw.Float64)
@@ -210,7 +210,7 @@ def times_of(frame: Frame, what: str, column: str) -> npt.NDArray[Any]:
             f"{what}, column {column!r} holds {held}, expected numbers or dates; convert it, such "
             f"as by pandas.to_datetime({what}[{column!r}])"
         )
-        raise InputTypeError(msg)
+        raise InputTypeError(msg, argument=what)
     return exact_numbers_of(frame, what, column)
 
 
@@ -256,7 +256,7 @@ def ids_of(frame: Frame, what: str, column: str) -> Series:
         if series.implementation is PYARROW:
             explode = f"type pyarrow.table({what}.to_pandas().explode({series.name!r}))"
         msg = f"{what}, column {series.name!r} holds lists, expected one id in each row; {explode}"
-        raise InputTypeError(msg)
+        raise InputTypeError(msg, argument=what)
     _refuse_null(series, what, "an id")
     return series
 
@@ -274,7 +274,7 @@ def refuse_row(wrong: BoolArray, what: str, column: str, told: Callable[[int], s
     if wrong.any():
         row = int(wrong.argmax())
         msg = f"{what}, column {column!r}: row {row} (counted from 0) {told(row)}"
-        raise InputError(msg)
+        raise InputError(msg, argument=what)
 
 
 def take(frame: Frame, rows: IntArray) -> Frame:

@@ -71,7 +71,7 @@ def refuse_repeats(
             f"{what}, columns {', '.join(map(repr, columns))}: row {row} (counted from 0) holds "
             f"{described(frame, columns, row)} again, first in row {first[numbers[row]]}; {advice}"
         )
-        raise InputError(msg)
+        raise InputError(msg, argument=what)
 
 
 def warn_of_foreign_ids(
@@ -96,7 +96,7 @@ def _require_one_kind(parts: Sequence[tuple[str, Series]]) -> None:
                 f"column {part.name!r} {kind} ({part.dtype}), expected ids of one type; cast one "
                 "of them"
             )
-            raise InputTypeError(msg)
+            raise InputTypeError(msg, argument=first_what)
 
 
 def _kind(series: Series) -> str:
@@ -135,7 +135,7 @@ def _refuse_ids(
         f"{what}, column {part.name!r} holds {held}, expected ids that can be compared, such as "
         f"integers or strings; for strings type {as_strings(what, part)}"
     )
-    raise InputTypeError(msg) from None
+    raise InputTypeError(msg, argument=what) from None
 
 
 def _fails(function: Callable[[Any], object], value: Any) -> bool:
@@ -154,7 +154,7 @@ def _whole_numbers(part: Series, what: str) -> IntArray:
                     f"{what}, column {part.name!r} holds the id {extreme}, expected integers from "
                     f"-2^63 to 2^63 - 1, or strings; for strings type {as_strings(what, part)}"
                 )
-                raise InputError(msg)
+                raise InputError(msg, argument=what)
         part = part.cast(nw.Int64)
     return np.asarray(part.to_numpy(), np.int64)
 

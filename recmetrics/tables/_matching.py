@@ -119,7 +119,7 @@ class ListsAndTruth:
                     f"recs is grouped by {name!r}, but the result has a column of that name for a "
                     "count or a metric; rename the column in both tables"
                 )
-                raise ArgumentError(msg)
+                raise ArgumentError(msg, argument="by")
         return keyed(with_columns(self.keys, columns), self.keys.columns)
 
 

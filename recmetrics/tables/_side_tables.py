@@ -193,7 +193,7 @@ class ItemTables:
     def _refuse_form(self, what: str) -> NoReturn:
         has = ", ".join(map(repr, self._tables[what].columns))
         msg = f"{what} must be {FORMS[what]}; it has {has}"
-        raise InputError(msg)
+        raise InputError(msg, argument=what)
 
     def _refuse_repeats(self, what: str) -> None:
         refuse_repeats(self._tables[what], what, [self._item], [self._items[what]])
@@ -215,7 +215,7 @@ class ItemTables:
                 f"which {of} lists in row {row} (counted from 0); expected a row for every item "
                 "listed"
             )
-            raise InputError(msg)
+            raise InputError(msg, argument=what)
 
 
 def _spread(values: FloatArray, codes: IntArray, n: int) -> FloatArray:

@@ -1,5 +1,7 @@
 """What each mistake is answered with, word for word, beside the call that is right."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,10 +13,12 @@ import recmetrics
 from recmetrics import (
     ArgumentError,
     Evaluation,
+    Evaluator,
     InputError,
     InputTypeError,
     Metrics,
     NaNScoreError,
+    RecmetricsError,
     ShapeError,
     UndefinedMetricError,
     UnknownOptionError,
@@ -48,7 +52,11 @@ class Mistake:
         self.wrong, self.right, self.call = wrong, right, call
 
     def check(self):
-        assert message_of(self.error, lambda: self.call(**self.wrong)) == self.message
+        with pytest.raises(self.error) as caught:
+            self.call(**self.wrong)
+        assert (type(caught.value), str(caught.value)) == (self.error, self.message)
+        if isinstance(caught.value, RecmetricsError):
+            assert caught.value.argument == self.message.split(" ")[0]
         for values in self.call(**self.right).values():
             assert values.shape == (2,)
 
@@ -637,6 +645,51 @@ def test_undefined_values_under_raise():
 @pytest.mark.parametrize(("of", "name"), [(of, name) for of in MISTAKES for name in MISTAKES[of]])
 def test_a_mistake_is_answered_word_for_word(of, name):
     MISTAKES[of][name].check()
+
+
+TWO = {"a": {"mrr": [0.5, 1.0]}, "b": {"mrr": [0.25, 1.0]}}
+WITH_STRATUM = {"metrics_list": "recall(of=tail)@2", "strata": {"tail": [0, 3]}}
+BATCH = Evaluator(TRUTH, "mrr")
+OF_ITEMS = {"features": np.ones((3, 2)), "similarity": np.eye(3)}
+
+
+@pytest.mark.parametrize(
+    ("argument", "call"),
+    [
+        ("metrics_list", lambda: Metrics.compute(SCORES, TRUTH, "ndgc@2")),
+        ("strata['tail']", lambda: Metrics.compute(SCORES, TRUTH, **WITH_STRATUM)),
+        ("strata", lambda: Metrics.compute(SCORES, TRUTH, "recall(of=tail)@2")),
+        ("genres", lambda: Metrics.compute(SCORES, TRUTH, "calibration@2")),
+        ("profile", lambda: compute(metrics="calibration@2", genres=np.eye(3), profile=np.eye(4))),
+        (None, lambda: compute(metrics="diversity@2", **OF_ITEMS)),
+        ("user_factors", lambda: Metrics.compute_factors([1.0], [[1.0]], [[1]], "mrr")),
+        ("item_bias", lambda: Metrics.compute_factors([[1]], [[1]], [0], "mrr", item_bias=[1, 2])),
+        ("relevance", lambda: Metrics.compute_groups([1.0], [-1.0], "mrr", sizes=[1])),
+        ("sizes", lambda: Metrics.compute_groups([1.0], [1.0], "mrr", sizes=[2])),
+        ("ids", lambda: Metrics.compute_groups([1.0], [1.0], "mrr", ids=["a", "b"])),
+        ("ranks", lambda: Metrics.from_sampled([0], "mrr", n_sampled=2, n_items=4)),
+        ("n_items", lambda: Metrics.chance([np.array([0])], "mrr")),
+        ("train", lambda: recmetrics.popularity_from("train.npz")),
+        ("users", lambda: BATCH.update(SCORES, [0, 2])),
+        ("scores", lambda: BATCH.update(SCORES[:, :2])),
+        ("value", lambda: recmetrics.identify(SCORES, TRUTH, "50", "mrr")),
+        ("metric", lambda: recmetrics.identify(SCORES, TRUTH, "0.5", "coverage@2")),
+        ("b", lambda: recmetrics.overlap(SCORES, SCORES[0], "jaccard@2")),
+        ("candidates", lambda: recmetrics.overlap(SCORES, SCORES, "jaccard@2", candidates=[7])),
+        ("results", lambda: recmetrics.compare({"one": {"mrr": [1.0]}})),
+        ("baseline", lambda: recmetrics.compare(TWO, baseline="c")),
+        ("by", lambda: recmetrics.compare(TWO, by=["x"])),
+        ("rules", lambda: recmetrics.compare(TWO).gate("mrr > 5 %")),
+        ("looks", lambda: recmetrics.compare(TWO).gate("mrr > 0", looks=0)),
+        ("weights", lambda: recmetrics.summary(TWO["a"], weights=[1.0, -1.0])),
+    ],
+)
+def test_an_error_names_the_argument_also_after_pickling(argument, call):
+    with pytest.raises(RecmetricsError) as caught:
+        call()
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert caught.value.argument == argument
+    assert (type(error), str(error), error.argument) == (caught.type, str(caught.value), argument)
 
 
 def test_nested_lists_that_name_every_item_are_not_guessed():

@@ -1,5 +1,7 @@
 """What is wrong with a table is said exactly, with its columns and its first row."""
 
+import re
+
 import numpy as np
 import pytest
 from asserts import message_of
@@ -23,7 +25,9 @@ def run(recs, truth, kind="pandas"):
 def refused(error, recs, truth, kind="pandas"):
     with pytest.raises(error) as caught:
         run(recs, truth, kind)
-    return str(caught.value)
+    message = str(caught.value)
+    assert caught.value.argument == re.match(r"\w+", message)[0]
+    return message
 
 
 @EVERY_KIND

@@ -30,7 +30,13 @@ from recmetrics._core.inputs.arrays import (
 )
 from recmetrics._core.inputs.flat_groups import read_groups
 from recmetrics._core.inputs.ranked import FlatLists, InvalidItems, Rankings
-from recmetrics._core.inputs.read_sets import check_shape, read_count, read_item_sets, read_numbers
+from recmetrics._core.inputs.read_sets import (
+    check_shape,
+    read_count,
+    read_item_sets,
+    read_numbers,
+    read_set_if_given,
+)
 from recmetrics._core.inputs.scores import (
     N_NAN,
     NAN_ITEM,

@@ -16,6 +16,7 @@ from recmetrics._core.errors import (
     InputTypeError,
     NaNScoreError,
     ShapeError,
+    at_fault,
 )
 from recmetrics._core.inputs.arrays import as_array, check_real, half_to_single
 from recmetrics._core.inputs.scores import SparseScores
@@ -27,10 +28,13 @@ def read_groups(
     scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolicy
 ) -> tuple[SparseScores, Users, Sequence[Any]]:
     """Read flat arrays, cut into groups by ``sizes`` or by ``ids``; also gives the groups' ids."""
-    values, gains = _flat(scores, "scores"), _flat(relevance, "relevance").astype(np.float64)
+    with at_fault("scores"):
+        values = _flat(scores, "scores")
+    with at_fault("relevance"):
+        gains = _flat(relevance, "relevance").astype(np.float64)
     if len(gains) != len(values):
         msg = f"relevance has {len(gains)} rows, expected {len(values)}, as in scores"
-        raise ShapeError(msg)
+        raise ShapeError(msg, argument="relevance")
     if (sizes is None) == (ids is None):
         got = "neither" if sizes is None else "both"
         msg = (
@@ -40,9 +44,11 @@ def read_groups(
         raise ArgumentError(msg)
     _check_values(values, gains, nan)
     if ids is None:
-        counts, names = _read_sizes(sizes, len(values)), None
+        with at_fault("sizes"):
+            counts, names = _read_sizes(sizes, len(values)), None
     else:
-        order, counts, names = _read_ids(ids, len(values))
+        with at_fault("ids"):
+            order, counts, names = _read_ids(ids, len(values))
         values, gains = values[order], gains[order]
     start = np.concatenate(([0], np.cumsum(counts)))
     items = places_of_entries(start)
@@ -74,13 +80,13 @@ def _check_values(scores: npt.NDArray[Any], relevance: npt.NDArray[Any], nan: Na
             f"scores hold {np.count_nonzero(is_nan)} NaN, the first in row {int(is_nan.argmax())}; "
             "expected numbers; give nan='exclude' to treat NaN like a score of -inf"
         )
-        raise NaNScoreError(msg)
+        raise NaNScoreError(msg, argument="scores")
     least, largest, expected, _ = VALUES["truth"]
     bad = ~((relevance >= least) & (relevance <= largest))
     if bad.any():
         row = int(bad.argmax())
         msg = f"relevance must hold {expected}, got {relevance[row]:g} in row {row}"
-        raise InputError(msg)
+        raise InputError(msg, argument="relevance")
 
 
 def _read_sizes(sizes: Any, n_rows: int) -> IntArray:

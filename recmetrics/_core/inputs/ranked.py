@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import InputTypeError, ShapeError
+from recmetrics._core.errors import InputTypeError, ShapeError, at_fault
 from recmetrics._core.inputs.arrays import (
     as_array,
     as_kernel_array,
@@ -174,7 +174,8 @@ class Rankings:
     ) -> None:
         one_of("repeats", repeats, Invalid)
         one_of("unknown", unknown, Invalid)
-        self.lists = ranking if isinstance(ranking, FlatLists) else _as_lists(ranking)
+        with at_fault("ranking"):
+            self.lists = ranking if isinstance(ranking, FlatLists) else _as_lists(ranking)
         self.repeats, self.unknown = repeats, unknown
         # Rankings do not give the catalogue: its size is that of the caller, or unknown.
         self.shape: tuple[int, int | None] = len(self.lists.start) - 1, n_items

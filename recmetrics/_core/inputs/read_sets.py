@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, ShapeError
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.inputs.arrays import (
     OF_TABLES,
     as_array,
@@ -89,6 +89,16 @@ def read_item_sets(
     return DenseSets(array, what)
 
 
+def read_set_if_given(
+    value: Any, name: str, shape: tuple[int, int | None], n_threads: int | None = None
+) -> ItemSets | None:
+    """Read exclude or candidates, which a call may leave out."""
+    if value is None:
+        return None
+    with at_fault(name):
+        return read_item_sets(value, name, shape, n_threads)
+
+
 def read_ranked_truth(
     truth: Any, shape: tuple[int, int | None], largest_item: int, n_threads: int | None = None
 ) -> ItemSets:
@@ -111,7 +121,7 @@ def read_whole_truth(truth: Any, n_items: int | None, n_threads: int | None = No
             "n_items= is needed if truth lists item indices, which do not give the size of the "
             "catalogue; give n_items=, or truth as a matrix (n_users, n_items)"
         )
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="n_items")
     return sets
 
 
@@ -138,7 +148,7 @@ def read_count(n_items: Any, n_users: int = 1) -> int | None:
     # Users and items are numbered together.
     if count is None or not 0 <= count * max(1, n_users) < _MOST_ENTRIES:
         msg = f"n_items must be a number of items, such as 3700, got {n_items!r}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="n_items")
     return count
 
 
@@ -152,8 +162,9 @@ def read_numbers(matrix: Any, what: str) -> ItemSets:
 
 def read_train(train: Any, n_items: int | None) -> ItemSets:
     """Read the training interactions of any number of users: the entries other than 0."""
-    train, shape = _whole(train, "train", n_items)
-    return read_item_sets(train, "train", shape)
+    with at_fault("train"):
+        train, shape = _whole(train, "train", n_items)
+        return read_item_sets(train, "train", shape)
 
 
 def _shared(array: npt.NDArray[Any], what: str, n_users: int, n_items: int | None) -> ItemSets:

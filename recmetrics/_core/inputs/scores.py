@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._core.errors import InputError, NaNScoreError, warn
+from recmetrics._core.errors import InputError, NaNScoreError, at_fault, warn
 from recmetrics._core.inputs.arrays import (
     _HALF_INFINITY,
     _bits,
@@ -87,7 +87,7 @@ class ScoreMatrix:
                 f"scores has {self.shape[1]:,} items, but at most {_MOST_ITEMS:,} can be ranked "
                 "for a user; give fewer items, or candidates="
             )
-            raise InputError(msg)
+            raise InputError(msg, argument="scores")
         return native(self.array[rows], packed=packed)
 
     def candidates(self, rows: slice, candidates: Rows) -> ScoreBlock:
@@ -155,11 +155,12 @@ class SparseScores(ScoreMatrix):
 
 def read_matrix(scores: Any) -> ScoreMatrix:
     """Read scores in memory, dense or sparse."""
-    if not sp.issparse(scores):
-        return ScoreMatrix(scores)
-    matrix: Any = scores
-    check_2d(matrix.shape, "scores", "scores.reshape(1, -1)")
-    start, items, values = stored_entries(matrix, "scores")
+    with at_fault("scores"):
+        if not sp.issparse(scores):
+            return ScoreMatrix(scores)
+        matrix: Any = scores
+        check_2d(matrix.shape, "scores", "scores.reshape(1, -1)")
+        start, items, values = stored_entries(matrix, "scores")
     if len(values) > 1 and (values == 1).all():
         msg = f"all {len(values):,} stored scores are 1, so the items of a user tie"
         warn(f"{msg}; {MAY_BE_EXCHANGED}")
@@ -258,4 +259,4 @@ def refuse_nan(found: Sequence[IntArray], users: Users) -> None:
         f"item {item + users.first_item}); expected numbers; give nan='exclude' to treat NaN like "
         "a score of -inf"
     )
-    raise NaNScoreError(msg)
+    raise NaNScoreError(msg, argument="scores")

@@ -478,5 +478,5 @@ def checked_values(rows: Rows, what: str, first_user: int = 0, *, equal: bool = 
         user, item = first_user + int(rows.users()[entry]), int(rows.items[entry])
         place = f"({axes[0]} {user}, {axes[1]} {item})"
         msg = f"{what} must hold {expected}, got {values[entry]:g} at {place}"
-        raise InputError(msg)
+        raise InputError(msg, argument=what)
     return rows if smallest > 0.0 or read.all() else rows.keep(values != 0.0)

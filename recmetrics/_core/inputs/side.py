@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._core.errors import ArgumentError, InputError, ShapeError
+from recmetrics._core.errors import ArgumentError, InputError, ShapeError, at_fault
 from recmetrics._core.inputs.arrays import as_array, as_kernel_array, check_real, half_to_single
 from recmetrics._core.inputs.read_sets import (
     read_item_sets,
@@ -56,7 +56,8 @@ def read_side(
     found: dict[str, Any] = {}
     for name, side_input in SIDE.items():
         if name in needed and given.get(name) is not None:
-            one = side_input.read(given[name], name, Known(found, n_users or 0, n_items))
+            with at_fault(name):
+                one = side_input.read(given[name], name, Known(found, n_users or 0, n_items))
             found[name] = one
             if not isinstance(one, ItemSets):
                 n_items = one.shape[0] if n_items is None else n_items
@@ -65,12 +66,13 @@ def read_side(
                     hint = f"; it looks transposed: type {name}.T" if flipped else ""
                     expected = f"{side_input.shape} with n_items = {n_items}"
                     msg = f"{name} must be of shape {expected}, got {one.shape}{hint}"
-                    raise ShapeError(msg)
+                    raise ShapeError(msg, argument=name)
     named = dict.fromkeys(spec.stratum for spec in specs if spec.stratum is not None)
     strata: dict[str, ItemSets] = {}
     for name in named:
         what = f"strata[{name!r}]"
-        strata[name] = read_item_sets(given["strata"][name], what, (n_users, n_items))
+        with at_fault(what):
+            strata[name] = read_item_sets(given["strata"][name], what, (n_users, n_items))
         n_items = strata[name].n_items if n_items is None else n_items
     side = Side(n_items=n_items, values=found, strata=strata)
     for spec in specs:
@@ -87,12 +89,14 @@ def check_strata(side: Side, n_items: int) -> None:
             return f"strata[{name!r}]"
 
         shared = cast(SharedSet, sets)  # a stream takes no others
-        refuse_outside(shared.items[-1:], n_items, place)  # they ascend
+        with at_fault(place(0)):
+            refuse_outside(shared.items[-1:], n_items, place)  # they ascend
 
 
 def with_profile(side: Side, profile: Any, n_users: int) -> Side:
     """Add the profile of some users to side information that has been read."""
-    found = _read_profile(profile, "profile", Known(side.values, n_users, side.n_items))
+    with at_fault("profile"):
+        found = _read_profile(profile, "profile", Known(side.values, n_users, side.n_items))
     return replace(side, values={**side.values, "profile": found})
 
 
@@ -224,7 +228,7 @@ def _counts(train: Any, n_items: int | None, caller: str) -> tuple[IntArray, int
     sets = read_train(train, n_items)
     if sets.n_items is None:
         msg = f"{caller} needs n_items= if train lists item indices, got none"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="n_items")
     counts = np.zeros(sets.n_items, np.int64)
     rows = _BLOCK // max(1, sets.n_items) if sets.is_dense else sets.n_users
     for block in row_blocks(sets.n_users, rows):
@@ -293,18 +297,18 @@ def propensity_from(
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if not is_number or not 0.0 <= value < below or not (value or with_0):
             msg = f"{name} must be {expected}, got {value!r}"
-            raise ArgumentError(msg)
+            raise ArgumentError(msg, argument=name)
     counts, n_users = _counts(train, n_items, "propensity_from")
     if counts.size and not counts.any():
         msg = "train holds no interactions, so no propensity can be estimated"
-        raise InputError(msg)
+        raise InputError(msg, argument="train")
     if model == "power":
         most = max(1, counts.max(initial=0))
         propensity = (np.maximum(counts, 1) / most) ** ((gamma + 1.0) / 2.0)
     else:
         if n_users < 3:
             msg = f"model='jain' needs at least 3 users in train, got {n_users}; type model='power'"
-            raise InputError(msg)
+            raise InputError(msg, argument="train")
         with np.errstate(over="ignore"):  # an infinite quotient is a propensity of 0, clipped
             ratio = np.exp(a * (math.log(b + 1.0) - np.log(counts + b)))
         propensity = 1.0 / (1.0 + (math.log(n_users) - 1.0) * ratio)

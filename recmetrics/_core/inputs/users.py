@@ -6,10 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._core.errors import InputError, InputTypeError, ShapeError, warn
+from recmetrics._core.errors import InputError, InputTypeError, ShapeError, at_fault, warn
 from recmetrics._core.inputs.arrays import as_array
 from recmetrics._core.inputs.ranked import Rankings
-from recmetrics._core.inputs.read_sets import read_item_sets, read_ranked_truth, read_whole_truth
+from recmetrics._core.inputs.read_sets import (
+    read_item_sets,
+    read_ranked_truth,
+    read_set_if_given,
+    read_whole_truth,
+)
 from recmetrics._core.inputs.scores import MAY_BE_EXCHANGED, ScoreMatrix, SparseScores
 from recmetrics._core.inputs.sets import (
     NO_SIDE,
@@ -42,13 +47,15 @@ def read_users(
     without it, what a metric of the request needs is read from ``given``.
     """
     if isinstance(scores, Rankings):
-        truth = read_ranked_truth(
-            ground_truth, scores.shape, scores.largest_item, request.n_threads
-        )
+        with at_fault("truth"):
+            truth = read_ranked_truth(
+                ground_truth, scores.shape, scores.largest_item, request.n_threads
+            )
     else:
         hint = getattr(scores, "if_transposed", None)
         shape, threads = scores.shape, request.n_threads
-        truth = read_item_sets(ground_truth, "truth", shape, threads, if_transposed=hint)
+        with at_fault("truth"):
+            truth = read_item_sets(ground_truth, "truth", shape, threads, if_transposed=hint)
         if isinstance(scores, ScoreMatrix):
             _warn_if_exchanged(scores, truth)
     return _users(truth, given, request, side)
@@ -80,7 +87,8 @@ def read_whole_users(
     ground_truth: Any, n_items: int | None, given: Mapping[str, Any], request: Request
 ) -> Users:
     """Read the users of a truth without scores; the size of the catalogue must be known."""
-    truth = read_whole_truth(ground_truth, n_items, request.n_threads)
+    with at_fault("truth"):
+        truth = read_whole_truth(ground_truth, n_items, request.n_threads)
     return _users(truth, given, request)
 
 
@@ -89,10 +97,8 @@ def _users(
 ) -> Users:
     shape = truth.n_users, truth.n_items  # n_items is known wherever the other two are taken
     exclude, candidates = (
-        None
-        if given.get(what) is None
-        else read_item_sets(given[what], what, shape, request.n_threads)
-        for what in ("exclude", "candidates")
+        read_set_if_given(given.get(name), name, shape, request.n_threads)
+        for name in ("exclude", "candidates")
     )
     if side is None:
         side = NO_SIDE
@@ -105,14 +111,18 @@ def _users(
 
 def read_which_users(users: WhichUsers, *, n_users: int, n_rows: int, source: str) -> UserIndex:
     """Read ``users=``, which names the user of each row of the ``source``, scores or ranking."""
-    chosen = _sliced(users, n_users) if isinstance(users, slice) else _indices(users, n_users)
+    with at_fault("users"):
+        if isinstance(users, slice):
+            chosen = _sliced(users, n_users)
+        else:
+            chosen = _indices(users, n_users)
     n_chosen = len(as_indices(chosen))
     if n_chosen != n_rows:
         msg = (
             f"{source} has {n_rows} rows, but users= names {n_chosen} users; expected one user "
             "for each row"
         )
-        raise ShapeError(msg)
+        raise ShapeError(msg, argument="users")
     return chosen
 
 

@@ -271,7 +271,7 @@ def _read(text: str) -> MeasureSpec:
         return MeasureSpec(found, None if k is None else check_k(k), values)
     except MetricSpecError as error:
         msg = f"in measure {text!r}: {error}"
-        raise type(error)(msg) from None
+        raise type(error)(msg, argument=error.argument) from None
 
 
 def _lookup(name: str) -> Measure:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._core.errors import InputError, InputTypeError, ShapeError
+from recmetrics._core.errors import InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.types import FloatArray
 
 
@@ -53,17 +53,18 @@ def require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
     if has_no_places or is_table or not hasattr(entries, "__len__"):
         kind = type(entries).__name__
         msg = f"{expected}, got a {kind}; give an array or a list in the order of the users"
-        raise InputTypeError(msg)
+        raise InputTypeError(msg, argument=name)
     shape = tuple(entries.shape) if hasattr(entries, "shape") else (len(entries),)
     if shape != (n_users,):
         msg = f"{expected}, got shape {shape}"
-        raise ShapeError(msg)
+        raise ShapeError(msg, argument=name)
 
 
 def read_weights(weights: Any, n_users: int) -> FloatArray:
     """Read the weights of users, divided by the largest."""
     require_per_user("weights", "number", weights, n_users)
-    array = read_floats("weights", weights)
+    with at_fault("weights"):
+        array = read_floats("weights", weights)
     require_per_user("weights", "number", array, n_users)  # a list of lists has another shape
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
@@ -72,8 +73,8 @@ def read_weights(weights: Any, n_users: int) -> FloatArray:
             f"weights holds {array[user]} for user {user}; expected finite numbers >= 0; 0 leaves "
             "a user out"
         )
-        raise InputError(msg)
+        raise InputError(msg, argument="weights")
     if not array.any():
         msg = "weights are all 0; expected a number above 0 for at least one user"
-        raise InputError(msg)
+        raise InputError(msg, argument="weights")
     return array / array.max()  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.linalg import solve
 from scipy.special import gammaln, xlog1py, xlogy
 
-from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, ShapeError
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.inputs import as_array
 from recmetrics._core.options import check_count, one_of
 from recmetrics._core.results.measure import whole_values
@@ -44,14 +44,17 @@ def estimated(
     )
     if n_negatives > _MOST:
         msg = f"n_sampled must be at most {_MOST:,}, got {n_negatives:,}"
-        raise ArgumentError(msg)
+        raise ArgumentError(msg, argument="n_sampled")
     is_number = isinstance(gamma, Real) and not isinstance(gamma, bool)
     if not is_number or not _LEAST_GAMMA <= gamma <= 1:
         msg = f"gamma must be a number from {_LEAST_GAMMA:g} to 1, such as 0.01, got {gamma!r}"
-        raise ArgumentError(msg)
-    places = _read_ranks(ranks, n_negatives)
-    sizes = _read_sizes(n_items, len(places), n_negatives, replace)
-    _refuse_impossible(places, sizes, n_negatives)
+        raise ArgumentError(msg, argument="gamma")
+    with at_fault("ranks"):
+        places = _read_ranks(ranks, n_negatives)
+    with at_fault("n_items"):
+        sizes = _read_sizes(n_items, len(places), n_negatives, replace)
+    with at_fault("ranks"):
+        _refuse_impossible(places, sizes, n_negatives)
     distinct = np.unique(sizes).tolist()
     if method == "mle":
         if len(distinct) != 1:

@@ -32,7 +32,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import ShapeError
+from recmetrics._core.errors import ShapeError, at_fault
 from recmetrics._core.inputs import (
     N_NAN,
     NAN_ITEM,
@@ -155,8 +155,10 @@ class FactorScores:
     short_rows = _SHORT_ROWS
 
     def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
-        self._users = _read(user_factors, "user_factors", "user")
-        self._items = _read(item_factors, "item_factors", "item")
+        with at_fault("user_factors"):
+            self._users = _read(user_factors, "user_factors", "user")
+        with at_fault("item_factors"):
+            self._items = _read(item_factors, "item_factors", "item")
         check_factors(self._users.shape, self._items.shape)
         self.shape: tuple[int, int] = (len(self._users), len(self._items))
         self.dtype = np.result_type(_multiplied_as(self._users), _multiplied_as(self._items))
@@ -398,7 +400,7 @@ def check_bias(shape: tuple[int, ...], n_items: int) -> None:
             f"item_bias must hold one number for each of the {n_items} items, "
             f"got {len(shape)}-d of shape {shape}{hint}"
         )
-        raise ShapeError(msg)
+        raise ShapeError(msg, argument="item_bias")
 
 
 def _read(factors: Any, what: str, each: str) -> Array:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._core.errors import ShapeError, warn
+from recmetrics._core.errors import ShapeError, at_fault, warn
 from recmetrics._core.inputs import (
     Rankings,
     Rows,
@@ -145,7 +145,7 @@ def _marked(users: Users) -> tuple[Rows, Slots]:
                 f"propensity must hold a number for each item, got {len(propensity)} numbers; "
                 f"truth names item {last}"
             )
-            raise ShapeError(msg)
+            raise ShapeError(msg, argument="propensity")
         weights = 1.0 / propensity[relevant.items]
     return relevant, Slots(relevant.items, np.empty(0, np.int64), strata, weights)
 
@@ -171,7 +171,10 @@ def read_scores(scores: Any) -> ScoreMatrix | DeviceScores:
     if isinstance(scores, np.ndarray) or not on_device(scores):
         return read_matrix(scores)
     tensor = as_tensor(scores)
-    return read_matrix(scores) if tensor is None else DeviceScores(tensor)
+    if tensor is None:
+        return read_matrix(scores)
+    with at_fault("scores"):
+        return DeviceScores(tensor)
 
 
 def read_factors(

@@ -34,14 +34,14 @@ class ListRanker:
                 f"unknown={rankings.unknown!r} needs the size of the catalogue, which a truth of "
                 "item indices does not give; type n_items="
             )
-            raise ArgumentError(msg)
+            raise ArgumentError(msg, argument="n_items")
         if of_all_items and self.n_items is None:
             msg = (
                 f"{of_all_items[0]} needs whole rankings and the size of the catalogue, which a "
                 "truth of item indices does not give; type n_items= (for tables catalogue=), or "
                 f"with scores Metrics.compute(scores, truth, ['{of_all_items[0]}'])"
             )
-            raise ArgumentError(msg)
+            raise ArgumentError(msg, argument="n_items")
         if of_all_items and "waste" in (rankings.repeats, rankings.unknown):
             msg = (
                 f"{of_all_items[0]} counts all items, but a wasted rank has no item; type 'drop' "
@@ -105,7 +105,7 @@ class ListRanker:
                     f"item {named.items[wrong[0]]}, {problem}; expected items that may be "
                     "recommended"
                 )
-                raise InputError(msg)
+                raise InputError(msg, argument="ranking")
 
     def _check_whole(self, text: str, rows: slice, relevant: Rows, length: IntArray) -> None:
         """Refuse a list that lacks recommendable items, of a user whose value is defined."""
@@ -119,7 +119,7 @@ class ListRanker:
                 "all of them; expected whole rankings; with scores type Metrics.compute(scores, "
                 f"truth, ['{text}'])"
             )
-            raise InputError(msg)
+            raise InputError(msg, argument="ranking")
 
     def _refuse_ranking(
         self, fault: int, first: int, row: int, place: int, lists: FlatLists
@@ -138,7 +138,7 @@ class ListRanker:
         msg = f"ranking of user {self.users.user_at(first + row)} names at rank {rank} {problem}"
         if advice:
             msg += f"; {advice}='waste' or {advice}='drop' accepts such items"
-        raise InputError(msg)
+        raise InputError(msg, argument="ranking")
 
 
 def _narrow(rows: slice, lengths: IntArray) -> list[slice]:

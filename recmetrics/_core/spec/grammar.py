@@ -193,7 +193,7 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
         is_unknown = name not in METRICS and name not in ALIASES
         if is_unknown and (hint := meant_elsewhere(text)):
             msg = f"unknown metric {text!r}; {hint}"
-        raise type(error)(msg) from None
+        raise type(error)(msg, argument=error.argument) from None
 
 
 def take_apart(
@@ -315,7 +315,7 @@ def as_cutoff(k: object) -> int:
     """Check a cutoff that is an argument, not part of a string."""
     count = whole_number(k)
     if count is None or count < 1:
-        raise ArgumentError(_no_cutoff(k))
+        raise ArgumentError(_no_cutoff(k), argument="k")
     return count
 
 

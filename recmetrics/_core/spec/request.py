@@ -4,7 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Unpack
 
-from recmetrics._core.errors import ArgumentError, InputTypeError, MetricSpecError, did_you_mean
+from recmetrics._core.errors import (
+    ArgumentError,
+    InputTypeError,
+    MetricSpecError,
+    at_fault,
+    did_you_mean,
+)
 from recmetrics._core.options import Shared, check_progress, one_of, thread_count
 from recmetrics._core.spec.grammar import (
     GREATEST,
@@ -112,7 +118,8 @@ class Request:
             one_of("ties", ties, Ties)
         check_progress(self.progress)
         thread_count(self.n_threads)
-        self._hold(_definitions(metrics_list, convention, ties, undefined))
+        with at_fault("metrics_list"):
+            self._hold(_definitions(metrics_list, convention, ties, undefined))
         call = _Call(level, ties, shared, side_words or _arguments())
         for check in _CHECKS[level]:
             check(self, call)
@@ -349,7 +356,7 @@ def _refuse_missing_side(request: Request, call: _Call) -> None:
                 msg = f"{text} needs {names}" + (
                     f", got none; type {make}" if make else words.ending
                 )
-                raise ArgumentError(msg)
+                raise ArgumentError(msg, argument=group[0])
 
 
 def _refuse_what_groups_lack(request: Request, _: _Call) -> None:
@@ -380,7 +387,7 @@ def _refuse_unknown_strata(request: Request, call: _Call) -> None:
             f"strata must be a dict of sets of items by name, got {type(strata).__name__}; type "
             "strata={'tail': items}"
         )
-        raise InputTypeError(msg)
+        raise InputTypeError(msg, argument="strata")
     known = [] if strata is None else list(strata)
     for name, text in request.strata.items():
         if name not in known:
@@ -388,7 +395,7 @@ def _refuse_unknown_strata(request: Request, call: _Call) -> None:
             hint = did_you_mean(name, (each for each in known if isinstance(each, str)))
             hint = hint or f"type {words.make['strata'].format(name=name)}"
             msg = f"{text} needs the items of {name!r} in {words.named['strata']}, {has}; {hint}"
-            raise ArgumentError(msg)
+            raise ArgumentError(msg, argument="strata")
 
 
 def _refuse_undecided_ties(request: Request, call: _Call) -> None:
