@@ -66,7 +66,11 @@ class DeviceMemoryError(RecmetricsError, RuntimeError):
 
 
 class RecmetricsWarning(UserWarning):
-    """Results that may be misleading."""
+    """Results that may be misleading; ``argument`` is as in ``RecmetricsError``."""
+
+    def __init__(self, *args: object, argument: str | None = None) -> None:
+        super().__init__(*args)
+        self.argument = argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +90,17 @@ def did_you_mean(name: str, known: abc.Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else ""
 
 
-def warn(message: str, category: type[RecmetricsWarning] = RecmetricsWarning) -> None:
+def warn(
+    message: str,
+    category: type[RecmetricsWarning] = RecmetricsWarning,
+    *,
+    argument: str | None = None,
+) -> None:
     """Warn with the location of the caller's line, outside the package."""
     frame, level = sys._getframe(), 1
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(category(message, argument=argument), stacklevel=level)
 
 
 EXTRAS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import warnings
 from array import array
 from collections.abc import Iterator
@@ -46,9 +47,15 @@ class Source:
 
     label: str
     path: Path
+    sign: str = " "  # between the two
 
     def __str__(self) -> str:
-        return f"{self.label} {str(self.path)!r}"
+        return f"{self.label}{self.sign}{str(self.path)!r}"
+
+    @property
+    def spelling(self) -> str:
+        """Both as they are typed in a shell."""
+        return f"{self.label}{self.sign}{shlex.quote(str(self.path))}"
 
 
 def start(source: Source, expected: str) -> bytes:

@@ -39,8 +39,20 @@ class Row(NamedTuple):
     @property
     def name(self) -> str:
         """The argument that the option becomes."""
-        first = self.flags.split()[0]
-        return str(self.settings.get("dest", first.lstrip("-").replace("-", "_")))
+        return str(self.settings.get("dest", self.flag.lstrip("-").replace("-", "_")))
+
+    @property
+    def flag(self) -> str:
+        """The first of its flags."""
+        return self.flags.split()[0]
+
+    @property
+    def spelling(self) -> str:
+        """The option as a message names it to a user who has not given it."""
+        if self.settings.get("action") is argparse.BooleanOptionalAction:
+            return f"--no-{self.flag.lstrip('-')}"  # the other is the default
+        takes_file = self.settings.get("type") in (Path, _stratum)
+        return f"{self.flag} {self.settings['metavar']}" if takes_file else self.flag
 
     @property
     def default(self) -> Any:
@@ -365,15 +377,6 @@ DEMO = (
     Row("--no-plot", "write no picture", _FLAG, instead_of="picture"),
 )
 
-FLAGS = {row.name: row.flags.split()[0] for row in (*COMPARE, *IDENTIFY, *EVALUATE)}
-"""The option of each argument, for errors of the library."""
-WITH_FILE = {
-    row.name: f"{row.flags} {row.settings['metavar']}"
-    for row in EVALUATE
-    if row.settings.get("type") is Path
-}
-"""The options that take a file, with a word for it."""
-
 
 def is_table(path: Path) -> bool:
     """Say whether a file is a table, by its name; scores are an .npy or .npz."""
@@ -395,19 +398,23 @@ def rules_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def sources_of(args: argparse.Namespace, first: str) -> dict[str, Source]:
-    """Give the files of the command line, by the argument that each becomes."""
+    """Give the files of the command line, by the argument that each becomes.
+
+    Messages name them from here on.
+    """
     sources = {first: Source(first.upper(), Path(args.files[0]))}
     if len(args.files) > 1:
         sources["truth"] = Source("TRUTH", Path(args.files[1]))
     for row in EVALUATE:
         path = getattr(args, row.name, None)  # no other command has all of them
         if isinstance(path, Path) and row.name != "per_user":
-            sources[row.name] = Source(FLAGS[row.name], path)
+            sources[row.name] = Source(row.flag, path)
     for name, path in getattr(args, "strata", None) or []:
         if f"strata[{name!r}]" in sources:
             msg = "--stratum has the same name twice; give each stratum a different name"
             raise ArgumentError(msg)
-        sources[f"strata[{name!r}]"] = Source(f"--stratum {name}", path)
+        sources[f"strata[{name!r}]"] = Source(f"--stratum {name}", path, "=")
+    args.spellings.update({name: source.spelling for name, source in sources.items()})
     return sources
 
 

@@ -25,6 +25,7 @@ from recmetrics import (
     ArgumentError,
     Audit,
     Identification,
+    InputError,
     Metrics,
     MetricSpecError,
     RecmetricsError,
@@ -43,7 +44,6 @@ from recmetrics.cli._arguments import (
     DEBUG,
     DEMO,
     EVALUATE,
-    FLAGS,
     FORMS,
     IDENTIFY,
     METRICS_PAGES,
@@ -67,13 +67,11 @@ from recmetrics.cli._tables import (
 from recmetrics.cli._terminal import (
     CommandError,
     fold,
-    naming,
     progress,
     show,
     tell,
     tell_traceback,
     width,
-    with_files,
     with_options,
     write,
     write_json,
@@ -82,7 +80,7 @@ from recmetrics.cli._terminal import (
 _SCORES = "a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
 _TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 # Warnings of the library after which the numbers say nothing about the model.
-_NOTHING = re.compile("^TRUTH .* no id of recs occurs here|are scores and truth exchanged")
+_NOTHING = re.compile("^truth, .* no id of recs occurs here|are scores and truth exchanged")
 _SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".parquet")
 
 
@@ -134,10 +132,14 @@ def evaluate(args: Namespace) -> None:
     if args.per_user is not None:
         inputs = [source.path for source in sources.values()]
         check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
-    with _told(sources) as notes:
+    with _noted(args) as notes:
         measure = {"SCORES": _scores, "RECS": evaluate_recommendations, "GROUPS": evaluate_groups}
         measured = measure[form](args, sources)
-    _report(args, measured, notes)
+    try:
+        _report(args, measured, notes)
+    except InputError:  # no user has a value, maybe for the reason in a note
+        _refuse_nothing(notes)
+        raise
     _refuse_nothing(notes)
 
 
@@ -156,7 +158,7 @@ def identify_files(args: Namespace) -> None:
         raise CommandError(msg)
     args = Namespace(**{row.name: row.default for row in EVALUATE} | vars(args))
     form, sources = _files(args)
-    with _told(sources) as notes:
+    with _noted(args) as notes:
         work = identify_recommendations if form == "RECS" else _identify_scores
         found = work(args, sources)
     if args.json:
@@ -167,16 +169,22 @@ def identify_files(args: Namespace) -> None:
 
 
 @contextmanager
-def _told(sources: Mapping[str, Source]) -> Iterator[list[str]]:
-    """Write warnings in the words of the command, and collect them."""
+def _noted(args: Namespace) -> Iterator[list[str]]:
+    """Write the warnings of the library, also those before an error, and collect them."""
     notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught, naming(sources):
+    is_measured = False
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RecmetricsWarning)
-        yield notes
-    for each in caught:
-        notes.append(with_options(with_files(str(each.message), sources)))
-        if not _NOTHING.search(notes[-1]):
-            tell(f"note: {notes[-1]}")
+        try:
+            yield notes
+            is_measured = True
+        finally:
+            for warning in caught:
+                argument = getattr(warning.message, "argument", None)
+                notes.append(with_options(str(warning.message), argument, args.spellings))
+                # The others are the error below the numbers.
+                if not (is_measured and _NOTHING.search(notes[-1])):
+                    tell(f"note: {notes[-1]}")
 
 
 def _refuse_nothing(notes: Sequence[str]) -> None:
@@ -206,7 +214,6 @@ def _files(args: Namespace) -> tuple[str, dict[str, Source]]:
         takers = row.forms.split()
         if getattr(args, row.name) == row.default or form in takers:
             continue
-        option = FLAGS[row.name]
         wanted = ", or ".join(f"{each}, {FORMS[each]}" for each in takers)
         got = f"{form} is {FORMS[form]}"
         if takers == ["GROUPS"]:  # no form that is given with a TRUTH
@@ -217,14 +224,14 @@ def _files(args: Namespace) -> tuple[str, dict[str, Source]]:
             got = f"{Source(form, path)} is neither .csv, .tsv nor .parquet"
         elif form == "RECS" and row.name == "exclude":
             got += "; leave the items of training out of RECS instead"
-        msg = f"{option} goes with {wanted}; {got}"
+        msg = f"{row.flag} goes with {wanted}; {got}"
         raise CommandError(msg)
     return form, sources_of(args, form.lower())
 
 
 def _report(args: Namespace, measured: Measured, notes: list[str]) -> None:
     evaluation = measured.evaluation
-    evaluation.notes = tuple(with_options(note) for note in evaluation.notes)
+    evaluation.notes = tuple(with_options(note, None, args.spellings) for note in evaluation.notes)
     if args.per_user is not None:
         write_per_user(args.per_user, evaluation.values, measured.ids, evaluation.noun)
     keywords = {"levels": measured.levels, "confidence": args.confidence}
@@ -249,7 +256,8 @@ def _scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     given: dict[str, Any] = {}
     for name, source in sources.items():
         if name in SIDE and (of_train := SIDE[name].of_train) is not None:
-            given[name] = of_train(read_user_items(source, shape), shape[1])
+            args.spellings["train"] = source.spelling
+            given[name] = of_train(read_user_items(source, shape))
         elif name in SIDE:
             given[name] = read_array(source, _TABLE)
     strata = strata_of(args, sources).items()
@@ -257,7 +265,7 @@ def _scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     report = _audit(args, scores, truth, metrics, sets) if args.audit else None
     if report is not None and not args.json:
         # Before the metrics are computed: the report says more than an error of theirs.
-        show(fold(with_options(str(report))))
+        show(fold(str(report)))
         show("")
     rules = rules_of(args) | {"nan": args.nan, "ties": args.ties}
     with progress("evaluating users:") as on_progress:
@@ -360,18 +368,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, words: Sequence[str], argv: Sequence[str]) -> int:
+    spellings: Mapping[str, str] = {}
     try:
         if name not in _COMMANDS:
             _refuse(name, argv)
-        return _COMMANDS[name].run(_read(name, words)) or 0
+        args = _read(name, words)
+        spellings = args.spellings
+        return _COMMANDS[name].run(args) or 0
     except SystemExit as leaving:  # --help and --version
         return int(leaving.code or 0)
     except KeyboardInterrupt:
         return 130  # the shell's code of a program that Ctrl-C ended
     except BrokenPipeError:
         return 141  # the shell's code of a program that a closed pipe ended
+    except CommandError as error:
+        tell(f"error: {error}")
     except RecmetricsError as error:
-        tell(f"error: {with_options(str(error))}")
+        tell(f"error: {with_options(str(error), error.argument, spellings)}")
     except MemoryError as error:
         tell(f"error: not enough memory: {reason(error)}")
     except OSError as error:  # not covered by the message of a file, such as a failing disk
@@ -437,6 +450,8 @@ def _read(name: str, words: Sequence[str]) -> Namespace:
         hint = did_you_mean(flag, options.split())
         parser.error(f"unknown option {flag!r}{hint and f'; {hint}'}")
     args.files = [*getattr(args, "files", []), *others]  # some stand behind an option
+    # Without the columns of ids: messages write user='a' for a user.
+    args.spellings = {row.name: row.spelling for row in rows if row.name not in ("user", "item")}
     _refuse_files_among_metrics(name, args)
     if name == "identify":
         args.metric = _only_metric(args)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import count
 from operator import methodcaller
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from recmetrics import Comparison, RecmetricsError, compare
+from recmetrics import Comparison, compare
 from recmetrics._files import Source, read_per_user, read_segments
 from recmetrics._report import Gate, Movers
 from recmetrics.cli._output import atomic, check_output, require_matplotlib
 from recmetrics.cli._table_files import read_any
-from recmetrics.cli._terminal import CommandError, naming, show, width, write, write_json
+from recmetrics.cli._terminal import CommandError, show, width, write, write_json
 
-Given: TypeAlias = tuple[dict[str, Any], Mapping[str, Source], Sequence[str] | None]
-"""Arguments of ``compare``, their files, and the ids of users that the results lack."""
+Given: TypeAlias = tuple[dict[str, Any], Sequence[str] | None]
+"""Arguments of ``compare``, and the ids of users that the results lack."""
 
 
 def compare_files(args: Namespace) -> int:
@@ -41,19 +41,18 @@ def compare_files(args: Namespace) -> int:
       recmetrics compare old.npz new.npz --baseline old --gate 'ndcg@10 >= -1%'
       recmetrics compare values.csv --model model --movers 5
     """
-    given, sources, users = _read_files(args) if args.model is None else _read_table(args)
-    with naming(sources):
-        found = compare(
-            **given,
-            metrics=args.metrics,
-            model=args.model,
-            confidence=args.confidence,
-            tests=args.tests or "t",
-            correction=None if args.correction == "none" else args.correction,
-            paired_runs=args.paired_runs,
-            rng=args.seed,
-        )
-        shown = found.compact(digits=args.digits) if args.compact else found
+    given, users = _read_files(args) if args.model is None else _read_table(args)
+    found = compare(
+        **given,
+        metrics=args.metrics,
+        model=args.model,
+        confidence=args.confidence,
+        tests=args.tests or "t",
+        correction=None if args.correction == "none" else args.correction,
+        paired_runs=args.paired_runs,
+        rng=args.seed,
+    )
+    shown = found.compact(digits=args.digits) if args.compact else found
     gate, movers = _gate(args, found), _movers(args, found, users)
     if args.plot is not None:
         with atomic(args.plot) as file:
@@ -78,11 +77,7 @@ def _gate(args: Namespace, found: Comparison) -> Gate | None:
         return None
     given = {"min_users": args.min_users, "looks": args.looks}
     settings = {name: each for name, each in given.items() if each is not None}
-    try:
-        return found.gate(args.rules, **settings)
-    except RecmetricsError as error:
-        msg = f"--gate: {error}"
-        raise CommandError(msg) from error
+    return found.gate(args.rules, **settings)
 
 
 def _movers(args: Namespace, found: Comparison, users: Sequence[str] | None) -> list[Movers]:
@@ -116,6 +111,7 @@ def _read_files(args: Namespace) -> Given:
     users = [(source, ids) for source, (_, ids) in read.items()]
     by, labels = Source("--by", args.by), None
     if args.by is not None:
+        args.spellings["by"] = by.spelling
         labels, ids = read_segments(by)
         users.append((by, ids))
     _require_same_users(users)
@@ -123,7 +119,7 @@ def _read_files(args: Namespace) -> Given:
     for name, (values, _) in zip(names, read.values(), strict=True):
         runs.setdefault(name, []).append(values)
     ids = next((each for _, each in users if each is not None), None)
-    return {"results": runs, "by": labels, "baseline": baseline}, {"by": by}, ids
+    return {"results": runs, "by": labels, "baseline": baseline}, ids
 
 
 def _read_table(args: Namespace) -> Given:
@@ -134,7 +130,8 @@ def _read_table(args: Namespace) -> Given:
     _check_options(args, [source.path])
     by = None if args.by is None else str(args.by)
     given = {"results": read_any(source), "by": by, "baseline": args.baseline}
-    return given, {"results": source}, None
+    args.spellings["results"] = source.spelling
+    return given, None
 
 
 def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:

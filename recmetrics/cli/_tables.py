@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics import Evaluation, Identification, Metrics, RecmetricsError
+from recmetrics import Evaluation, Identification, Metrics
 from recmetrics._core.results import spec_of
 from recmetrics._core.spec import SIDE
 from recmetrics._files import Source
@@ -19,7 +18,7 @@ from recmetrics._printing import counted
 from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._table_files import Columns, read_frame, refuse_same
-from recmetrics.cli._terminal import CommandError, fold, naming, show, with_files, write_json
+from recmetrics.cli._terminal import CommandError, fold, show, write_json
 
 _GRADES = ("relevance", "rating")
 _ARGUMENTS = {"group": "ids", "score": "scores", "relevance": "relevance"}
@@ -133,16 +132,15 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
             frame = frame.with_columns(frame[name].cast(float))
     scores, relevance = (frame[name].to_numpy() for name in numbers)
     metrics, rules = args.metrics or default_metrics(args.convention), rules_of(args)
-    try:
-        values = Metrics.compute_groups(
-            scores, relevance, metrics, ids=ids, nan=args.nan, ties=args.ties, **rules
-        )
-    except RecmetricsError as error:
-        named = {
-            argument: f"{source}, column {names[each]!r}," for each, argument in _ARGUMENTS.items()
+    args.spellings.update(
+        {
+            argument: f"{source.spelling}, column {names[name]!r}, rows counted from 0"
+            for name, argument in _ARGUMENTS.items()
         }
-        message = re.sub(r"\bin row \d+", r"\g<0> (counted from 0)", str(error))
-        raise CommandError(with_files(message, named)) from error
+    )
+    values = Metrics.compute_groups(
+        scores, relevance, metrics, ids=ids, nan=args.nan, ties=args.ties, **rules
+    )
     groups = list(dict.fromkeys(ids))  # the order of the values
     evaluation = Evaluation(
         values,
@@ -176,8 +174,7 @@ def audit_time_files(args: Namespace) -> None:
     _refuse_one_zone(sources, {"train": train, "truth": truth}, time)
     from recmetrics import tables as library  # which needs narwhals, as the extra has it
 
-    with naming(sources):
-        found = library.audit_times(train, truth, **names)
+    found = library.audit_times(train, truth, **names)
     if not args.json:
         show(fold(str(found)))
         return

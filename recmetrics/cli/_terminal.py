@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
 import sys
 import textwrap
@@ -17,54 +16,24 @@ from recmetrics import RecmetricsError
 from recmetrics._core.errors import install
 from recmetrics._files import reason
 from recmetrics._printing import printable
-from recmetrics.cli._arguments import FLAGS, WITH_FILE
 
 _CLEAN = "\r\x1b[K"  # to the start of the line, which is erased
 INSTALL = install("cli")
-_NAMES = "|".join(FLAGS)
-_VALUES = "undefined|nan|ties|rank_gaps|repeats|unknown|score|rank|baseline|model"
-_OF_FILES = "|".join(WITH_FILE)
 
 
 class CommandError(RecmetricsError):
     """A command that cannot be run; the message is the line that the user sees."""
 
 
-@contextmanager
-def naming(sources: Mapping[str, object]) -> Iterator[None]:
-    """Replace the argument's name, with which errors of the library begin, by its file."""
-    try:
-        yield
-    except RecmetricsError as error:
-        raise CommandError(with_files(str(error), sources)) from error
+def with_options(message: str, argument: str | None, spellings: Mapping[str, str]) -> str:
+    """Name behind a message of the library the options, with their files, that it is about.
 
-
-def with_files(message: str, sources: Mapping[str, object]) -> str:
-    """Turn the argument's name, with which a message begins, into its file."""
-    found = re.match(r"\w+(\['[\w.-]+'\])?", message)
-    if found is None or found[0] not in sources:
-        return message
-    return f"{sources[found[0]]}{re.sub('^ hold ', ' holds ', message[found.end() :])}"
-
-
-def with_options(message: str) -> str:
-    """Turn keyword arguments in a message into options of the command."""
-    message = re.sub(rf"^({_NAMES})(?= must )", lambda found: FLAGS[found[1]], message)
-    # strata={'tail': items}, popularity=recmetrics.popularity_from(train)
-    message = re.sub(r"strata=\{'([\w.-]+)': \w+\}", r"--stratum \1=FILE", message)
-    message = re.sub(rf"; type ({_OF_FILES})=.*$", "; see 'recmetrics evaluate --help'", message)
-    # genres= (1 if the item has the genre, (n_items, g))
-    form = r" \([^()]*(\([^()]*\)[^()]*)*\)"
-    message = re.sub(rf"\b({_NAMES})={form}", lambda found: WITH_FILE[found[1]], message)
-    message = re.sub(rf"\b({_NAMES})=((?=[ ,;:]|$)|True\b)", lambda found: FLAGS[found[1]], message)
-    message = re.sub(  # metrics=['ndcg@10', 'mrr']
-        r"\bmetrics=\[(.*?)\]", lambda found: "-m " + found[1].replace("', '", "' '"), message
-    )
-    return re.sub(
-        rf"""\b({_VALUES})=(["'])(.*?)\2""",
-        lambda found: f"{FLAGS[found[1]]} {shlex.quote(found[3])}",
-        message,
-    )
+    These are that of the argument at fault, and those of keyword arguments in the message, which
+    it may say to type. ``spellings`` are the options by argument, as a user types them.
+    """
+    names = [argument, *re.findall(r"\b(\w+)=", message)]
+    options = dict.fromkeys(spellings[name] for name in names if name in spellings)
+    return f"{message} ({'; '.join(options)})" if options else message
 
 
 def show(text: str) -> None:

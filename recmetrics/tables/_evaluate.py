@@ -288,7 +288,7 @@ def _warn_of_gaps(both: ListsAndTruth) -> None:
         "this order; rank_gaps='keep' keeps the ranks as they are, rank_gaps='close' closes the "
         "gaps without this warning"
     )
-    warn(msg)
+    warn(msg, argument="recs")
 
 
 def _refuse_short_lists(both: ListsAndTruth, text: str, n_items: int) -> None:

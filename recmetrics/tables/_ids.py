@@ -82,7 +82,8 @@ def warn_of_foreign_ids(
         firsts = (str(value_at(each, name, 0))[:40] for each in (recs, frame))
         warn(
             f"{what}, column {name!r}: no id of recs occurs here; the first of both are "
-            f"{' and '.join(map(repr, firsts))}; are the ids written in two ways?"
+            f"{' and '.join(map(repr, firsts))}; are the ids written in two ways?",
+            argument=what,
         )
 
 

@@ -111,7 +111,7 @@ class ItemTables:
     def _of_train(self, what: str) -> FloatArray:
         """Compute a number for each item from the training interactions of a table."""
         users, first = number(as_integers([(self._tables[what], what, self._user)]))
-        of_train = cast(Callable[[Any, int], FloatArray], SIDE[what].of_train)  # both forms have it
+        of_train = cast(Callable[..., FloatArray], SIDE[what].of_train)  # both forms have it
         return of_train(self._pairs(what, users, len(first)), self.n_items)
 
     def _chances(self, what: str) -> FloatArray:

@@ -306,7 +306,6 @@ SEE = "; see 'recmetrics evaluate --help'"
         ([*EVALUATE[:3], "-m", "ndcg@0"], "in metric 'ndcg@0': "),
         ([*EVALUATE[:3], "-m", "@"], "cannot read metric '@'"),
         ([*EVALUATE, "--nan", "empty"], "argument --nan: invalid choice: 'empty'"),
-        ([*EVALUATE, "--confidence", "95"], "--confidence must be "),
         (["demo", "--items", "99"], "argument --items: expected an integer >= 100, got '99'; see "),
         (["demo", "--plot", "x.jpg"], "--plot 'x.jpg': expected a file name that ends in .png"),
         ([*EVALUATE, "--per-user", "u.txt"], "--per-user 'u.txt': expected a file name that ends "),

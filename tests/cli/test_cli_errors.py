@@ -78,21 +78,6 @@ def test_scores_from_a_device(capsys):
 # --- truth, exclude, candidates ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", ["npy", "npz"])
-def test_shape_mismatch(suffix, capsys):
-    np.save("wide.npy", np.ones((2, 4)))
-    sparse.save_npz("wide.npz", sparse.csr_array(np.ones((2, 4))))
-    for label, argv in {
-        "TRUTH": [f"wide.{suffix}"],
-        "--exclude": ["truth.npz", "--exclude", f"wide.{suffix}"],
-        "--candidates": ["truth.npz", "--candidates", f"wide.{suffix}"],
-    }.items():
-        assert error(capsys, "scores.npy", *argv) == (
-            f"{label} 'wide.{suffix}' must have the users and items of the "
-            f"{'scores' if label == 'TRUTH' else 'truth'}, (2, 3), got (2, 4)"
-        )
-
-
 BAD_LINES = {
     "0": f"1 field; {WANT_LINE}",
     "0 0 1 978300760": f"4 fields; {WANT_LINE}",

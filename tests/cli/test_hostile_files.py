@@ -97,7 +97,7 @@ def check(capsys, case, file, *argv):
 
 NPY, NPZ = npy(SCORES), csr()
 CANNOT = "cannot read SCORES 'bad.npy': "
-NO_NUMBERS = "SCORES 'bad.npy' must hold real numbers "
+NO_NUMBERS = "scores must hold real numbers "
 
 BAD_SCORES = {
     "empty": Hostile(b"", "SCORES 'bad.npy' is empty; ", NPY),
@@ -108,13 +108,13 @@ BAD_SCORES = {
     "a pickle": Hostile(
         b"\x80\x04\x95", "SCORES 'bad.npy' is a Python pickle, which is never loaded; ", NPY
     ),
-    "3-d": Hostile(npy(SCORES[:, :, None]), "SCORES 'bad.npy' must be 2-d ", NPY),
+    "3-d": Hostile(npy(SCORES[:, :, None]), "scores must be 2-d ", NPY),
     "complex": Hostile(npy(SCORES * 1j), NO_NUMBERS, npy(SCORES.astype(">f4"))),
     "text": Hostile(npy(SCORES.astype(str)), NO_NUMBERS, npy(np.asfortranarray(SCORES))),
     "NaN": Hostile(
         npy(np.where(SCORES == 3, np.nan, SCORES)),
-        "SCORES 'bad.npy' holds 2 NaN, the first at (user 0, item 0); expected numbers; "
-        "give --nan exclude to treat NaN like a score of -inf",
+        "scores hold 2 NaN, the first at (user 0, item 0); expected numbers; give nan='exclude' "
+        "to treat NaN like a score of -inf (SCORES bad.npy; --nan)",
         npy(np.where(SCORES == 3, -np.inf, SCORES)),
     ),
     "half an archive": Hostile(NPZ[:200], CANNOT + "File is not a zip file", NPY),
@@ -146,7 +146,7 @@ def test_sparse_truth(name, capsys):
 
 
 def test_values_of_a_sparse_truth_that_are_no_numbers(capsys):
-    case = Hostile(csr(data=npy([1j, 2])), "TRUTH 'bad.npz' must hold real numbers", NPZ)
+    case = Hostile(csr(data=npy([1j, 2])), "truth must hold real numbers", NPZ)
     check(capsys, case, "bad.npz", "evaluate", "scores.npy", "bad.npz", "-m", "hit@2", "--json")
 
 
@@ -196,7 +196,7 @@ BAD_TABLES = {
     ),
     "NaN as a score": Hostile(
         b"user,item,score\na,x,nan\na,y,1\n",
-        "RECS 'bad.csv', column 'score': row 0 (counted from 0) is null or NaN, ",
+        "recs, column 'score': row 0 (counted from 0) is null or NaN, ",
         RECS,
     ),
     "a matrix": Hostile(NPZ, "RECS 'bad.csv' is an .npz or another zip archive; ", RECS),
@@ -313,7 +313,7 @@ BAD_GROUPS = {
     "npy with NaN": (
         "npy",
         npy([1.0, np.nan, 2.0]),
-        "--by 'bad.npy' must name the group of every user; that of user 1 is undefined; give such "
+        "by must name the group of every user; that of user 1 is undefined; give such "
         "users a label of their own, such as 'unknown'",
     ),
     "a matrix": ("csv", NPZ, "--by 'bad.csv' is an .npz or another zip archive; "),
@@ -326,7 +326,7 @@ BAD_GROUPS = {
     "text for fewer users": (
         "txt",
         b"x\ny\n",
-        "--by 'bad.txt' must hold one group per user, shape (3,), got shape (2,)",
+        "by must hold one group per user, shape (3,), got shape (2,) (--by bad.txt)",
     ),
     "text in Latin-1": ("txt", b"x\n\xe9\nx\n", "--by 'bad.txt': byte 0xe9 is not text; save it"),
     "csv without users": (

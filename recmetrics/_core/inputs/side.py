@@ -391,7 +391,7 @@ SIDE |= {
         table="a table of 'item' and the probability that it is observed if it is relevant, or of "
         "the training interactions, 'user' and 'item'",
         form="chances",
-        of_train=lambda train, n_items: propensity_from(train, n_items=n_items),
+        of_train=lambda train, n_items=None: propensity_from(train, n_items=n_items),
     ),
     "features": SideInput(
         content="a vector for each item",

@@ -112,10 +112,7 @@ def _users(
 def read_which_users(users: WhichUsers, *, n_users: int, n_rows: int, source: str) -> UserIndex:
     """Read ``users=``, which names the user of each row of the ``source``, scores or ranking."""
     with at_fault("users"):
-        if isinstance(users, slice):
-            chosen = _sliced(users, n_users)
-        else:
-            chosen = _indices(users, n_users)
+        chosen = _sliced(users, n_users) if isinstance(users, slice) else _indices(users, n_users)
     n_chosen = len(as_indices(chosen))
     if n_chosen != n_rows:
         msg = (

@@ -81,7 +81,7 @@ def who_is_swallowed(n_swallowed: int, n_relevant: int) -> str:
 def warn_of_swallowed(n_swallowed: int, n_relevant: int) -> None:
     """Warn where ``exclude`` has swallowed the truth."""
     if _is_suspect(n_swallowed, n_relevant):
-        warn(who_is_swallowed(n_swallowed, n_relevant))
+        warn(who_is_swallowed(n_swallowed, n_relevant), argument="exclude")
 
 
 def _is_suspect(n_swallowed: int, n_relevant: int) -> bool:

@@ -118,7 +118,8 @@ def _warn_of_lacking(users: Users) -> None:
         warn(
             f"candidates have no relevant item of {n_lacking:,} of the {n_users:,} users with "
             "relevant items, so these users cannot have a hit; add the relevant items to the "
-            "candidates"
+            "candidates",
+            argument="candidates",
         )
 
 

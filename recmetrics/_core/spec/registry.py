@@ -308,7 +308,7 @@ class SideInput:
     warm: Callable[[int], Any] | None = None  # for a warm-up of n users and n items
     table: str  # the words for its table
     form: Literal["shares", "chances", "matrix", "pairs", "users"] = "matrix"  # of its table
-    of_train: Callable[[Any, int], Any] | None = None  # computes it from training interactions
+    of_train: Callable[..., Any] | None = None  # from training interactions and, if known, n_items
 
 
 SIDE: dict[str, SideInput] = {}
