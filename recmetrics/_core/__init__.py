@@ -5,7 +5,7 @@
     stream            ``StreamEvaluator``: batches of events, such as sessions, without user ids
     warmup            compilation ahead of the first call
 
-    results/          values: one kernel per metric, ``undefined=``, batches, merging, saved state
+    results/          values: one kernel per metric, ``undefined=``, notes, batches, saved state
     metrics/          each metric: its options, reference, kernel and declaration
     selection/        ranks of the relevant items; lists; the only kernels that compare scores
     inputs/           scores, truth, item sets and side information -> one internal form

@@ -278,6 +278,18 @@ def test_who_has_no_item_of_a_stratum_is_named_so(capsys):
     assert first.why == "no relevant item in the stratum 'tail'"
 
 
+def test_a_stream_names_the_stratum_without_items():
+    stream = StreamEvaluator(
+        "hit(of=tail)@1", strata={"tail": [1]}, undefined="raise", keep="means"
+    )
+    stream.update([[2, 1]], [[1, 0]])
+    assert message_of(UndefinedMetricError, stream.mean) == (
+        "hit(of=tail)@1 is undefined: 1 of 1 events has no relevant item in the stratum 'tail'; "
+        "expected a value for every event; give undefined='nan' or 'zero', or leave these events "
+        "out"
+    )
+
+
 def test_a_stratum_that_no_metric_names_is_not_read():
     values = Metrics.compute(SCORES, TRUTH, "mrr", strata={"unread": "nonsense"})
     assert values["mrr"].shape == (N_USERS,)
