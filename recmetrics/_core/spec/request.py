@@ -270,7 +270,7 @@ def _definition(
         parse(metric)  # refuses it
     definition = _defined(metric, convention, ties, undefined)
     declared = METRICS.get(definition.spec.name)
-    if declared is None or definition.spec.metric not in (declared, declared.at_k):
+    if declared is None or definition.spec.metric is not declared.at(definition.spec.k):
         # It has been declared anew, as by a cell of a notebook that ran again.
         _defined.cache_clear()
         definition = _defined(metric, convention, ties, undefined)
