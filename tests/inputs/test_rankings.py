@@ -110,3 +110,14 @@ def test_lists_of_items_that_are_near_or_far_apart(apart, length):
     ranking[7, [2, 4]] = ranking[7, [1, 0]]
     with pytest.raises(InputError, match=rf"user 7 names at rank 3 item {ranking[7, 1]} twice"):
         Metrics.compute_ranked(ranking, relevant, "mrr")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("auc", 1.0), ("mean_rank", (1 + 3) / 2), ("percentile_rank", (0 + 1) / 2)],
+)
+def test_a_metric_that_counts_all_items_takes_a_shorter_ranking_with_a_cutoff(name, expected):
+    call = [[0, 1]], np.array([[1, 0, 0, 1]])
+    assert Metrics.compute_ranked(*call, f"{name}@2")[f"{name}@2"].tolist() == [expected]
+    with pytest.raises(InputError, match=f"{name} counts all of them; expected whole rankings"):
+        Metrics.compute_ranked(*call, name)
