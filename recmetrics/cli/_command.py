@@ -16,6 +16,7 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import product
 from pathlib import Path
 from shlex import quote
@@ -450,8 +451,7 @@ def _read(name: str, words: Sequence[str]) -> Namespace:
         hint = did_you_mean(flag, options.split())
         parser.error(f"unknown option {flag!r}{hint and f'; {hint}'}")
     args.files = [*getattr(args, "files", []), *others]  # some stand behind an option
-    # Without the columns of ids: messages write user='a' for a user.
-    args.spellings = {row.name: row.spelling for row in rows if row.name not in ("user", "item")}
+    args.spellings = dict(_spellings(name))
     _refuse_files_among_metrics(name, args)
     if name == "identify":
         args.metric = _only_metric(args)
@@ -460,6 +460,14 @@ def _read(name: str, words: Sequence[str]) -> Namespace:
         hint = f"; to write JSON to a file type: --json > {more}" if "--json" in words else ""
         parser.error(f"unexpected word {more!r} behind {names or name}{hint}")
     return args
+
+
+@cache
+def _spellings(name: str) -> Mapping[str, str]:
+    """The options of a command by argument, as messages name them where they are not given."""
+    rows = _COMMANDS[name].rows
+    # Without the columns of ids: messages write user='a' for a user.
+    return {row.name: row.spelling for row in rows if row.name not in ("user", "item")}
 
 
 def _only_metric(args: Namespace) -> str:
