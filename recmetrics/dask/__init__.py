@@ -90,9 +90,9 @@ def compute(
     """
     check_array(pred_scores, "pred_scores", "recmetrics.Metrics.compute")
     request = Request(metrics_list, **shared)
-    blocks, items = (blocks_of(chunks) for chunks in pred_scores.chunks)
-    graph = TaskGraph(blocks, items[-1].stop, ground_truth, shared, request)
-    return graph.result(graph.of_scores(pred_scores), lazy=lazy)
+    blocks = blocks_of(pred_scores.chunks[0])
+    graph = TaskGraph(blocks, pred_scores.shape[1], ground_truth, shared, request)
+    return graph.values(graph.of_scores(pred_scores), lazy=lazy)
 
 
 @takes(ForBatches, n_threads=1)
@@ -147,8 +147,8 @@ def compute_factors(
         check_bias(item_bias.shape, n_items)
     blocks = blocks_of(user_factors.chunks[0])
     graph = TaskGraph(blocks, n_items, ground_truth, shared, request)
-    whole = user_factors.rechunk({1: -1})
-    return graph.result(graph.of_factors(whole, item_factors, item_bias), lazy=lazy)
+    whole_rows = user_factors.rechunk({1: -1})
+    return graph.values(graph.of_factors(whole_rows, item_factors, item_bias), lazy=lazy)
 
 
 def _array(value: Any) -> Any:

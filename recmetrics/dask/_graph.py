@@ -9,7 +9,7 @@ from __future__ import annotations  # the types of Dask are not those of the stu
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -58,90 +58,89 @@ class TaskGraph:
         blocks: Sequence[slice],
         n_items: int,
         ground_truth: Any,
-        given: Mapping[str, Any],
+        options: Mapping[str, Any],
         request: Request,
     ) -> None:
         shape = blocks[-1].stop, n_items
-        profile = given.get("profile")
-        checked = given
+        profile = options.get("profile")
+        inputs = dict(options)
         if isinstance(profile, da.Array):  # its shape is checked here, its entries by workers
-            checked = {**given, "profile": sp.csr_array(profile.shape)}
-        side = read_side([spec.of_all_strata() for spec in request.of_side], checked, *shape)
-        has_profile = "profile" in side.values
-        of_items = {n: one for n, one in side.values.items() if n not in side.of_users}
+            inputs["profile"] = sp.csr_array(profile.shape)
+        side = read_side([spec.of_all_strata() for spec in request.of_side], inputs, *shape)
+        if "profile" not in side.values:
+            profile = None  # no metric reads it
+        of_items = {name: value for name, value in side.values.items() if name not in side.of_users}
         self._job = Job(request, replace(side, values=of_items), request.cutoffs(n_items), n_items)
         self._blocks = blocks
-        self._sent = _shared(self._job)
-        sources = (
-            _by_block(ground_truth, "truth", shape, blocks),
-            _by_block(given.get("exclude"), "exclude", shape, blocks),
-            _by_block(given.get("candidates"), "candidates", shape, blocks),
-            _by_block(profile if has_profile else None, "profile", shape, blocks),
-        )
+        self._shared_job = _shared(self._job)
+
+        truths = _by_block(ground_truth, "truth", shape, blocks)
+        excludes = _by_block(options.get("exclude"), "exclude", shape, blocks)
+        candidates = _by_block(options.get("candidates"), "candidates", shape, blocks)
+        profiles = _by_block(profile, "profile", shape, blocks)
         strata = {
-            name: _by_block(given["strata"][name], f"strata[{name!r}]", shape, blocks)
+            name: _by_block(options["strata"][name], f"strata[{name!r}]", shape, blocks)
             for name in request.strata
         }
-        self._users = [
-            _task(read_block)(
-                index,
-                *(source[i] for source in sources),
-                {name: parts[i] for name, parts in strata.items()},
+        self._users = []
+        for i, block in enumerate(blocks):
+            strata_of_block = {name: sets[i] for name, sets in strata.items()}
+            users = _task(read_block)(
+                block, truths[i], excludes[i], candidates[i], profiles[i], strata_of_block
             )
-            for i, index in enumerate(blocks)
-        ]
-        counted = self._users if given.get("exclude") is not None else []
-        self._swallowed = [_task(Users.swallowed)(users) for users in counted]
+            self._users.append(users)
+        self._swallowed = []
+        if options.get("exclude") is not None:
+            self._swallowed = [_task(Users.swallowed)(users) for users in self._users]
 
     def of_scores(self, scores: Any) -> list[Task]:
         """Measure each block of users by its chunks of scores."""
         depth = self._job.depth
-        measured = []
+        tasks = []
         for line, users in zip(_lines(scores), self._users, strict=True):
             if len(line) == 1 or self._job.request.whole_rows:
-                measured.append(_task(measure_rows, nout=2)(line, users, self._sent))
+                tasks.append(_task(measure_rows, nout=2)(line, users, self._shared_job))
             else:
-                best = [_task(best_of_chunk)(chunk, users, self._sent) for chunk in line]
-                best = _narrowed(best, lambda few: _task(best_of)(few, depth), _FAN_IN)
-                measured.append(_task(measure_best, nout=2)(best, users, self._sent))
-        return measured
+                best = [_task(best_of_chunk)(chunk, users, self._shared_job) for chunk in line]
+                best = _merge(best, lambda parts: _task(best_of)(parts, depth))
+                tasks.append(_task(measure_best, nout=2)(best, users, self._shared_job))
+        return tasks
 
     def of_factors(self, user_factors: Any, item_factors: Any, item_bias: Any) -> list[Task]:
         """Measure each block of users by its factors and those of all items."""
-        items, bias = _whole(item_factors), _whole(item_bias)
+        items = _whole(item_factors)
+        bias = _whole(item_bias)
         return [
-            _task(measure_factors, nout=2)(line[0], items, bias, users, self._sent)
+            _task(measure_factors, nout=2)(line[0], items, bias, users, self._shared_job)
             for line, users in zip(_lines(user_factors), self._users, strict=True)
         ]
 
-    def result(self, measured: Sequence[Task], *, lazy: bool) -> dict[str, Any]:
-        """Give the result of ``Metrics.compute``, as arrays of NumPy or, ``lazy``, of Dask."""
+    def values(self, tasks: Sequence[Task], *, lazy: bool) -> dict[str, Any]:
+        """Give the values of ``Metrics.compute``, as arrays of NumPy or, ``lazy``, of Dask."""
         request = self._job.request
-        per_user, of_all = request.per_user, list(request.of_exposure)
-        values = da.concatenate(
-            [
-                da.from_delayed(block, (len(per_user), users.stop - users.start), np.float64)
-                for (block, _), users in zip(measured, self._blocks, strict=True)
-            ],
-            axis=1,
-        )
         # All metrics of a block are one chunk: a task per metric and block would be too many.
-        parts = [values]
-        if of_all:
-            lists = [lists for _, lists in measured]
-            few = _narrowed(lists, lambda few: _task(add_up)(few, self._sent), _FAN_IN)
-            measured_all = _task(measure_all)(few, self._sent)
-            parts.append(da.from_delayed(measured_all, (len(of_all),), np.float64))
-        found: dict[str, Any] = {}
-        computed: Sequence[Any] = parts
-        if not lazy:
-            *computed, counts = dask.compute(*parts, self._swallowed)
+        n_metrics = len(request.per_user)
+        chunks = [
+            da.from_delayed(values, (n_metrics, users.stop - users.start), np.float64)
+            for (values, _), users in zip(tasks, self._blocks, strict=True)
+        ]
+        texts = list(request.per_user)
+        arrays = [da.concatenate(chunks, axis=1)]
+        if request.of_exposure:
+            lists = [lists for _, lists in tasks]
+            lists = _merge(lists, lambda parts: _task(add_up)(parts, self._shared_job))
+            of_all = _task(measure_all)(lists, self._shared_job)
+            texts += request.of_exposure
+            arrays.append(da.from_delayed(of_all, (len(request.of_exposure),), np.float64))
+
+        if lazy:
+            rows = list(chain(*arrays))
+        else:
+            *computed, counts = dask.compute(*arrays, self._swallowed)
             warn_of_swallowed(*np.sum([(0, 0), *counts], axis=0).tolist())
-        for texts, rows in zip((per_user, of_all), computed, strict=False):
-            found |= zip(texts, rows, strict=True)
-        return {
-            text: found[text] if lazy else np.array(found[text]) for text in request.definitions
-        }
+            rows = [np.array(row) for row in chain(*computed)]
+        values = dict(zip(texts, rows, strict=True))
+        return {text: values[text] for text in request.definitions}
 
 
 def blocks_of(chunks: Sequence[int]) -> list[slice]:
@@ -150,23 +149,23 @@ def blocks_of(chunks: Sequence[int]) -> list[slice]:
     return [slice(*edge) for edge in pairwise(edges)]
 
 
-def check_array(array: Any, what: str, instead: str) -> None:
+def check_array(array: Any, name: str, instead: str) -> None:
     """Refuse anything but a Dask array of real numbers, 2-d and of known shape."""
     if not isinstance(array, da.Array):
         msg = (
-            f"{what} must be a dask.array, got {type(array).__name__}; "
-            f"type dask.array.from_array({what}, chunks=(1000, -1)), or use {instead}"
+            f"{name} must be a dask.array, got {type(array).__name__}; "
+            f"type dask.array.from_array({name}, chunks=(1000, -1)), or use {instead}"
         )
         raise InputTypeError(msg)
-    check_matrix(array, what)
-    _check_known(array, what)
+    check_matrix(array, name)
+    _refuse_unknown_lengths(array, name)
 
 
-def _check_known(array: Any, what: str) -> None:
+def _refuse_unknown_lengths(array: Any, name: str) -> None:
     if np.isnan(array.shape).any():
         msg = (
-            f"{what} has chunks of unknown length, expected a Dask array of known shape; "
-            f"type {what}.compute_chunk_sizes()"
+            f"{name} has chunks of unknown length, expected a Dask array of known shape; "
+            f"type {name}.compute_chunk_sizes()"
         )
         raise ShapeError(msg)
 
@@ -179,19 +178,20 @@ def _shared(value: Any) -> Task:
     return delayed(value, traverse=False, pure=False)
 
 
-def _narrowed(parts: list[Task], merge: Callable[[list[Task]], Task], at_most: int) -> list[Task]:
-    """Merge ``parts`` a few at a time, until there are ``at_most``."""
-    while len(parts) > at_most:
-        parts = [merge(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
-    return parts
+def _merge(tasks: list[Task], merge: Callable[[list[Task]], Task]) -> list[Task]:
+    """Merge tasks a few at a time, until a few are left."""
+    while len(tasks) > _FAN_IN:
+        tasks = [merge(tasks[i : i + _FAN_IN]) for i in range(0, len(tasks), _FAN_IN)]
+    return tasks
 
 
 def _lines(array: Any) -> list[list[Chunk]]:
-    users, columns = (blocks_of(chunks) for chunks in array.chunks)
-    kept = [i for i, own in enumerate(columns) if own.stop > own.start] or [0]
+    """The chunks of each block of users, without those of no item, unless all are."""
+    blocks, ranges = (blocks_of(chunks) for chunks in array.chunks)
+    columns = [i for i, items in enumerate(ranges) if items.stop > items.start] or [0]
     return [
-        [Chunk(line[i], own, columns[i]) for i in kept]
-        for own, line in zip(users, array.to_delayed(), strict=True)
+        [Chunk(line[i], users, ranges[i]) for i in columns]
+        for users, line in zip(blocks, array.to_delayed(), strict=True)
     ]
 
 
@@ -203,27 +203,34 @@ def _whole(array: Any) -> Task:
 
 
 def _by_block(
-    value: Any, what: str, shape: tuple[int, int], blocks: Sequence[slice]
+    value: Any, name: str, shape: tuple[int, int], blocks: Sequence[slice]
 ) -> list[Task | ItemSets | None]:
     """The part of ``value``, in any form, for each block of users."""
-    if isinstance(value, da.Array):
-        _check_known(value, what)
-        if what == "truth" and value.shape == shape[:1]:  # one item index for each user
-            return [_task(read_classes)(_whole(value[own]), own, shape[1]) for own in blocks]
-        if what != "profile":
-            check_shape(value, shape, what)
-        lines, tasks = _lines(value), []
-        for users in blocks:
-            own = [
-                line
-                for line in lines
-                if line[0].users.start < users.stop and line[0].users.stop > users.start
-            ]
-            tasks.append(_task(read_chunks)(what, own or lines[:1], users))
-        return tasks
     if value is None:
         return [None] * len(blocks)
-    sets = read_part(value, what, shape).in_memory()
+    if isinstance(value, da.Array):
+        return _chunks_by_block(value, name, shape, blocks)
+    sets = read_part(value, name, shape).in_memory()
     if isinstance(sets, SharedSet):
         return [_shared(sets)] * len(blocks)
     return [sets.take(users) for users in blocks]
+
+
+def _chunks_by_block(
+    array: Any, name: str, shape: tuple[int, int], blocks: Sequence[slice]
+) -> list[Task | ItemSets | None]:
+    _refuse_unknown_lengths(array, name)
+    if name == "truth" and array.shape == shape[:1]:  # one item index for each user
+        return [_task(read_classes)(_whole(array[users]), users, shape[1]) for users in blocks]
+    if name != "profile":
+        check_shape(array, shape, name)
+    lines = _lines(array)
+    tasks = []
+    for users in blocks:
+        overlapping = [
+            line
+            for line in lines
+            if line[0].users.start < users.stop and line[0].users.stop > users.start
+        ]
+        tasks.append(_task(read_chunks)(name, overlapping or lines[:1], users))
+    return tasks

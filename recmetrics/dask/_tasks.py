@@ -68,12 +68,12 @@ class Chunk(NamedTuple):
     users: slice
     items: slice
 
-    def checked(self, what: str) -> Any:
+    def checked(self, name: str) -> Any:
         """Give the chunk, or refuse it if its shape is not the one that Dask declares."""
         expected = self.users.stop - self.users.start, self.items.stop - self.items.start
         if np.shape(self.array) != expected:
             msg = (
-                f"the chunk of {what} with users {self.users.start} .. {self.users.stop - 1} and "
+                f"the chunk of {name} with users {self.users.start} .. {self.users.stop - 1} and "
                 f"items {self.items.start} .. {self.items.stop - 1} must be of shape {expected}, "
                 f"as the Dask array declares, got {np.shape(self.array)}"
             )
@@ -99,44 +99,39 @@ def read_block(
     """Combine the sets and the profile of the users of a block."""
     if candidates is not None:  # may be one set for all
         candidates = candidates.take(slice(0, index.stop - index.start))
-    return Users(
-        truth,
-        exclude,
-        candidates,
-        Side(values={} if profile is None else {"profile": profile}, strata=strata),
-        truth.n_items,
-        index,
-    )
+    values = {} if profile is None else {"profile": profile}
+    side = Side(values=values, strata=strata)
+    return Users(truth, exclude, candidates, side, truth.n_items, index)
 
 
-def read_part(value: Any, what: str, shape: tuple[int, int]) -> ItemSets:
+def read_part(value: Any, name: str, shape: tuple[int, int]) -> ItemSets:
     """Read the sets of some users, or their profile, whose shape has been checked."""
-    with at_fault(what):
-        if what == "profile":
-            return read_numbers(value, what)
-        return read_item_sets(value, what, shape)
+    with at_fault(name):
+        if name == "profile":
+            return read_numbers(value, name)
+        return read_item_sets(value, name, shape)
 
 
-def read_chunks(what: str, lines: Sequence[Sequence[Chunk]], users: slice) -> ItemSets:
+def read_chunks(name: str, lines: Sequence[Sequence[Chunk]], users: slice) -> ItemSets:
     """Read the sets of ``users`` from the chunks of a Dask array that hold them, line by line."""
-    blocks, n_items = [], 0
+    blocks = []
     for line in lines:
-        own = line[0].users
-        rows = slice(max(users.start, own.start) - own.start, min(users.stop, own.stop) - own.start)
-        parts = [_read_chunk(what, chunk, rows) for chunk in line]
-        blocks.append(side_by_side(parts))
-        n_items = line[-1].items.stop
+        first = line[0].users.start
+        stop = min(users.stop, line[0].users.stop)
+        rows = slice(max(users.start, first) - first, stop - first)
+        blocks.append(side_by_side([_read_chunk(name, chunk, rows) for chunk in line]))
+    n_items = lines[-1][-1].items.stop
     return SparseSets(one_below_another(blocks), n_items)
 
 
 def read_classes(classes: Any, users: slice, n_items: int) -> ItemSets:
     """Read the one relevant item of each of ``users``."""
-    with _placed(f"in the truth from user {users.start} on"), at_fault("truth"):
+    with _errors_at(f"in the truth from user {users.start} on"), at_fault("truth"):
         return read_item_sets(classes, "truth", (users.stop - users.start, n_items))
 
 
 @contextmanager
-def _placed(place: str) -> Iterator[None]:
+def _errors_at(place: str) -> Iterator[None]:
     try:
         yield
     except RecmetricsError as error:
@@ -144,14 +139,15 @@ def _placed(place: str) -> Iterator[None]:
         raise type(error)(msg, argument=error.argument) from None
 
 
-def _read_chunk(what: str, chunk: Chunk, rows: slice) -> Rows:
-    array, first_item = chunk.checked(what), chunk.items.start
+def _read_chunk(name: str, chunk: Chunk, rows: slice) -> Rows:
+    array = chunk.checked(name)
+    first_item = chunk.items.start
     if hasattr(array, "to_scipy_sparse"):  # a chunk of the library ``sparse``
         array = array.to_scipy_sparse()
     place = f"that begins with user {chunk.users.start} and item {first_item}"
-    with _placed(f"in the chunk of {what} {place}"):
-        found = read_part(array, what, array.shape).rows(rows)
-    return found._replace(items=found.items + first_item)
+    with _errors_at(f"in the chunk of {name} {place}"):
+        entries = read_part(array, name, array.shape).rows(rows)
+    return entries._replace(items=entries.items + first_item)
 
 
 def best_of_chunk(chunk: Chunk, users: Users, job: Job) -> Best:
@@ -160,9 +156,10 @@ def best_of_chunk(chunk: Chunk, users: Users, job: Job) -> Best:
     An item among the k best of all is among the k best of its chunk. So only those leave the
     worker.
     """
-    scores, items = ScoreMatrix(chunk.checked("scores")), chunk.items
+    scores = ScoreMatrix(chunk.checked("scores"))
+    items = chunk.items
     n_users, n_items = scores.shape
-    own = Users(
+    users_of_chunk = Users(
         truth=SparseSets(Rows.none(n_users), None),
         exclude=None if users.exclude is None else users.exclude.crop(items),
         candidates=None if users.candidates is None else users.candidates.crop(items),
@@ -170,36 +167,36 @@ def best_of_chunk(chunk: Chunk, users: Users, job: Job) -> Best:
         chosen=users.chosen,
         first_item=items.start,
     )
-    best = KeptLists(n_users, n_items, job.depth)
-    MatrixRanker(scores, own).hits(None, job.request, best)
-    lists = best.joined()
+    reader = KeptLists(n_users, n_items, job.depth)
+    MatrixRanker(scores, users_of_chunk).hits(None, job.request, reader)
+    lists = reader.joined()
     is_item = lists >= 0
     start = np.concatenate(([0], np.cumsum(np.count_nonzero(is_item, axis=1))))
-    chosen = lists[is_item]
-    return Best(start, chosen + items.start, scores.array[np.nonzero(is_item)[0], chosen])
+    best = lists[is_item]
+    return Best(start, best + items.start, scores.array[np.nonzero(is_item)[0], best])
 
 
 def best_of(parts: Sequence[Best], depth: int) -> Best:
     """Rank the ``depth`` best items of each user from ``parts``, ranges of items in order."""
-    found = side_by_side(parts)
-    counts = np.diff(found.start)
+    rows = side_by_side(parts)
+    counts = np.diff(rows.start)
     longest = int(counts.max(initial=0))
     places = np.empty((len(counts), min(depth, longest)), np.int64)
     length = np.zeros(len(counts), np.int64)
-    block = ScoreMatrix(found.values[np.newaxis]).block(slice(0, 1))
+    block = ScoreMatrix(rows.values[np.newaxis]).block(slice(0, 1))
     kernels.list_candidates(
         block.values[0],
-        found.start,
-        np.arange(len(found.items)),
+        rows.start,
+        np.arange(len(rows.items)),
         depth,
         block.least,
         places,
         length,
         memory.pool_for(depth, longest, block.values.dtype),
     )
-    kept = places[np.arange(places.shape[1]) < length[:, np.newaxis]]
+    best = places[np.arange(places.shape[1]) < length[:, np.newaxis]]
     start = np.concatenate(([0], np.cumsum(length)))
-    return Best(start, found.items[kept], found.values[kept])
+    return Best(start, rows.items[best], rows.values[best])
 
 
 def side_by_side(parts: Sequence[Rows]) -> Rows:
@@ -238,48 +235,51 @@ def measure_factors(
     user_factors: Chunk, item_factors: npt.NDArray[Any], item_bias: Any, users: Users, job: Job
 ) -> tuple[FloatArray, BlockLists | Exposures]:
     """Measure users by their factors."""
-    own = user_factors.checked("user_factors")
-    return _measure(read_factors(own, item_factors, item_bias), users, job)
+    scores = read_factors(user_factors.checked("user_factors"), item_factors, item_bias)
+    return _measure(scores, users, job)
 
 
 def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, BlockLists | Exposures]:
     """Compute one row per user metric, and the lists for the metrics of all lists."""
     request, side, cutoffs, n_items = job
     n_users = users.truth.n_users
-    values = {**side.values, **users.side.values}
-    side = replace(side, values=values, strata=users.side.strata)
-    depth = cutoffs.exposure
-    # The smaller one leaves the worker: the lists, or how often each item is in them.
-    kept = KeptLists(n_users, n_items, depth) if n_users * depth <= n_items else None
-    sums = exposures(request, cutoffs)
+    side_values = {**side.values, **users.side.values}
+    side = replace(side, values=side_values, strata=users.side.strata)
     users = users._replace(side=side, n_items=n_items)
-    found = find_hits(scores, users, request, sums if kept is None else kept, cutoffs)
-    values = user_values(found, request)
+
+    # The smaller one leaves the worker: the lists, or how often each item is in them.
+    reader: KeptLists | Exposures = exposures(request, cutoffs)
+    if n_users * cutoffs.exposure <= n_items:
+        reader = KeptLists(n_users, n_items, cutoffs.exposure)
+    selection = find_hits(scores, users, request, reader, cutoffs)
+
+    values = user_values(selection, request)
     names = RowNames(name=lambda row: f"user {users.user_at(row)}")
     rows = np.empty((len(request.per_user), n_users))
     for row, text in zip(rows, request.per_user, strict=True):
         row[:] = settled(values[text], text, request.definitions[text], rows=names)
-    if kept is None:
-        return rows, sums
-    offered = None if kept.offered.all() else np.flatnonzero(kept.offered)
-    return rows, BlockLists(kept.joined().astype(item_dtype(n_items)), offered)
+
+    if isinstance(reader, Exposures):
+        return rows, reader
+    offered = None if reader.offered.all() else np.flatnonzero(reader.offered)
+    return rows, BlockLists(reader.joined().astype(item_dtype(n_items)), offered)
 
 
 def add_up(parts: Sequence[BlockLists | Exposures], job: Job) -> Exposures:
     """Add up how often each item is in the lists of all ``parts``."""
-    whole = exposures(job.request, job.cutoffs)
+    sums = exposures(job.request, job.cutoffs)
     for part in parts:
         if isinstance(part, Exposures):
-            whole.merge(part)
+            sums.merge(part)
         else:
-            whole.offer(slice(None) if part.offered is None else part.offered)
+            sums.offer(slice(None) if part.offered is None else part.offered)
             lists = part.lists.astype(np.int64)
-            whole.add(slice(0, len(lists)), lists, np.count_nonzero(lists >= 0, axis=1))
-    return whole
+            sums.add(slice(0, len(lists)), lists, np.count_nonzero(lists >= 0, axis=1))
+    return sums
 
 
 def measure_all(parts: Sequence[BlockLists | Exposures], job: Job) -> FloatArray:
     """Compute the metrics of all lists from the lists of all users."""
-    found = system_values(add_up(parts, job), job.request, job.cutoffs)
+    values = system_values(add_up(parts, job), job.request, job.cutoffs)
     of_exposure = job.request.of_exposure.items()
-    return np.array([settled(found[text], text, definition) for text, definition in of_exposure])
+    return np.array([settled(values[text], text, definition) for text, definition in of_exposure])
