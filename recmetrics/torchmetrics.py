@@ -40,7 +40,7 @@ _NUMBERS = itertools.count()
 
 # The states that grow, each 1-d, so that those of all processes can be concatenated. Values are
 # kept as the bits of float64: exact on every device, also without float64.
-_STRUNG = ("user_index", "value_bits", "list_items", "list_length")
+_GROWING = ("user_index", "value_bits", "list_items", "list_length")
 
 
 class RankingMetrics(Metric):
@@ -122,8 +122,9 @@ class RankingMetrics(Metric):
             sync_on_compute=sync_on_compute,
         )
         self._evaluator = Evaluator(ground_truth, metrics_list, n_items=n_items, **shared)
-        self._prefix, self._at = prefix, at
-        for name in _STRUNG:
+        self._prefix = prefix
+        self._at = at
+        for name in _GROWING:
             self.add_state(name, [], dist_reduce_fx="cat")
         store = self._evaluator._results
         self._n_values = len(store.request.per_user)
@@ -153,22 +154,20 @@ class RankingMetrics(Metric):
             raise InputTypeError(msg)
         if isinstance(users, torch.Tensor):
             users = users.cpu()
-        chosen, found = self._evaluator._find(read_scores(scores), users)
-        part = self._evaluator._results.measured(found, chosen)
-        is_item = part.lists >= 0
+        user_index, selection = self._evaluator._find(read_scores(scores), users)
+        rows = self._evaluator._results.measured(selection, user_index)
+        is_item = rows.lists >= 0
         batch = (
-            part.users,
-            np.ascontiguousarray(part.values.T).view(np.int64).reshape(-1),
-            part.lists[is_item],
+            rows.users,
+            np.ascontiguousarray(rows.values.T).view(np.int64).reshape(-1),
+            rows.lists[is_item],
             np.count_nonzero(is_item, axis=1),
         )
-        tensors = [torch.from_numpy(array).to(self.device) for array in batch]
-        may = torch.from_numpy(part.offered.astype(np.uint8)).to(self.device)
-        offered = torch.maximum(self.offered, may)
-        states = {
-            name: [*getattr(self, name), tensor]
-            for name, tensor in zip(_STRUNG, tensors, strict=True)
-        }
+        states = {}
+        for name, array in zip(_GROWING, batch, strict=True):
+            states[name] = [*getattr(self, name), torch.from_numpy(array).to(self.device)]
+        offered_by_batch = torch.from_numpy(rows.offered.astype(np.uint8)).to(self.device)
+        offered = torch.maximum(self.offered, offered_by_batch)
         # All states by one statement: Ctrl-C between two of them would leave half a batch.
         self.__dict__.update(states, offered=offered)
 
@@ -178,7 +177,7 @@ class RankingMetrics(Metric):
         The parameters are those of ``update``.
         """
         # torchmetrics empties the states for the batch, and restores them only where that is added.
-        before = self.__dict__ | {name: list(getattr(self, name)) for name in _STRUNG}
+        before = self.__dict__ | {name: list(getattr(self, name)) for name in _GROWING}
         try:
             return super().forward(*args, **kwargs)
         except BaseException:
@@ -202,17 +201,18 @@ class RankingMetrics(Metric):
         It gives results but takes no updates, like one from ``Evaluator.from_state``. Its
         ``all_gather`` adds the users of the other processes.
         """
-        users, bits, items, length = (self._strung(name) for name in _STRUNG)
+        users, bits, items, length = map(self._array, _GROWING)
         is_item = np.arange(length.max(initial=0)) < length[:, np.newaxis]
         lists = np.full(is_item.shape, -1, np.int64)
         lists[is_item] = items
         values = bits.view(np.float64).reshape(len(users), self._n_values).T
         offered = self.offered.cpu().numpy().astype(np.bool_)
-        results = self._evaluator._results.empty()
-        results.take(results.schema, UserRows(users, values, lists, offered))
-        return Evaluator._of(results)
+        store = self._evaluator._results.empty()
+        store.take(store.schema, UserRows(users, values, lists, offered))
+        return Evaluator._of(store)
 
-    def _strung(self, name: str) -> npt.NDArray[np.int64]:
+    def _array(self, name: str) -> npt.NDArray[np.int64]:
+        """A state that grows, of all its batches."""
         state = getattr(self, name)
         parts = state if isinstance(state, list) else [state]
         return np.concatenate([np.empty(0, np.int64), *(part.cpu().numpy() for part in parts)])
@@ -228,7 +228,7 @@ class RankingMetrics(Metric):
 
         The parameters are those of ``torchmetrics.Metric.sync``.
         """
-        for name in _STRUNG:
+        for name in _GROWING:
             state = getattr(self, name)
             if isinstance(state, list) and not state:
                 # For an empty list torchmetrics would send a tensor of another dtype.
