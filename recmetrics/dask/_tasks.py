@@ -77,7 +77,7 @@ class Chunk(NamedTuple):
                 f"items {self.items.start} .. {self.items.stop - 1} must be of shape {expected}, "
                 f"as the Dask array declares, got {np.shape(self.array)}"
             )
-            raise ShapeError(msg, argument=what)
+            raise ShapeError(msg, argument=name)
         return self.array
 
 

@@ -57,26 +57,27 @@ _WIDE = (nw.Decimal, nw.Int128, nw.UInt128)  # NumPy has no type for these
 EXACT = 2.0**53  # below it float64 holds every integer
 
 
-def read_frame(value: Any, what: str) -> Frame:
+def read_frame(value: Any, label: str) -> Frame:
     """Read a table of one of the three kinds through narwhals."""
     try:
         frame: Any = nw.from_native(value)
     except TypeError:
         frame = None
     except Exception as error:
-        msg = f"{what} cannot be read as a table: {' '.join(str(error).split())}"
-        raise InputError(msg, argument=what) from None
+        msg = f"{label} cannot be read as a table: {' '.join(str(error).split())}"
+        raise InputError(msg, argument=label) from None
     if isinstance(frame, nw.LazyFrame):
-        ready = _READY.get(frame.implementation)
-        advice = f"type {what}.{ready}" if ready else f"convert it to {_EXPECTED}"
-        msg = f"{what} is lazy, expected {_EXPECTED}; {advice}"
-        raise InputTypeError(msg, argument=what)
+        method = _READY.get(frame.implementation)
+        advice = f"type {label}.{method}" if method else f"convert it to {_EXPECTED}"
+        msg = f"{label} is lazy, expected {_EXPECTED}; {advice}"
+        raise InputTypeError(msg, argument=label)
     if frame is None or frame.implementation not in (PANDAS, POLARS, PYARROW):
-        msg = f"{what} is of type {type(value).__name__}, expected {_EXPECTED}"
-        raise InputTypeError(msg, argument=what)
+        msg = f"{label} is of type {type(value).__name__}, expected {_EXPECTED}"
+        raise InputTypeError(msg, argument=label)
     if frame.implementation is PYARROW:  # it cannot take rows of views
         views = [field.name for field in value.schema if str(field.type) == "string_view"]
-        frame = frame.with_columns(nw.col(views).cast(nw.String)) if views else frame
+        if views:
+            frame = frame.with_columns(nw.col(views).cast(nw.String))
     return frame  # type: ignore[no-any-return]
 
 
@@ -101,62 +102,64 @@ def plain(series: Series) -> Series:
     return converted.alias(series.name)
 
 
-def as_strings(what: str, ids: Series) -> str:
+def as_strings(label: str, ids: Series) -> str:
     """Write what makes strings of a column of ids, for a message."""
-    return _AS_STRINGS[ids.implementation].format(what, ids.name)
+    return _AS_STRINGS[ids.implementation].format(label, ids.name)
 
 
-def require_same_kind(recs: Frame, frame: Frame, what: str, first: str = "recs") -> None:
+def require_same_kind(recs: Frame, frame: Frame, label: str, first: str = "recs") -> None:
     """Refuse a table of another library than that of recs: its ids would have to be converted."""
     if frame.implementation is not recs.implementation:
         kinds = [table.implementation.value for table in (recs, frame)]
         msg = (
-            f"{first} is a {kinds[0]} table and {what} a {kinds[1]} one, expected both of one "
+            f"{first} is a {kinds[0]} table and {label} a {kinds[1]} one, expected both of one "
             "library; convert one of them"
         )
-        raise InputTypeError(msg, argument=what)
+        raise InputTypeError(msg, argument=label)
 
 
-def require_columns(frame: Frame, what: str, names: Iterable[str]) -> None:
+def require_columns(frame: Frame, label: str, names: Iterable[str]) -> None:
     """Refuse a table that lacks one of the columns."""
     columns: list[Any] = frame.columns  # of any type in pandas
     for name in names:
         if not isinstance(name, str):
             numbered = isinstance(name, int) and name in columns
-            advice = f"; type {what}.rename(columns=str)" if numbered else ""
-            msg = f"a column of {what} must be named by a string, got {name!r}{advice}"
+            advice = f"; type {label}.rename(columns=str)" if numbered else ""
+            msg = f"a column of {label} must be named by a string, got {name!r}{advice}"
             raise ArgumentError(msg)
         if name not in columns:
             has = ", ".join(map(repr, columns)) or "none"
-            msg = f"{what} has no column {name!r}; it has {has}"
-            near = [each for each in columns if isinstance(each, str) and looks_like(each, name)]
+            msg = f"{label} has no column {name!r}; it has {has}"
+            texts = [column for column in columns if isinstance(column, str)]
+            near = [column for column in texts if looks_like(column, name)]
             if frame.implementation is PANDAS and name in frame.to_native().index.names:
-                msg += f"; {name!r} is in its index: type {what}.reset_index()"
+                msg += f"; {name!r} is in its index: type {label}.reset_index()"
             elif near and name in ("user", "item"):
                 msg += (
                     f"; type {name}={near[0]!r} if all tables have it, else rename it to {name!r}"
                 )
             elif hint := did_you_mean(name, map(str, columns)):
                 msg += f"; {hint}"
-            raise InputError(msg, argument=what)
+            raise InputError(msg, argument=label)
 
 
 def as_names(value: Any) -> list[Any]:
     """One name of a column or several, as a list; each is checked where it is looked up."""
-    several = isinstance(value, Collection) and not isinstance(value, str)
-    return list(value) if several else [value]
+    if isinstance(value, Collection) and not isinstance(value, str):
+        return list(value)
+    return [value]
 
 
 def looks_like(column: str, name: str) -> bool:
     """Say whether a column may be the one that goes by ``name`` here."""
-    known = {
+    synonyms = {
         "user": "user uid member customer",
         "item": "item iid movie product article track",
         "score": "score scores prediction predictions predicted pred est",
         "rank": "rank ranks ranking position pos place",
     }
     words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column).lower())
-    return any(word in known.get(name, name).split() for word in words)
+    return any(word in synonyms.get(name, name).split() for word in words)
 
 
 def with_item_column(frame: Frame, item: str) -> Frame:
@@ -181,37 +184,37 @@ def described(frame: Frame, columns: Sequence[str], row: int) -> str:
     return ", ".join(f"{name}={value_at(frame, name, row)!r}" for name in columns)
 
 
-def numbers_of(frame: Frame, what: str, column: str) -> FloatArray:
+def numbers_of(frame: Frame, label: str, column: str) -> FloatArray:
     """Read a column of numbers as float64; refuse null and NaN."""
     series = frame.get_column(column)
     dtype = series.dtype
     if not (dtype.is_numeric() or dtype == nw.Boolean):
-        held = type_of(series) if dtype == nw.Unknown else dtype
-        msg = f"{what}, column {column!r} holds {held}, expected numbers"
-        raise InputTypeError(msg, argument=what)
-    _refuse_null(series, what, "a number")
+        kind = type_of(series) if dtype == nw.Unknown else dtype
+        msg = f"{label}, column {column!r} holds {kind}, expected numbers"
+        raise InputTypeError(msg, argument=label)
+    _refuse_null(series, label, "a number")
     if isinstance(dtype, _WIDE):
         series = series.cast(nw.Float64)
     return np.asarray(series.to_numpy(), np.float64)
 
 
-def times_of(frame: Frame, what: str, column: str) -> npt.NDArray[Any]:
+def times_of(frame: Frame, label: str, column: str) -> npt.NDArray[Any]:
     """Read a column of dates as datetime64, or one of exact numbers; refuse null and NaN."""
     series = frame.get_column(column)
     if series.dtype == nw.Datetime or series.dtype == nw.Date or _holds_dates(series):
-        _refuse_null(series, what, "a time")
+        _refuse_null(series, label, "a time")
         if getattr(series.dtype, "time_zone", None) is not None:
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         times = series.to_numpy()
         return times.astype("datetime64[D]") if times.dtype.kind == "O" else times
     if series.dtype == nw.String or series.dtype == nw.Object:
-        held = "text" if series.dtype == nw.String else "objects"
+        noun = "text" if series.dtype == nw.String else "objects"
         msg = (
-            f"{what}, column {column!r} holds {held}, expected numbers or dates; convert it, such "
-            f"as by pandas.to_datetime({what}[{column!r}])"
+            f"{label}, column {column!r} holds {noun}, expected numbers or dates; convert it, such "
+            f"as by pandas.to_datetime({label}[{column!r}])"
         )
-        raise InputTypeError(msg, argument=what)
-    return exact_numbers_of(frame, what, column)
+        raise InputTypeError(msg, argument=label)
+    return exact_numbers_of(frame, label, column)
 
 
 def _holds_dates(series: Series) -> bool:
@@ -221,14 +224,14 @@ def _holds_dates(series: Series) -> bool:
     )
 
 
-def with_zone(what: str, series: Series, zone: str) -> str:
+def with_zone(label: str, series: Series, zone: str) -> str:
     """Write what gives a column of dates a time zone, for a message."""
-    return _WITH_ZONE[series.implementation].format(what, series.name, zone)
+    return _WITH_ZONE[series.implementation].format(label, series.name, zone)
 
 
-def exact_numbers_of(frame: Frame, what: str, column: str) -> npt.NDArray[Any]:
+def exact_numbers_of(frame: Frame, label: str, column: str) -> npt.NDArray[Any]:
     """Read a column of numbers as float64, or unchanged where this would make two of them one."""
-    numbers = numbers_of(frame, what, column)
+    numbers = numbers_of(frame, label, column)
     series = frame.get_column(column)
     if isinstance(series.dtype, _WIDE):
         return np.array(series.to_list(), object)
@@ -237,44 +240,46 @@ def exact_numbers_of(frame: Frame, what: str, column: str) -> npt.NDArray[Any]:
     return numbers
 
 
-def sort_keys_of(frame: Frame, what: str, column: str) -> FloatArray:
+def sort_keys_of(frame: Frame, label: str, column: str) -> FloatArray:
     """Read a column of numbers; where float64 would make two of them one, as their ranks."""
-    numbers = exact_numbers_of(frame, what, column)
+    numbers = exact_numbers_of(frame, label, column)
     if numbers.dtype == np.float64:
         return numbers
     return np.unique(numbers, return_inverse=True)[1].astype(np.float64)
 
 
-def ids_of(frame: Frame, what: str, column: str) -> Series:
+def ids_of(frame: Frame, label: str, column: str) -> Series:
     """Read a column of ids; refuse lists, of objects by the first row, and null."""
     series = plain(frame.get_column(column))
-    holds = isinstance(series.dtype, nw.List | nw.Array)
+    has_lists = isinstance(series.dtype, nw.List | nw.Array)
     if series.dtype == nw.Object:
-        holds = isinstance(series[0:1].to_list()[0], list | tuple | set | np.ndarray)
-    if holds:
-        explode = f"type {what}.explode({series.name!r})"
+        has_lists = isinstance(series[0:1].to_list()[0], list | tuple | set | np.ndarray)
+    if has_lists:
+        explode = f"type {label}.explode({series.name!r})"
         if series.implementation is PYARROW:
-            explode = f"type pyarrow.table({what}.to_pandas().explode({series.name!r}))"
-        msg = f"{what}, column {series.name!r} holds lists, expected one id in each row; {explode}"
-        raise InputTypeError(msg, argument=what)
-    _refuse_null(series, what, "an id")
+            explode = f"type pyarrow.table({label}.to_pandas().explode({series.name!r}))"
+        msg = f"{label}, column {series.name!r} holds lists, expected one id in each row; {explode}"
+        raise InputTypeError(msg, argument=label)
+    _refuse_null(series, label, "an id")
     return series
 
 
-def _refuse_null(series: Series, what: str, expected: str) -> None:
-    null = series.is_null().to_numpy()
-    if series.dtype.is_float() and not null.any():
-        null = np.isnan(series.to_numpy())
-    told = f"is null or NaN, expected {expected} in every row"
-    refuse_row(null, what, series.name, lambda _: told)
+def _refuse_null(series: Series, label: str, expected: str) -> None:
+    is_null = series.is_null().to_numpy()
+    if series.dtype.is_float() and not is_null.any():
+        is_null = np.isnan(series.to_numpy())
+    fault = f"is null or NaN, expected {expected} in every row"
+    refuse_row(is_null, label, series.name, lambda _: fault)
 
 
-def refuse_row(wrong: BoolArray, what: str, column: str, told: Callable[[int], str]) -> None:
-    """Refuse a column with wrong values; ``told`` says what is wrong in the first such row."""
-    if wrong.any():
-        row = int(wrong.argmax())
-        msg = f"{what}, column {column!r}: row {row} (counted from 0) {told(row)}"
-        raise InputError(msg, argument=what)
+def refuse_row(
+    is_wrong: BoolArray, label: str, column: str, fault_of: Callable[[int], str]
+) -> None:
+    """Refuse a column with wrong values; ``fault_of`` says what is wrong in the first such row."""
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        msg = f"{label}, column {column!r}: row {row} (counted from 0) {fault_of(row)}"
+        raise InputError(msg, argument=label)
 
 
 def take(frame: Frame, rows: IntArray) -> Frame:
@@ -293,8 +298,8 @@ def with_columns(frame: Frame, columns: dict[str, npt.NDArray[Any]]) -> Frame:
     if backend is PANDAS:
         return frame
     # Means leave a null out, and one NaN would make them NaN.
-    undefined = [name for name, values in columns.items() if values.dtype.kind == "f"]
-    return frame.with_columns(nw.when(~nw.col(n).is_nan()).then(nw.col(n)) for n in undefined)
+    floats = [nw.col(name) for name, values in columns.items() if values.dtype.kind == "f"]
+    return frame.with_columns(nw.when(~column.is_nan()).then(column) for column in floats)
 
 
 def slicer(native: Any) -> Callable[[int, int], Any]:
@@ -307,4 +312,6 @@ def slicer(native: Any) -> Callable[[int, int], Any]:
 def keyed(frame: Frame, keys: Sequence[str]) -> Any:
     """Convert to the caller's own kind of table: pandas indexed by ``keys``, others unchanged."""
     native = frame.to_native()
-    return native.set_index(list(keys)) if frame.implementation is PANDAS else native
+    if frame.implementation is PANDAS:
+        return native.set_index(list(keys))
+    return native

@@ -32,14 +32,14 @@ _COMMON: dict[str, Any] = {"integers": nw.Int64, "floats": nw.Float64, "strings"
 
 
 def as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
-    """Convert columns of ids, each as (table, what it is, name), to one array of integers.
+    """Convert columns of ids, each as (table, its label, name), to one array of integers.
 
     Integers are equal where the ids are.
     """
-    parts = [(what, ids_of(frame, what, name)) for frame, what, name in columns if len(frame)]
+    parts = [(label, ids_of(frame, label, name)) for frame, label, name in columns if len(frame)]
     _require_one_kind(parts)
     if all(part.dtype.is_integer() or part.dtype == nw.Boolean for _, part in parts):
-        arrays = [_whole_numbers(part, what) for what, part in parts]
+        arrays = [_whole_numbers(part, label) for label, part in parts]
         return np.concatenate(arrays) if arrays else np.empty(0, np.int64)
     if all(part.dtype.is_float() for _, part in parts):
         # The bits of equal numbers are equal once 0 is added: -0.0 becomes 0.0.
@@ -57,7 +57,7 @@ def as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
 
 def refuse_repeats(
     frame: Frame,
-    what: str,
+    label: str,
     columns: Sequence[str],
     ids: list[IntArray],
     advice: str = "expected one row for each",
@@ -68,36 +68,36 @@ def refuse_repeats(
     if is_again.any():
         row = int(is_again.argmax())
         msg = (
-            f"{what}, columns {', '.join(map(repr, columns))}: row {row} (counted from 0) holds "
+            f"{label}, columns {', '.join(map(repr, columns))}: row {row} (counted from 0) holds "
             f"{described(frame, columns, row)} again, first in row {first[numbers[row]]}; {advice}"
         )
-        raise InputError(msg, argument=what)
+        raise InputError(msg, argument=label)
 
 
 def warn_of_foreign_ids(
-    recs: Frame, frame: Frame, what: str, name: str, ids: IntArray, others: IntArray
+    recs: Frame, frame: Frame, label: str, name: str, ids: IntArray, other_ids: IntArray
 ) -> None:
     """Warn where a column of recs and of another table, numbered in both, share no id."""
-    if len(ids) and len(others) and not np.isin(others, ids).any():
-        firsts = (str(value_at(each, name, 0))[:40] for each in (recs, frame))
+    if len(ids) and len(other_ids) and not np.isin(other_ids, ids).any():
+        first = str(value_at(recs, name, 0))[:40]
+        first_other = str(value_at(frame, name, 0))[:40]
         warn(
-            f"{what}, column {name!r}: no id of recs occurs here; the first of both are "
-            f"{' and '.join(map(repr, firsts))}; are the ids written in two ways?",
-            argument=what,
+            f"{label}, column {name!r}: no id of recs occurs here; the first of both are "
+            f"{first!r} and {first_other!r}; are the ids written in two ways?"
         )
 
 
 def _require_one_kind(parts: Sequence[tuple[str, Series]]) -> None:
     kinds = [_kind(part) for _, part in parts]
-    for kind, (what, part) in zip(kinds, parts, strict=True):
+    for kind, (label, part) in zip(kinds, parts, strict=True):
         if kind != kinds[0] and "objects" not in (kind, kinds[0]):
-            first_what, first = parts[0]
+            first_label, first = parts[0]
             msg = (
-                f"{first_what}, column {first.name!r} holds {kinds[0]} ({first.dtype}), {what}, "
+                f"{first_label}, column {first.name!r} holds {kinds[0]} ({first.dtype}), {label}, "
                 f"column {part.name!r} {kind} ({part.dtype}), expected ids of one type; cast one "
                 "of them"
             )
-            raise InputTypeError(msg, argument=first_what)
+            raise InputTypeError(msg, argument=first_label)
 
 
 def _kind(series: Series) -> str:
@@ -119,24 +119,25 @@ def _kind(series: Series) -> str:
         return "floats"
     # narwhals has one name for several types, such as the times and the bytes of Arrow; pandas
     # brings times of NumPy and of Arrow together.
-    exact = dtype == nw.Unknown or series.implementation is not PANDAS
-    return str(type_of(series) if exact else dtype)
+    if dtype == nw.Unknown or series.implementation is not PANDAS:
+        return str(type_of(series))
+    return str(dtype)
 
 
 def _refuse_ids(
     parts: Sequence[tuple[str, Series]], encode: Callable[[Sequence[Any]], npt.NDArray[Any]]
 ) -> NoReturn:
-    what, part = next((p for p in parts if _fails(encode, [p[1].to_native()])), parts[0])
-    held = str(type_of(part))
-    if held == "object":
+    label, part = next((pair for pair in parts if _fails(encode, [pair[1].to_native()])), parts[0])
+    kind = str(type_of(part))
+    if kind == "object":
         values = part.to_list()
         row = next((row for row, value in enumerate(values) if _fails(hash, value)), 0)
-        held = f"a {type(values[row]).__name__} in row {row} (counted from 0)"
+        kind = f"a {type(values[row]).__name__} in row {row} (counted from 0)"
     msg = (
-        f"{what}, column {part.name!r} holds {held}, expected ids that can be compared, such as "
-        f"integers or strings; for strings type {as_strings(what, part)}"
+        f"{label}, column {part.name!r} holds {kind}, expected ids that can be compared, such as "
+        f"integers or strings; for strings type {as_strings(label, part)}"
     )
-    raise InputTypeError(msg, argument=what) from None
+    raise InputTypeError(msg, argument=label) from None
 
 
 def _fails(function: Callable[[Any], object], value: Any) -> bool:
@@ -147,15 +148,15 @@ def _fails(function: Callable[[Any], object], value: Any) -> bool:
     return False
 
 
-def _whole_numbers(part: Series, what: str) -> IntArray:
+def _whole_numbers(part: Series, label: str) -> IntArray:
     if part.dtype in (nw.UInt64, nw.Int128, nw.UInt128):
         for extreme in (part.max(), part.min()):
             if not -(2**63) <= extreme < 2**63:
                 msg = (
-                    f"{what}, column {part.name!r} holds the id {extreme}, expected integers from "
-                    f"-2^63 to 2^63 - 1, or strings; for strings type {as_strings(what, part)}"
+                    f"{label}, column {part.name!r} holds the id {extreme}, expected integers from "
+                    f"-2^63 to 2^63 - 1, or strings; for strings type {as_strings(label, part)}"
                 )
-                raise InputError(msg, argument=what)
+                raise InputError(msg, argument=label)
         part = part.cast(nw.Int64)
     return np.asarray(part.to_numpy(), np.int64)
 
@@ -163,10 +164,10 @@ def _whole_numbers(part: Series, what: str) -> IntArray:
 def _of_pandas(parts: Sequence[Any]) -> npt.NDArray[Any]:
     import pandas as pd
 
-    whole = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
-    if isinstance(whole.dtype, pd.CategoricalDtype):
-        return np.asarray(whole.cat.codes)
-    return np.asarray(pd.factorize(whole)[0])
+    column = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return np.asarray(column.cat.codes)
+    return np.asarray(pd.factorize(column)[0])
 
 
 def _of_polars(parts: Sequence[Any]) -> npt.NDArray[Any]:
@@ -176,12 +177,12 @@ def _of_polars(parts: Sequence[Any]) -> npt.NDArray[Any]:
         raise TypeError  # polars would panic
     if len(parts) > 1 and not _go_together([part.dtype for part in parts]):
         parts = [part.cast(pl.String) for part in parts]
-    whole = pl.concat([part.alias("") for part in parts])
-    if whole.dtype == pl.String:
-        whole = whole.cast(pl.Categorical)
-    if whole.dtype in (pl.Categorical, pl.Enum):
-        return np.asarray(whole.to_physical().to_numpy())
-    return np.asarray(whole.rank("dense").to_numpy())
+    column = pl.concat([part.alias("") for part in parts])
+    if column.dtype == pl.String:
+        column = column.cast(pl.Categorical)
+    if column.dtype in (pl.Categorical, pl.Enum):
+        return np.asarray(column.to_physical().to_numpy())
+    return np.asarray(column.rank("dense").to_numpy())
 
 
 def _of_pyarrow(parts: Sequence[Any]) -> npt.NDArray[Any]:
@@ -189,8 +190,8 @@ def _of_pyarrow(parts: Sequence[Any]) -> npt.NDArray[Any]:
 
     if not _go_together([part.type for part in parts]):  # strings of two widths
         parts = [part.cast(pa.large_string()) for part in parts]
-    whole = pa.chunked_array([chunk for part in parts for chunk in part.chunks])
-    return np.asarray(whole.combine_chunks().dictionary_encode().indices)
+    column = pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+    return np.asarray(column.combine_chunks().dictionary_encode().indices)
 
 
 def stack(upper: Frame, lower: Frame) -> Frame:
@@ -206,7 +207,8 @@ def _alike(upper: Series, lower: Series) -> tuple[Series, Series]:
     """Convert two columns of ids of one kind to one type, where the library would not."""
     if _go_together([type_of(upper), type_of(lower)]):
         return upper, lower
-    upper, lower = plain(upper), plain(lower)
+    upper = plain(upper)
+    lower = plain(lower)
     common = _COMMON.get(_kind(upper))
     numbers = all(part.dtype.is_numeric() or part.dtype == nw.Boolean for part in (upper, lower))
     if common is None or (upper.implementation is PANDAS and not numbers):
