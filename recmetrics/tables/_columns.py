@@ -58,41 +58,62 @@ def choose_columns(
     ``of_truth`` are keys that the truth must have; of the others it may lack some.
     """
     orders = {"rank": rank, "score": score, "in_order": in_order or None}
-    given = [f"{name}={each!r}" for name, each in orders.items() if each is not None]
-    if len(given) > 1:
-        msg = f"lists have one order, got {' and '.join(given)}; give one of them"
+    texts = [f"{name}={value!r}" for name, value in orders.items() if value is not None]
+    if len(texts) > 1:
+        msg = f"lists have one order, got {' and '.join(texts)}; give one of them"
         raise ArgumentError(msg)
+
+    required = [*keys, item]
+    required_of_truth = [*of_truth, item]
     order = score if rank is None else rank
-    if order is not None and order not in recs.columns and order in truth.columns:
-        msg = f"recs has no column {order!r}, but truth has: {_SWAPPED}"
-        raise InputError(msg, argument="recs")
-    if order is None and not in_order:
-        rank = "rank" if "rank" in recs.columns else None
-        score = "score" if "score" in recs.columns and rank is None else None
-        swapped, grades = _order_in(truth, item), relevance_in(recs)
-        if rank is None and score is None and swapped is not None and grades is not None:
-            msg = f"recs has the column {grades!r} and truth the column {swapped!r}: {_SWAPPED}"
+    if order is not None:
+        if order not in recs.columns and order in truth.columns:
+            msg = f"recs has no column {order!r}, but truth has: {_SWAPPED}"
             raise InputError(msg, argument="recs")
+        required.insert(0, order)
+    elif not in_order:
+        if "rank" in recs.columns:
+            rank = "rank"
+        elif "score" in recs.columns:
+            score = "score"
+        else:
+            _refuse_swapped(recs, truth, item)
+    if relevance is not None:
+        required_of_truth.insert(0, relevance)
     for name in keys:
         if keys.count(name) > 1:
             msg = f"lists are grouped by {name!r} twice, expected each column once"
             raise ArgumentError(msg)
-    require_columns(recs, "recs", [*([] if order is None else [order]), *keys, item])
-    require_columns(truth, "truth", [*([] if relevance is None else [relevance]), *of_truth, item])
+    require_columns(recs, "recs", required)
+    require_columns(truth, "truth", required_of_truth)
     require_same_kind(recs, truth, "truth")
-    truth_keys = [name for name in keys if name in truth.columns]
-    if keys and not truth_keys:
-        groups, has = (", ".join(map(repr, names)) for names in (keys, truth.columns))
-        msg = (
-            f"truth has none of the columns that recs is grouped by ({groups}), expected at least "
-            f"one; it has {has}"
-        )
-        raise InputError(msg, argument="truth")
+    truth_keys = _keys_of_truth(truth, keys)
     return Columns(list(keys), truth_keys, item, rank, score, relevance or relevance_in(truth))
+
+
+def _refuse_swapped(recs: Frame, truth: Frame, item: str) -> None:
+    """Refuse recommendations with grades and a truth with an order."""
+    order = _order_in(truth, item)
+    grades = relevance_in(recs)
+    if order is not None and grades is not None:
+        msg = f"recs has the column {grades!r} and truth the column {order!r}: {_SWAPPED}"
+        raise InputError(msg, argument="recs")
 
 
 def _order_in(truth: Frame, item: str) -> str | None:
     return next((n for n in ("score", "rank") if n in truth.columns and n != item), None)
+
+
+def _keys_of_truth(truth: Frame, keys: Sequence[str]) -> list[str]:
+    truth_keys = [name for name in keys if name in truth.columns]
+    if keys and not truth_keys:
+        has = ", ".join(map(repr, truth.columns))
+        msg = (
+            f"truth has none of the columns that recs is grouped by ({', '.join(map(repr, keys))}),"
+            f" expected at least one; it has {has}"
+        )
+        raise InputError(msg, argument="truth")
+    return truth_keys
 
 
 def unread_numbers(recs: Frame, columns: Columns) -> list[str]:
@@ -104,13 +125,13 @@ def unread_numbers(recs: Frame, columns: Columns) -> list[str]:
     if columns.rank is not None or columns.score is not None:
         return []
     types: Mapping[Any, Any] = recs.schema  # pandas has names of any type
-    found = [
+    names = [
         name
         for name, dtype in types.items()
         if isinstance(name, str) and name != columns.item and dtype.is_numeric()
         if not re.fullmatch(_INDEX, name)
     ]
-    return sorted(found, key=lambda name: not is_like_an_order(name))
+    return sorted(names, key=lambda name: not is_like_an_order(name))
 
 
 def is_like_an_order(column: str) -> bool:
@@ -120,13 +141,13 @@ def is_like_an_order(column: str) -> bool:
 
 def refuse_unread_order(recs: Frame, truth: Frame, columns: Columns) -> None:
     """Refuse to take the rows as they come where a column may be their order."""
-    found = [name for name in unread_numbers(recs, columns) if name not in columns.keys]
-    if found:
-        one, noun = repr(found[0]), "column" if len(found) == 1 else "columns"
+    names = [name for name in unread_numbers(recs, columns) if name not in columns.keys]
+    if names:
+        noun = "column" if len(names) == 1 else "columns"
         msg = (
             f"recs has no column 'rank' or 'score' to order its lists, but it has the {noun} of "
-            f"numbers {', '.join(map(repr, found))}; type score={one} if higher is better, "
-            f"rank={one} if 1 is best, or in_order=True if the rows are in order"
+            f"numbers {', '.join(map(repr, names))}; type score={names[0]!r} if higher is better, "
+            f"rank={names[0]!r} if 1 is best, or in_order=True if the rows are in order"
         )
         raise InputError(msg, argument="recs")
     order = _order_in(truth, columns.item)
