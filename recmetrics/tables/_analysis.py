@@ -13,7 +13,7 @@ from recmetrics._core.spec import MetricSpec, make_spec, parse
 from recmetrics._core.types import RankGaps
 from recmetrics._printing import counted
 from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_numbers
-from recmetrics.tables._counts import TableSummary, summarise
+from recmetrics.tables._counts import Missing, TableSummary, summarise
 from recmetrics.tables._frames import Frame, Table, as_names, read_frame
 from recmetrics.tables._lenskit import of_function
 from recmetrics.tables._matching import read_lists
@@ -52,7 +52,7 @@ class RecListAnalysis:
             msg = "group_cols is empty, expected the columns that identify a list, or None"
             raise ArgumentError(msg)
         # For tables without ranks, and with ranks.
-        self._asked: dict[str, tuple[TableMetric, TableMetric]] = {}
+        self._metrics: dict[str, tuple[TableMetric, TableMetric]] = {}
         self._summary: TableSummary | None = None
 
     @property
@@ -103,25 +103,26 @@ class RecListAnalysis:
             If the name is already taken, if the function does not take an option, or if the metric
             needs more than the two tables.
         """
-        asked: tuple[TableMetric, TableMetric]
+        metrics: tuple[TableMetric, TableMetric]
         if isinstance(metric, str | MetricSpec):
             name = str(metric) if name is None else name
             spec = _spec(metric, options)
             _refuse_what_needs_more(spec)
-            asked = (StringMetric(name, spec),) * 2
+            metrics = (StringMetric(name, spec),) * 2
         elif callable(metric):
-            name = getattr(metric, "__name__", type(metric).__name__) if name is None else name
-            asked = of_function(metric, name, options)
+            if name is None:
+                name = getattr(metric, "__name__", type(metric).__name__)
+            metrics = of_function(metric, name, options)
         else:
             msg = f"a metric must be a string or a callable of (recs, truth), got {metric!r}"
             raise MetricSpecError(msg)
         if not isinstance(name, str):
             msg = f"name must be a string, the name of a column, got {name!r}"
             raise ArgumentError(msg)
-        if name in self._asked or name in ("nrecs", "ntruth"):
+        if name in self._metrics or name in ("nrecs", "ntruth"):
             msg = f"there is a column {name!r} already; give another name, such as name='{name}_2'"
             raise ArgumentError(msg)
-        self._asked[name] = asked
+        self._metrics[name] = metrics
 
     def compute(
         self,
@@ -178,31 +179,39 @@ class RecListAnalysis:
             or ``score`` may be meant to order the lists.
         """
         one_of("rank_gaps", rank_gaps, RankGaps)
-        frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
-        columns = choose_columns(frame, relevant, self._keys(frame, relevant), "item")
-        both = read_lists(frame, relevant, columns, rank_gaps=rank_gaps)
-        missing = both.missing()
-        asked = [pair[columns.rank is not None] for pair in self._asked.values()]
-        n_present = len(both.truth_of)
-        both = both.with_missing() if include_missing else both
-        values = measure_lists(both, asked)
-        for found in values.values():
-            found[n_present:] = np.nan
-        result: Table = both.result(values, included=include_missing)
-        told = summarise(
-            both, values, missing, "undefined" if include_missing else "left out", asked
-        )
-        self._summary = told
-        _warn_of_unread(frame, columns)
-        if told.n_missing and not include_missing:
-            users = counted(told.n_missing, "user")
+        recs_frame = read_frame(recs, "recs")
+        truth_frame = read_frame(truth, "truth")
+        keys = self._keys(recs_frame, truth_frame)
+        columns = choose_columns(recs_frame, truth_frame, keys, "item")
+        lists = read_lists(recs_frame, truth_frame, columns, rank_gaps=rank_gaps)
+        missing = lists.missing()
+        n_present = len(lists.truth_of)
+        treatment: Missing = "left out"
+        if include_missing:
+            lists = lists.with_missing()
+            treatment = "undefined"
+
+        has_ranks = columns.rank is not None
+        metrics = [
+            of_ranks if has_ranks else of_rows for of_rows, of_ranks in self._metrics.values()
+        ]
+        values = measure_lists(lists, metrics)
+        for values_of_lists in values.values():
+            values_of_lists[n_present:] = np.nan
+        table: Table = lists.result(values, included=include_missing)
+        summary = summarise(lists, values, missing, treatment, metrics)
+        self._summary = summary
+
+        _warn_of_unread(recs_frame, columns)
+        if summary.n_missing and not include_missing:
+            users = counted(summary.n_missing, "user")
             msg = (
                 f"{users} of the truth without recommendations, the first "
-                f"{told.first_missing}; they are left out, as in LensKit; include_missing=True "
+                f"{summary.first_missing}; they are left out, as in LensKit; include_missing=True "
                 "gives them rows, tables.evaluate_table counts them as empty lists"
             )
             warn(msg)
-        return result
+        return table
 
     def _keys(self, recs: Frame, truth: Frame) -> list[str]:
         """Name the grouping columns, first those that the truth lacks, as LensKit does."""
@@ -216,13 +225,13 @@ class RecListAnalysis:
 
 
 def _warn_of_unread(recs: Frame, columns: Columns) -> None:
-    found = [name for name in unread_numbers(recs, columns) if is_like_an_order(name)]
-    if found:
-        told = "is not read, and the rows are taken in order"
-        if found[0] in columns.keys:
-            told = "identifies lists, as every column does except item, rank, score and rating"
+    names = [name for name in unread_numbers(recs, columns) if is_like_an_order(name)]
+    if names:
+        use = "is not read, and the rows are taken in order"
+        if names[0] in columns.keys:
+            use = "identifies lists, as every column does except item, rank, score and rating"
         msg = (
-            f"recs, column {found[0]!r} {told}; rename it to 'score' if higher is better, to "
+            f"recs, column {names[0]!r} {use}; rename it to 'score' if higher is better, to "
             "'rank' if 1 is best, or leave it out"
         )
         warn(msg)
@@ -230,13 +239,15 @@ def _warn_of_unread(recs: Frame, columns: Columns) -> None:
 
 def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
     spec = parse(str(metric)) if isinstance(metric, str) else metric
-    own = dict(spec.options)
+    options_of_spec = dict(spec.options)
     k = options.pop("k", None)
-    twice = [key for key in options if key in own] + (["k"] if k is not None and spec.k else [])
-    if twice:
-        msg = f"{metric!s} has {twice[0]} in the string already; give it once"
+    repeated = [name for name in options if name in options_of_spec]
+    if k is not None and spec.k:
+        repeated.append("k")
+    if repeated:
+        msg = f"{metric!s} has {repeated[0]} in the string already; give it once"
         raise ArgumentError(msg)
-    return make_spec(spec.name, spec.k if k is None else k, own | options)
+    return make_spec(spec.name, spec.k if k is None else k, options_of_spec | options)
 
 
 def _refuse_what_needs_more(spec: MetricSpec) -> None:

@@ -82,8 +82,8 @@ class TableSummary:
             lines.append(self.short)
         width = max(map(len, self.means), default=0)
         for name, mean in self.means.items():
-            shown = "-" if np.isnan(mean) else f"{mean:.4f}"
-            lines.append(f"{name:<{width}}  mean {shown} of {self.n_defined[name]:,}")
+            number = "-" if np.isnan(mean) else f"{mean:.4f}"
+            lines.append(f"{name:<{width}}  mean {number} of {self.n_defined[name]:,}")
         return "\n".join(lines)
 
     @property
@@ -94,29 +94,37 @@ class TableSummary:
 
 
 def summarise(
-    both: ListsAndTruth,
+    lists: ListsAndTruth,
     values: Mapping[str, UserValues],
     missing: tuple[int, str],
-    told: Missing,
-    asked: Iterable[TableMetric],
+    treatment: Missing,
+    metrics: Iterable[TableMetric],
     invalid: InvalidItems | None = None,
 ) -> TableSummary:
-    """Summarise the values of lists; ``missing`` is from before lists were added."""
-    largest = max((one.spec.k or 0 for one in asked if isinstance(one, StringMetric)), default=0)
-    sizes = both.lengths
-    defined = {name: found[~np.isnan(found)] for name, found in values.items()}
+    """Summarise the values of lists.
+
+    ``missing`` is from before lists were added, ``treatment`` how the result counts these.
+    """
+    cutoffs = [metric.spec.k or 0 for metric in metrics if isinstance(metric, StringMetric)]
+    largest = max(cutoffs, default=0)
+    lengths = lists.lengths
+    means = {}
+    n_defined = {}
+    for name, values_of_lists in values.items():
+        defined = values_of_lists[~np.isnan(values_of_lists)]
+        means[name] = float(defined.mean()) if defined.size else np.nan
+        n_defined[name] = defined.size
+    n_missing, first_missing = missing
     return TableSummary(
-        n_lists=len(both.truth_of),
-        n_without_truth=int((both.truth_sizes == 0).sum()),
-        n_missing=missing[0],
-        first_missing=missing[1],
-        missing=told,
-        order=both.columns.order,
+        n_lists=len(lists.truth_of),
+        n_without_truth=int((lists.truth_sizes == 0).sum()),
+        n_missing=n_missing,
+        first_missing=first_missing,
+        missing=treatment,
+        order=lists.columns.order,
         invalid=invalid or InvalidItems(),
-        means={
-            name: float(found.mean()) if found.size else np.nan for name, found in defined.items()
-        },
-        n_defined={name: found.size for name, found in defined.items()},
-        n_short=int(((sizes > 0) & (sizes < largest)).sum()),
+        means=means,
+        n_defined=n_defined,
+        n_short=int(((lengths > 0) & (lengths < largest)).sum()),
         largest_cutoff=largest,
     )

@@ -20,9 +20,9 @@ from recmetrics._core.spec import (
 )
 from recmetrics._core.types import Convention, Invalid, RankGaps, Undefined, UserValues
 from recmetrics._inspection import Identification, identify_by
-from recmetrics.tables._columns import choose_columns, refuse_unread_order
+from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_order
 from recmetrics.tables._counts import Missing, TableSummary, summarise
-from recmetrics.tables._frames import AnyTable, Table, as_names, read_frame
+from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
 from recmetrics.tables._ids import as_integers
 from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine, number
@@ -215,56 +215,75 @@ def evaluate_table(
         no item; or if gaps in ranks are closed although neither ``rank_gaps`` nor the convention
         asks for it.
     """
-    request, default, ties = _read_request(metrics_list, options)
-    user, item = options["user"], options["item"]
-    frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
+    request, default_gaps, ties = _read_request(metrics_list, options)
+    recs_frame = read_frame(recs, "recs")
+    truth_frame = read_frame(truth, "truth")
     by = [] if options.get("by") is None else as_names(options["by"])
-    named: Any = {name: options.get(name) for name in ("score", "rank", "relevance", "in_order")}
-    columns = choose_columns(frame, relevant, [*by, user], item, of_truth=[user], **named)
+    columns = _choose_columns(recs_frame, truth_frame, by, options)
+    side = ItemTables(request, options, recs_frame, truth_frame)
+
     rank_gaps = options.get("rank_gaps")
-    if rank_gaps == "keep" and columns.rank is None:
-        msg = f"rank_gaps='keep' needs a column of ranks, but the lists are {columns.order}"
-        raise ArgumentError(msg, argument="rank_gaps")
-    if not options["in_order"]:
-        refuse_unread_order(frame, relevant, columns)
-    side = ItemTables(request, options, frame, relevant)
     n_items = None if options.get("catalogue") is None else side.n_items
-    both = read_lists(
-        frame,
-        relevant,
+    lists = read_lists(
+        recs_frame,
+        truth_frame,
         columns,
-        side.of_both,
-        rank_gaps=rank_gaps or default,
+        side.items,
+        rank_gaps=rank_gaps or default_gaps,
         ties=ties,
         repeats=options["repeats"],
         n_items=n_items,
     )
-    if both.gapped.size and rank_gaps is None and default == "close":
-        _warn_of_gaps(both)
-    both, invalid = both.without_invalid(options["repeats"], options["unknown"], side.n_items)
-    missing = both.missing()
+    if lists.gapped.size and rank_gaps is None and default_gaps == "close":
+        _warn_of_gaps(lists)
+    lists, invalid = lists.without_invalid(options["repeats"], options["unknown"], side.n_items)
+    missing = lists.missing()
+    treatment: Missing = "left out"
     if options["include_missing"]:
-        both = both.with_missing()
+        lists = lists.with_missing()
+        treatment = "empty lists"
     for text in request.of_all_items:
-        _refuse_short_lists(both, text, side.n_items)
-    arrays = side.arrays(both.keys)
-    asked = [StringMetric(text, spec) for text, (spec, _, _) in request.definitions.items()]
+        _refuse_short_lists(lists, text, side.n_items)
+
+    arrays = side.arrays(lists.keys)
+    metrics = [StringMetric(text, spec) for text, (spec, _, _) in request.definitions.items()]
     systems = None  # a number for each list, equal where the ``by`` columns are
     if by:
-        systems = combine([number(as_integers([(both.keys, "recs", name)]))[0] for name in by])
-    values = measure_lists(both, asked, arrays, request, n_items, systems)
-    result: Table = both.result(values, included=options["include_missing"])
+        systems = combine([number(as_integers([(lists.keys, "recs", name)]))[0] for name in by])
+    values = measure_lists(lists, metrics, arrays, request, n_items, systems)
+    table: Table = lists.result(values, included=options["include_missing"])
     if not return_summary:
-        return result
-    told: Missing = "empty lists" if options["include_missing"] else "left out"
-    return result, summarise(both, values, missing, told, asked, invalid)
+        return table
+    return table, summarise(lists, values, missing, treatment, metrics, invalid)
+
+
+def _choose_columns(recs: Frame, truth: Frame, by: Sequence[str], options: TableOptions) -> Columns:
+    """Choose the columns; refuse gaps to keep without ranks, and an order that is not read."""
+    user = options["user"]
+    columns = choose_columns(
+        recs,
+        truth,
+        [*by, user],
+        options["item"],
+        score=options.get("score"),
+        rank=options.get("rank"),
+        relevance=options.get("relevance"),
+        in_order=options["in_order"],
+        of_truth=[user],
+    )
+    if options.get("rank_gaps") == "keep" and columns.rank is None:
+        msg = f"rank_gaps='keep' needs a column of ranks, but the lists are {columns.order}"
+        raise ArgumentError(msg, argument="rank_gaps")
+    if not options["in_order"]:
+        refuse_unread_order(recs, truth, columns)
+    return columns
 
 
 def _read_request(
     metrics_list: MetricsList, options: TableOptions
 ) -> tuple[Request, RankGaps, TableTies]:
-    shared = ("undefined", "convention", "n_threads", "strata", *FORMS)
-    rules: dict[str, Any] = {name: each for name, each in options.items() if name in shared}
+    names = ("undefined", "convention", "n_threads", "strata", *FORMS)
+    rules: dict[str, Any] = {name: value for name, value in options.items() if name in names}
     request = Request(metrics_list, ties="index", side_words=TABLES, **rules)
     if options.get("rank_gaps") is not None:
         one_of("rank_gaps", options["rank_gaps"], RankGaps)
@@ -280,10 +299,11 @@ def _read_request(
     return request, system.rank_gaps, system.table_ties
 
 
-def _warn_of_gaps(both: ListsAndTruth) -> None:
-    first = both.key_of(int(both.gapped[0]))
+def _warn_of_gaps(lists: ListsAndTruth) -> None:
+    n_gapped = f"{len(lists.gapped):,} of {len(lists.truth_of):,}"
+    first = lists.key_of(int(lists.gapped[0]))
     msg = (
-        f"recs, column {both.columns.rank!r}: {len(both.gapped):,} of {len(both.truth_of):,} lists "
+        f"recs, column {lists.columns.rank!r}: {n_gapped} lists "
         f"have gaps in their ranks, the first is {first}; their items were ranked 1, 2, 3, ... in "
         "this order; rank_gaps='keep' keeps the ranks as they are, rank_gaps='close' closes the "
         "gaps without this warning"
@@ -291,15 +311,16 @@ def _warn_of_gaps(both: ListsAndTruth) -> None:
     warn(msg, argument="recs")
 
 
-def _refuse_short_lists(both: ListsAndTruth, text: str, n_items: int) -> None:
-    lengths = both.lengths
-    short = np.flatnonzero((lengths < n_items) & (both.truth_sizes > 0))
+def _refuse_short_lists(lists: ListsAndTruth, text: str, n_items: int) -> None:
+    short = np.flatnonzero((lists.lengths < n_items) & (lists.truth_sizes > 0))
     if short.size:
-        has = lengths[short[0]]
-        advice = "" if has else "; include_missing=False leaves out users without recommendations"
+        length = lists.lengths[short[0]]
+        advice = ""
+        if not length:
+            advice = "; include_missing=False leaves out users without recommendations"
         msg = (
-            f"recs lists {has:,} of the {n_items:,} items of the catalogue for "
-            f"{both.key_of(int(short[0]))}, but {text} counts all of them; "
+            f"recs lists {length:,} of the {n_items:,} items of the catalogue for "
+            f"{lists.key_of(int(short[0]))}, but {text} counts all of them; "
             f"expected lists of all items; with scores type Metrics.compute(scores, truth, "
             f"[{text!r}]){advice}"
         )
@@ -343,10 +364,10 @@ def identify_table(
     """
 
     def measure(definitions: Mapping[str, Definition], _: object) -> Mapping[str, UserValues]:
-        asked = [*dict.fromkeys([*definitions, "hit"])]
-        native: Any = evaluate_table(recs, truth, asked, **options)
+        texts = [*dict.fromkeys([*definitions, "hit"])]
+        native: Any = evaluate_table(recs, truth, texts, **options)
         frame: Any = nw.from_native(native, eager_only=True)
-        values = {text: frame.get_column(text).to_numpy() for text in asked}
+        values = {text: frame.get_column(text).to_numpy() for text in texts}
         without_truth = np.isnan(values["hit"])  # of these, sums are 0
         return {text: np.where(without_truth, np.nan, values[text]) for text in definitions}
 

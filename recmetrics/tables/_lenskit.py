@@ -175,7 +175,7 @@ class _Definition(NamedTuple):
     make: Callable[..., MetricSpec]
     of_presence: bool  # every item of the truth is relevant
     without_truth: float
-    at_ranks: float = nan  # the value without truth in tables with ranks
+    without_truth_at_ranks: float = nan  # in tables with ranks
 
 
 def _ndcg(discount: Discount, k: int | None) -> MetricSpec:
@@ -203,25 +203,32 @@ def of_function(
     function: Callable[..., Any], name: str, options: Mapping[str, Any]
 ) -> tuple[TableMetric, TableMetric]:
     """Define a function as LensKit's analysis computes it: for tables without ranks, and with."""
-    if not any(function is known for known in _DEFINITIONS):  # it may have no hash
+    if not any(function is key for key in _DEFINITIONS):  # it may have no hash
         if options:
             _bind(function, name, options)
         return (FunctionMetric(name, function, options),) * 2
-    known, bound = _DEFINITIONS[function], _bind(function, name, options)
-    bound.apply_defaults()
-    spec = known.make(*bound.args[2:])
-    of_rows = StringMetric(name, spec, known.of_presence, at_ranks=False, without_truth=nan)
+    definition = _DEFINITIONS[function]
+    arguments = _bind(function, name, options)
+    arguments.apply_defaults()
+    spec = definition.make(*arguments.args[2:])
+    of_rows = StringMetric(name, spec, definition.of_presence, at_ranks=False, without_truth=nan)
     if function is dcg:
         return of_rows, of_rows
-    return of_rows, StringMetric(
+
+    at_ranks = True
+    if function is precision:
+        # Without k, hits / length of the list: the number of its items, not its last rank.
+        at_ranks = spec.k is not None
+        spec = make_spec("precision", spec.k, {"denom": "k"})
+    of_ranks = StringMetric(
         name,
-        make_spec("precision", spec.k, {"denom": "k"}) if function is precision else spec,
-        known.of_presence,
-        # Hits / length of the whole list: the number of its items, not its last rank.
-        at_ranks=function is not precision or spec.k is not None,
-        without_truth=known.at_ranks,
+        spec,
+        definition.of_presence,
+        at_ranks=at_ranks,
+        without_truth=definition.without_truth_at_ranks,
         without_items=None if function is ndcg else nan,
     )
+    return of_rows, of_ranks
 
 
 def _bind(
@@ -232,19 +239,24 @@ def _bind(
     try:
         return signature.bind(None, None, **options)
     except TypeError as error:
-        takes = ", ".join(list(signature.parameters)[2:]) or "no options"
-        called = getattr(function, "__name__", type(function).__name__)
-        msg = f"metric {name!r}: {error}; {called} takes {takes}"
+        options_of_function = ", ".join(list(signature.parameters)[2:]) or "no options"
+        function_name = getattr(function, "__name__", type(function).__name__)
+        msg = f"metric {name!r}: {error}; {function_name} takes {options_of_function}"
         raise ArgumentError(msg) from None
 
 
 def _of_one_list(function: Callable[..., float], recs: Any, truth: Any, **options: Any) -> float:
-    known = _DEFINITIONS[function]
-    asked = StringMetric("", known.make(**options), known.of_presence, True, known.without_truth)
-    frame = read_frame(recs, "recs")
-    relevant = with_item_column(read_frame(truth, "truth"), "item")
-    columns = choose_columns(frame, relevant, [], "item", in_order=True)
-    both = read_lists(frame, relevant, columns)
-    if function is precision and not len(frame):
+    definition = _DEFINITIONS[function]
+    metric = StringMetric(
+        "",
+        definition.make(**options),
+        definition.of_presence,
+        without_truth=definition.without_truth,
+    )
+    recs_frame = read_frame(recs, "recs")
+    truth_frame = with_item_column(read_frame(truth, "truth"), "item")
+    columns = choose_columns(recs_frame, truth_frame, [], "item", in_order=True)
+    lists = read_lists(recs_frame, truth_frame, columns)
+    if function is precision and not len(recs_frame):
         return nan
-    return float(measure_lists(both, [asked])[""][0])
+    return float(measure_lists(lists, [metric])[""][0])

@@ -18,7 +18,8 @@ def number(values: IntArray) -> tuple[IntArray, IntArray]:
     """Number the values; gives the number of each, and for each number its first place."""
     if not values.size:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    least, largest = int(values.min()), int(values.max())
+    least = int(values.min())
+    largest = int(values.max())
     if largest - least < max(_SMALL_RANGE, _ROOM * values.size):
         return _by_table(values, least, largest - least + 1)
     return without_warnings(_by_hash)(values)  # the product of the hash overflows
@@ -26,13 +27,13 @@ def number(values: IntArray) -> tuple[IntArray, IntArray]:
 
 def combine(columns: list[IntArray]) -> IntArray:
     """Combine columns of numbers into one integer for each row, equal where all columns are."""
-    whole, *rest = columns
-    for column in rest:
+    codes = columns[0]
+    for column in columns[1:]:
         size = int(column.max(initial=0)) + 1
-        if int(whole.max(initial=0)) + 1 > _LARGEST // size:
-            whole, _ = number(whole)
-        whole = whole * size + column
-    return whole
+        if int(codes.max(initial=0)) + 1 > _LARGEST // size:
+            codes, _ = number(codes)
+        codes = codes * size + column
+    return codes
 
 
 @allocating_kernel
@@ -119,9 +120,11 @@ def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) 
 
     ``key`` has the order of ``order``, and both are sorted in place.
     """
-    short_order, short_key = np.empty(_SHORT, np.int64), np.empty(_SHORT)
+    short_order = np.empty(_SHORT, np.int64)
+    short_key = np.empty(_SHORT)
     for code in range(start.size - 1):
-        first, last = start[code], start[code + 1]
+        first = start[code]
+        last = start[code + 1]
         ascends = True
         for i in range(first + 1, last):
             ascends = ascends and key[i - 1] <= key[i]
@@ -132,7 +135,8 @@ def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) 
             continue
         n = last - first
         for i in range(n):
-            short_order[i], short_key[i] = order[first + i], key[first + i]
+            short_order[i] = order[first + i]
+            short_key[i] = key[first + i]
         for i in range(n):
             # Counting the keys before takes no branch: faster than moving them.
             place = first
@@ -140,7 +144,8 @@ def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) 
                 place += short_key[j] <= short_key[i]
             for j in range(i + 1, n):
                 place += short_key[j] < short_key[i]
-            order[place], key[place] = short_order[i], short_key[i]
+            order[place] = short_order[i]
+            key[place] = short_key[i]
 
 
 @allocating_helper

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -71,14 +71,16 @@ class TimeAudit:
     information: Mapping[str, TimeFinding]
 
     def __str__(self) -> str:
-        train, truth = counted(self.n_train, "training row"), counted(self.n_truth, "test row")
+        train = counted(self.n_train, "training row")
+        truth = counted(self.n_truth, "test row")
         head = f"{train}, {truth} of {counted(self.n_users, 'user')}"
         lines = [head if self.findings else f"{head}: nothing odd"]
-        for name, found in [*self.findings.items(), *self.information.items()]:
-            rows = f", {counted(found.rows, 'row')}" if found.rows != found.n else ""
+        for name, finding in [*self.findings.items(), *self.information.items()]:
+            n, of, n_rows, user, item = finding
+            rows = f", {counted(n_rows, 'row')}" if n_rows != n else ""
             lines.append(
-                f"  {_MEANINGS[name]}: {found.n:,} of {found.of:,} ({found.share:.1%}){rows}, "
-                f"first (user {found.user!r}, item {found.item!r})"
+                f"  {_MEANINGS[name]}: {n:,} of {of:,} ({finding.share:.1%}){rows}, "
+                f"first (user {user!r}, item {item!r})"
             )
         if self.information:
             lines.append("    each user has one test row, so this is no finding")
@@ -117,43 +119,45 @@ def audit_times(
     InputError, InputTypeError, ArgumentError
         If a table cannot be read, lacks a column, or has a row without an id or a time.
     """
-    frames = [read_frame(train, "train"), read_frame(truth, "truth")]
-    both = list(zip(frames, ("train", "truth"), strict=True))
-    for frame, what in both:
-        require_columns(frame, what, [user, item, time])
-    require_same_kind(frames[0], frames[1], "truth", "train")
+    frames = {"train": read_frame(train, "train"), "truth": read_frame(truth, "truth")}
+    for label, frame in frames.items():
+        require_columns(frame, label, [user, item, time])
+    require_same_kind(frames["train"], frames["truth"], "truth", "train")
     users, items = (
-        number(as_integers([(*table, name) for table in both]))[0] for name in (user, item)
+        number(as_integers([(frame, label, name) for label, frame in frames.items()]))[0]
+        for name in (user, item)
     )
-    columns = [times_of(*table, time) for table in both]
-    kinds = [frame.schema[time] for frame in frames]
+    columns = [times_of(frame, label, time) for label, frame in frames.items()]
     if (columns[0].dtype.kind == "M") != (columns[1].dtype.kind == "M"):
+        kinds = [frame.schema[time] for frame in frames.values()]
         msg = (
             f"column {time!r}: train holds {kinds[0]}, truth holds {kinds[1]}, expected numbers or "
             "dates in both"
         )
         raise InputTypeError(msg)
     _refuse_one_zone(frames, time)
+
     times = _in_order(columns)
-    found = _found(frames, users, items, times, [user, item])
-    n_train, n_truth = map(len, frames)
+    checks = _checks(frames["train"], frames["truth"], users, items, times, [user, item])
+    findings = {name: finding for name, finding in checks.items() if finding.n}
+    n_train, n_truth = map(len, frames.values())
     n_users = len(np.unique(users[n_train:]))
-    expected = {"after_first_test"} if n_truth == n_users else set()
-    findings = {name: each for name, each in found.items() if each.n}
-    information = {name: findings.pop(name) for name in expected & findings.keys()}
+    information = {}
+    if n_truth == n_users and "after_first_test" in findings:
+        information["after_first_test"] = findings.pop("after_first_test")
     return TimeAudit(n_train, n_truth, n_users, findings, information)
 
 
-def _refuse_one_zone(frames: list[Frame], time: str) -> None:
+def _refuse_one_zone(frames: Mapping[str, Frame], time: str) -> None:
     """Refuse dates with a time zone in one table and without one in the other."""
-    zones = [getattr(frame.schema[time], "time_zone", None) for frame in frames]
-    for what, frame, own, other in zip(("train", "truth"), frames, zones, zones[::-1], strict=True):
-        if own is None and other is not None:
-            has = "truth" if what == "train" else "train"
-            advice = with_zone(what, frame.get_column(time), other)
+    for label, other in (("train", "truth"), ("truth", "train")):
+        column = frames[label].get_column(time)
+        zone = getattr(frames[other].schema[time], "time_zone", None)
+        if zone is not None and getattr(column.dtype, "time_zone", None) is None:
             msg = (
-                f"column {time!r}: {has} has the time zone {other} and {what} has none, expected a "
-                f"time zone in both or in none; if {what} has the times of {other}, type {advice}"
+                f"column {time!r}: {other} has the time zone {zone} and {label} has none, expected "
+                f"a time zone in both or in none; if {label} has the times of {zone}, type "
+                f"{with_zone(label, column, zone)}"
             )
             raise InputTypeError(msg)
 
@@ -172,47 +176,64 @@ def _in_order(columns: list[npt.NDArray[Any]]) -> FloatArray:
 
 
 def _order_of_dates(columns: list[npt.NDArray[Any]]) -> FloatArray:
-    whole = np.concatenate([dates.astype("datetime64[us]").astype(np.int64) for dates in columns])
-    rest = np.concatenate(
-        [(dates - dates.astype("datetime64[us]")).astype("timedelta64[ns]") for dates in columns]
-    ).astype(np.int64)
-    if not rest.any() and np.abs(whole).max(initial=0) < EXACT:
-        return whole.astype(np.float64)
+    microseconds: list[IntArray] = []
+    nanoseconds: list[IntArray] = []  # beyond these
+    for dates in columns:
+        whole = dates.astype("datetime64[us]")
+        microseconds.append(whole.astype(np.int64))
+        nanoseconds.append((dates - whole).astype("timedelta64[ns]").astype(np.int64))
+    times = np.concatenate(microseconds)
+    remainders = np.concatenate(nanoseconds)
+    if not remainders.any() and np.abs(times).max(initial=0) < EXACT:
+        return times.astype(np.float64)
     # Nanoseconds of all years exceed int64, so microseconds are replaced by their ranks.
-    ranks = np.unique(whole, return_inverse=True)[1]
-    return (1000 * ranks + rest).astype(np.float64)
+    ranks = np.unique(times, return_inverse=True)[1]
+    return (1000 * ranks + remainders).astype(np.float64)
 
 
-def _found(
-    frames: list[Frame], users: IntArray, items: IntArray, times: FloatArray, names: list[str]
+def _checks(
+    train: Frame,
+    truth: Frame,
+    users: IntArray,
+    items: IntArray,
+    times: FloatArray,
+    names: Sequence[str],
 ) -> dict[str, TimeFinding]:
-    train, truth = frames
+    """The finding of each check; users, items and times are those of train, then of truth."""
     end = [len(train)]
-    (of_train, of_truth), (trained, tested) = np.split(users, end), np.split(items, end)
-    before, after = np.split(times, end)
-    own_test = _earliest(of_truth, after, users)[of_train]
-    is_new = (_earliest(tested, after, items) < _earliest(trained, before, items))[tested]
-    pair_of_train, pair_of_truth = np.split(combine([users, items]), end)
-    each_train, each_truth = np.arange(len(train)), np.arange(len(truth))
+    train_users, test_users = np.split(users, end)
+    train_items, test_items = np.split(items, end)
+    train_times, test_times = np.split(times, end)
+    train_pairs, test_pairs = np.split(combine([users, items]), end)
+    train_rows = np.arange(len(train))
+    test_rows = np.arange(len(truth))
 
-    def finding(rows: BoolArray, counted: IntArray, every: IntArray, frame: Frame) -> TimeFinding:
-        row = int(rows.argmax()) if rows.any() else None
-        first = [None if row is None else value_at(frame, name, row) for name in names]
-        n, of = (len(np.unique(codes)) for codes in (counted[rows], every))
-        return TimeFinding(n, of, int(np.count_nonzero(rows)), *first)
+    def finding(mask: BoolArray, codes: IntArray, all_codes: IntArray, frame: Frame) -> TimeFinding:
+        """Count the codes of the rows of ``mask`` among all; name the first of these rows."""
+        first = [None] * len(names)
+        if mask.any():
+            first = [value_at(frame, name, int(mask.argmax())) for name in names]
+        n = len(np.unique(codes[mask]))
+        return TimeFinding(n, len(np.unique(all_codes)), int(np.count_nonzero(mask)), *first)
 
-    late, again = before > after.min(initial=np.inf), np.isin(pair_of_truth, pair_of_train)
+    user_test = _earliest(test_users, test_times, users)[train_users]
+    item_train = _earliest(train_items, train_times, items)[test_items]
+    item_test = _earliest(test_items, test_times, items)[test_items]
+    is_late = train_times > test_times.min(initial=np.inf)
+    is_repeat = np.isin(test_pairs, train_pairs)
+    is_without_train = ~np.isin(test_users, train_users)
     return {
-        "after_own_test": finding(before > own_test, of_train, of_truth, train),
-        "at_own_test": finding(before == own_test, of_train, of_truth, train),
-        "after_first_test": finding(late, each_train, each_train, train),
-        "new_items": finding(is_new, tested, tested, truth),
-        "in_both": finding(again, each_truth, each_truth, truth),
-        "without_train": finding(~np.isin(of_truth, of_train), of_truth, of_truth, truth),
+        "after_own_test": finding(train_times > user_test, train_users, test_users, train),
+        "at_own_test": finding(train_times == user_test, train_users, test_users, train),
+        "after_first_test": finding(is_late, train_rows, train_rows, train),
+        "new_items": finding(item_test < item_train, test_items, test_items, truth),
+        "in_both": finding(is_repeat, test_rows, test_rows, truth),
+        "without_train": finding(is_without_train, test_users, test_users, truth),
     }
 
 
-def _earliest(codes: IntArray, times: FloatArray, every: IntArray) -> FloatArray:
-    earliest = np.full(int(every.max(initial=-1)) + 1, np.inf)
+def _earliest(codes: IntArray, times: FloatArray, all_codes: IntArray) -> FloatArray:
+    """The earliest time of each code; inf for those of ``all_codes`` without one."""
+    earliest = np.full(int(all_codes.max(initial=-1)) + 1, np.inf)
     np.minimum.at(earliest, codes, times)
     return earliest
