@@ -49,29 +49,24 @@ def _read_npz(source: Source) -> PerUser:
         arrays = dict(archive)
     noun = "group" if "group" in arrays else "user"
     ids = arrays.pop(noun, None)
-    fault = _fault_of_ids(ids, noun) or _fault_of_values(arrays, ids, noun)
+    fault = _fault(arrays, ids, noun)
     if fault:
         msg = f"cannot read {source}: {fault}; expected {_EXPECTED}"
         raise InputError(msg)
     return arrays, None if ids is None else [str(user) for user in ids.tolist()]
 
 
-def _fault_of_ids(ids: npt.NDArray[Any] | None, noun: str) -> str:
-    if ids is None:
-        return ""
-    if ids.ndim != 1 or ids.dtype.kind not in "Uiu":
-        return f"its {noun!r} has dtype {ids.dtype} and shape {ids.shape}; expected ids"
-    if len(np.unique(ids)) < len(ids):
-        return f"its {noun!r} names a {noun} twice; give every {noun} once"
-    return ""
-
-
-def _fault_of_values(
-    arrays: dict[str, npt.NDArray[Any]], ids: npt.NDArray[Any] | None, noun: str
-) -> str:
+def _fault(arrays: dict[str, npt.NDArray[Any]], ids: npt.NDArray[Any] | None, noun: str) -> str:
+    """Say what is wrong with the ids or the values; "" where nothing is."""
+    expected = "(n_users,)"
+    if ids is not None:
+        if ids.ndim != 1 or ids.dtype.kind not in "Uiu":
+            return f"its {noun!r} has dtype {ids.dtype} and shape {ids.shape}; expected ids"
+        if len(np.unique(ids)) < len(ids):
+            return f"its {noun!r} names a {noun} twice; give every {noun} once"
+        expected = f"({len(ids)},), as for {noun!r}"
     if not arrays:
         return "it holds no metric"
-    expected = "(n_users,)" if ids is None else f"({len(ids)},), as for {noun!r}"
     for metric, values in arrays.items():
         if values.dtype.kind not in "fiub":
             return f"metric {metric[:40]!r} is of {values.dtype}; expected real numbers"

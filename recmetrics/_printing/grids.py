@@ -302,7 +302,10 @@ def split(records: Iterable[_Record]) -> tuple[list[_Record], list[_Record]]:
     of_groups: list[Any] = []
     record: Any
     for record in records:
-        (overall if record.group is None else of_groups).append(record)
+        if record.group is None:
+            overall.append(record)
+        else:
+            of_groups.append(record)
     return overall, of_groups
 
 
