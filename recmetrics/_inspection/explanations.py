@@ -79,9 +79,8 @@ class Explanation:
 def interval(bounds: tuple[float, float]) -> str:
     """Write the interval of a metric's values."""
     low, high = bounds
-    if math.isinf(high):
-        return f"[{low:g}, inf)"
-    return f"[{low:g}, {high:g}]"
+    end = "inf)" if math.isinf(high) else f"{high:g}]"
+    return f"[{low:g}, {end}"
 
 
 def _lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -203,7 +202,8 @@ def _graded(spec: MetricSpec) -> str:
     if spec.stratum is not None and spec.metric.reads == "hits":
         only = f"only relevant items in the stratum {spec.stratum!r} count as relevant"
         return f"{only}; {_graded(spec.of_all_strata())}"
-    rel, gain = spec.values.get("rel"), spec.values.get("gain", "binary")
+    rel = spec.values.get("rel")
+    gain = spec.values.get("gain", "binary")
     has_rel = "rel" in spec.metric.options and not spec.metric.module
     if has_rel and (gain == "binary" or rel is not None):
         threshold = "> 0" if rel is None else f">= {rel:g}"

@@ -287,14 +287,14 @@ def _read(value: object, spec: MetricSpec) -> tuple[str | float, float, int | No
     elif isinstance(value, Real) and not isinstance(value, bool):
         with suppress(OverflowError):
             number = float(value)
-    got = f"got {value!r:.40}"
+    literal = f"{value!r:.40}"
     if not math.isfinite(number):
-        msg = f"value must be text such as '0.0932' or '9.32 %', or a finite number, {got}"
+        msg = f"value must be text such as '0.0932' or '9.32 %', or a finite number, got {literal}"
         raise ArgumentError(msg, argument="value")
     low, high = spec.bounds
     if not low <= number <= high:
         hint = f"; for a percentage type '{value} %'" if high < number <= 100 * high else ""
-        msg = f"value must be from {low:g} to {high:g}, as those of {spec}, {got}{hint}"
+        msg = f"value must be from {low:g} to {high:g}, as those of {spec}, got {literal}{hint}"
         raise ArgumentError(msg, argument="value")
     return value if isinstance(value, str) else number, number, decimals
 
