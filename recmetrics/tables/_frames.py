@@ -130,8 +130,7 @@ def require_columns(frame: Frame, label: str, names: Iterable[str]) -> None:
         if name not in columns:
             has = ", ".join(map(repr, columns)) or "none"
             msg = f"{label} has no column {name!r}; it has {has}"
-            texts = [column for column in columns if isinstance(column, str)]
-            near = [column for column in texts if looks_like(column, name)]
+            near = [text for text in columns if isinstance(text, str) and looks_like(text, name)]
             if frame.implementation is PANDAS and name in frame.to_native().index.names:
                 msg += f"; {name!r} is in its index: type {label}.reset_index()"
             elif near and name in ("user", "item"):
