@@ -160,7 +160,7 @@ def _descending(start: IntArray, values: FloatArray) -> FloatArray:
         return values
     opposite = -values
     _sort_rows(start, opposite)
-    return -opposite
+    return np.negative(opposite, out=opposite)
 
 
 @kernel
