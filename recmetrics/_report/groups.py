@@ -17,7 +17,7 @@ Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
 
 
 def read_users(
-    what: str,
+    clause: str,
     labels: Mapping[str, Any],
     n_users: int,
     by: Any,
@@ -25,15 +25,22 @@ def read_users(
     model: Iterable[str] = (),
 ) -> tuple[dict[Any, Rows], Floats | None]:
     """Read the users of each group and of None, all, and their weights; none has weight 0."""
-    for name, given in (("by", by), ("weights", weights), *(("model", each) for each in model)):
-        if isinstance(given, str) and given not in labels:
+    columns = [("by", by), ("weights", weights), *(("model", column) for column in model)]
+    for argument, column in columns:
+        if isinstance(column, str) and column not in labels:
             msg = (
-                f"{name} is the name of a column, {given!r}, but {what} a table; expected "
+                f"{argument} is the name of a column, {column!r}, but {clause} a table; expected "
                 "an array with one entry per user"
             )
-            raise InputError(msg, argument=name)
-    by, weights = (labels[each] if isinstance(each, str) else each for each in (by, weights))
-    groups = {None: np.arange(n_users)} | ({} if by is None else _read_groups(by, n_users))
+            raise InputError(msg, argument=argument)
+    if isinstance(by, str):
+        by = labels[by]
+    if isinstance(weights, str):
+        weights = labels[weights]
+
+    groups: dict[Any, Rows] = {None: np.arange(n_users)}
+    if by is not None:
+        groups |= _read_groups(by, n_users)
     if weights is None:
         return groups, None
     relative = read_weights(weights, n_users)

@@ -31,7 +31,7 @@ class Columns(NamedTuple):
 
     metrics: tuple[str, ...] | None  # None: those whose names are metric strings
     model: tuple[str, ...]  # empty: "model", if there is such a column
-    others: tuple[str, ...]  # of groups and weights
+    labels: tuple[str, ...]  # of groups and weights
     untested: frozenset[str]  # the metrics that a range of cutoffs alone names
 
 
@@ -45,12 +45,12 @@ class Table:
     keys: tuple[str, ...] = ()  # the columns of the frame that identify the user
     model: tuple[str, ...] = ()  # those that name the model
 
-    def users(self, *more: str) -> list[tuple[Any, ...]]:
-        """The keys of each row and its cells in ``more``; its number where there are none."""
+    def users(self, *columns: str) -> list[tuple[Any, ...]]:
+        """The keys of each row and its cells in ``columns``; its number where there are none."""
         if self.frame is None:
             return []
-        columns = [self.frame[name].to_list() for name in (*self.keys, *more)]
-        return list(zip(*(columns or [range(len(self.frame))]), strict=True))
+        cells = [self.frame[name].to_list() for name in (*self.keys, *columns)]
+        return list(zip(*(cells or [range(len(self.frame))]), strict=True))
 
     def rows_by_model(self) -> dict[Any, Rows]:
         """The rows of each model that columns name, in order of appearance."""
@@ -60,7 +60,10 @@ class Table:
         for row, labels in enumerate(zip(*columns, strict=True)):
             model = " / ".join(map(str, labels))
             if model not in rows:
-                self._require_labels(row, labels)
+                for column, label in zip(self.model, labels, strict=True):
+                    if is_missing(label):
+                        msg = f"{self.name} has no name of a model in row {row}, column {column!r}"
+                        raise InputError(msg)
                 labels_of[model] = labels
             elif labels != labels_of[model]:
                 first = rows[model][0]
@@ -73,67 +76,64 @@ class Table:
             rows.setdefault(model, []).append(row)
         return {model: np.array(rows_of_model, np.intp) for model, rows_of_model in rows.items()}
 
-    def _require_labels(self, row: int, labels: Iterable[Any]) -> None:
-        for column, label in zip(self.model, labels, strict=True):
-            if is_missing(label):
-                msg = f"{self.name} has no name of a model in row {row}, column {column!r}"
-                raise InputError(msg)
+
+def read_columns(metrics: Any, model: Any, *labels: Any) -> Columns:
+    texts = _read_names("metrics", metrics)
+    model = _read_names("model", model)
+    spelled = tuple(dict.fromkeys(metric for text in texts for metric in spell(text)))
+    columns = tuple(label for label in labels if isinstance(label, str))
+    return Columns(spelled or None, model, columns, frozenset(spelled) - frozenset(texts))
 
 
-def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
-    named = []
-    for name, given in (("metrics", metrics), ("model", model)):
-        names = () if given is None else several(given)
-        if given is not None and not (names and all(isinstance(each, str) for each in names)):
-            msg = f"{name} must be one or several names of columns, got {given!r}"
-            raise ArgumentError(msg, argument=name)
-        named.append(names)
-    alone, labels = named
-    spelled = tuple(dict.fromkeys(each for name in alone for each in spell(name)))
-    columns = tuple(each for each in others if isinstance(each, str))
-    return Columns(spelled or None, labels, columns, frozenset(spelled) - frozenset(alone))
+def _read_names(argument: str, value: Any) -> tuple[str, ...]:
+    names = () if value is None else several(value)
+    if value is not None and not (names and all(isinstance(name, str) for name in names)):
+        msg = f"{argument} must be one or several names of columns, got {value!r}"
+        raise ArgumentError(msg, argument=argument)
+    return names
 
 
 def read_table(
-    what: str, result: Any, asked: Columns, forms: str, *, is_level: bool = False
+    label: str, source: Any, columns: Columns, forms: str, *, is_level: bool = False
 ) -> Table:
-    """Read a result, given in one of the ``forms``; a level may lack metrics that are asked for."""
-    if isinstance(result, Table):
-        return result
-    name = what.removeprefix("the result of ")  # shorter where a metric is told, too
-    result = values_of(result)
-    if isinstance(result, Mapping):
-        for metric in () if is_level else asked.metrics or ():
-            require(name, metric, result)
-        chosen = result if asked.metrics is None else asked.metrics
-        table = Table(name, {metric: result[metric] for metric in chosen if metric in result})
-    elif (frame := _read_frame(name, result, asked)) is not None:
-        table = frame
+    """Read a result, in one of the ``forms``; a level may lack metrics that are asked for."""
+    if isinstance(source, Table):
+        return source
+    name = label.removeprefix("the result of ")  # shorter where a metric is told, too
+    source = values_of(source)
+    if not isinstance(source, Mapping):
+        table = _read_frame(name, source, columns)
     else:
-        msg = f"{what} is a {type(result).__name__}; expected {forms}"
+        metrics = source if columns.metrics is None else columns.metrics
+        if not is_level:
+            for metric in metrics:
+                require(name, metric, source)
+        table = Table(name, {metric: source[metric] for metric in metrics if metric in source})
+    if table is None:
+        msg = f"{label} is a {type(source).__name__}; expected {forms}"
         raise InputTypeError(msg)
     if not table.values and not is_level:
-        msg = f"{what} holds no metric; expected {forms}"
+        msg = f"{label} holds no metric; expected {forms}"
         raise InputError(msg)
     values = {
-        metric: _read_values(f"metric {metric!r} of {name}", metric, each)
-        for metric, each in table.values.items()
+        metric: _read_values(f"metric {metric!r} of {name}", metric, column)
+        for metric, column in table.values.items()
     }
     return replace(table, values=values)
 
 
-def values_of(result: Any) -> Any:
+def values_of(source: Any) -> Any:
     """Give the values of an evaluator or of an ``Evaluation``; other results as they are."""
-    if isinstance(result, Mapping):
-        return result
-    if callable(getattr(result, "compute", None)):
-        return result.compute()
-    return result.values if is_evaluation(result) else result
+    if isinstance(source, Mapping):
+        return source
+    if callable(getattr(source, "compute", None)):
+        return source.compute()
+    return source.values if is_evaluation(source) else source
 
 
-def is_evaluation(result: Any) -> bool:
+def is_evaluation(source: Any) -> bool:
     """Say whether a result is what ``Metrics.evaluate`` returns, whose class is of a higher row."""
-    return isinstance(getattr(result, "values", None), Mapping) and hasattr(result, "notes")
+    return isinstance(getattr(source, "values", None), Mapping) and hasattr(source, "notes")
 
 
 def require_named(argument: str, results: Any) -> None:
@@ -159,10 +159,51 @@ def values_of_levels(levels: Any) -> dict[str, Mapping[str, Any]]:
     return values_by_level
 
 
-def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
+def _read_frame(name: str, native: Any, columns: Columns) -> Table | None:
     """Read a data frame; None for any other object."""
     if not hasattr(type(native), "columns"):
         return None
+    rows, levels = _read_rows(native)
+    if rows is None:
+        return None
+    model = columns.model
+    metrics = columns.metrics or ()
+    if not model and "model" in {*rows.columns} - {*metrics, *columns.labels}:
+        model = ("model",)
+    for column in (*metrics, *model, *columns.labels):
+        require(name, column, rows.columns)
+
+    # Of the other columns, numbers with the names of metrics are values, the rest identifies users.
+    assigned = {*metrics, *model, *columns.labels, *_COUNTS}
+    numbers = {
+        column: dtype
+        for column, dtype in rows.schema.items()
+        if dtype.is_numeric() and column not in assigned | levels
+    }
+    measured = [column for column in numbers if spec_if_known(column)]
+    if columns.metrics is None:
+        _require_no_floats(name, numbers, measured)
+    values = {metric: _without_nulls(rows[metric]) for metric in metrics or measured}
+    keys = tuple(column for column in rows.columns if column not in {*measured, *assigned})
+    table = Table(name, values, rows, keys, model)
+    _require_different_rows(table)
+    return table
+
+
+def _require_no_floats(name: str, numbers: Mapping[str, Any], measured: Sequence[str]) -> None:
+    """Refuse floats that no one named: they may be a metric, and are hardly ids."""
+    for column, dtype in numbers.items():
+        if dtype.is_float() and column not in measured:
+            msg = (
+                f"{name} has the column {column!r} of floats, whose name is no metric string; type "
+                f"metrics={measured or ['a column']} to name all metrics, since other columns "
+                f"identify the user, or model={column!r} if it names the model"
+            )
+            raise InputError(msg)
+
+
+def _read_rows(native: Any) -> tuple[Any, set[Any]]:
+    """A data frame for narwhals, None for other objects; the columns made of its index."""
     try:
         import narwhals as nw
     except ImportError as error:
@@ -170,7 +211,8 @@ def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
         raise ArgumentError(msg) from error
     levels: set[Any] = set()
     if hasattr(native, "reset_index") and _names_users(native):
-        columns, native = set(native.columns), native.reset_index()
+        columns = set(native.columns)
+        native = native.reset_index()
         levels = set(native.columns) - columns
     if hasattr(native, "collect"):
         msg = f"a {type(native).__name__} holds no values yet; type .collect()"
@@ -182,56 +224,45 @@ def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
             msg = f"a data frame has the column {column!r} {fault}; expected different strings"
             raise InputError(msg)
     rows = nw.from_native(native, eager_only=True, pass_through=True)
-    if not isinstance(rows, nw.DataFrame):
-        return None
-    metrics, model = asked.metrics or (), asked.model
-    if not model and "model" in {*names} - {*metrics, *asked.others}:
-        model = ("model",)
-    told = {*metrics, *model, *asked.others, *_COUNTS}
-    for column in (*metrics, *model, *asked.others):
-        require(name, column, names)
-    numbers = [n for n in names if n not in told | levels and rows.schema[n].is_numeric()]
-    measured = tuple(column for column in numbers if spec_if_known(column))
-    odd = next((n for n in numbers if n not in measured and rows.schema[n].is_float()), None)
-    if asked.metrics is None and odd is not None:
-        msg = (
-            f"{name} has the column {odd!r} of floats, whose name is no metric string; type "
-            f"metrics={[*measured] or ['a column']} to name all metrics, since other columns "
-            f"identify the user, or model={odd!r} if it names the model"
-        )
-        raise InputError(msg)
-    metrics = asked.metrics or measured
-    values = {metric: _without_nulls(rows[metric]) for metric in metrics}
-    keys = tuple(column for column in names if column not in {*metrics, *measured, *told})
-    table = Table(name, values, rows, keys, model)
-    if keys and (repeated := rows.select(*keys, *model).is_duplicated().to_numpy()).any():
-        table.rows_by_model()  # a missing name is told first
-        users = table.users(*model)
-        first, *others = np.flatnonzero(repeated).tolist()
-        # By text, since a NaN is not equal to itself.
-        again = next((row for row in others if str(users[row]) == str(users[first])), others[0])
-        msg = (
-            f"{name} has two lists of {named_user((*keys, *model), users[first])}, rows {first} "
-            f"and {again}; expected one: type model='its name' if a column names the model, drop "
-            "columns that are no ids"
-        )
-        raise InputError(msg)
-    return table
+    return (rows if isinstance(rows, nw.DataFrame) else None), levels
+
+
+def _require_different_rows(table: Table) -> None:
+    """Refuse two rows of one user and model."""
+    if not table.keys:
+        return
+    columns = (*table.keys, *table.model)
+    repeated_rows = np.flatnonzero(table.frame.select(*columns).is_duplicated().to_numpy())
+    if not repeated_rows.size:
+        return
+    table.rows_by_model()  # a missing name is told first
+    users = table.users(*table.model)
+    first, *repeats = repeated_rows.tolist()
+    # By text, since a NaN is not equal to itself.
+    text = str(users[first])
+    second = next((row for row in repeats if str(users[row]) == text), repeats[0])
+    msg = (
+        f"{table.name} has two lists of {named_user(columns, users[first])}, rows {first} "
+        f"and {second}; expected one: type model='its name' if a column names the model, drop "
+        "columns that are no ids"
+    )
+    raise InputError(msg)
 
 
 def _names_users(native: Any) -> bool:
     """Say whether a pandas index identifies users: by a name, or where no column does."""
     if any(name is not None for name in native.index.names):
         return True
-    others = (str(name) for name, dtype in native.dtypes.items() if dtype.kind != "f")
-    ids = {name for name in others if spec_if_known(name) is None}
+    names = (str(name) for name, dtype in native.dtypes.items() if dtype.kind != "f")
+    ids = {name for name in names if spec_if_known(name) is None}
     return ids <= set(_COUNTS) and list(native.index) != list(range(len(native)))
 
 
 def _without_nulls(column: Any) -> Any:
     import narwhals as nw
 
-    column = column.cast(nw.Float64).fill_null(np.nan) if column.null_count() else column
+    if column.null_count():
+        column = column.cast(nw.Float64).fill_null(np.nan)
     return column.to_numpy()
 
 
@@ -239,10 +270,10 @@ def named_user(keys: Iterable[str], user: Iterable[Any]) -> str:
     return ", ".join(f"{key} {value!r}" for key, value in zip(keys, user, strict=True))
 
 
-def require(what: str, name: str, known: Collection[str]) -> None:
-    if name not in known:
-        hint = did_you_mean(name, list(known)) or f"expected one of {list(known)}"
-        msg = f"{what} has no {name!r}; {hint}"
+def require(label: str, name: str, names: Collection[str]) -> None:
+    if name not in names:
+        hint = did_you_mean(name, list(names)) or f"expected one of {list(names)}"
+        msg = f"{label} has no {name!r}; {hint}"
         raise InputError(msg)
 
 
@@ -254,19 +285,21 @@ def spec_if_known(name: str) -> MetricSpec | None:
         return None
 
 
-def _read_values(what: str, metric: Any, column: Any) -> Floats:
+def _read_values(label: str, metric: Any, column: Any) -> Floats:
     if not isinstance(metric, str):
-        msg = f"{what}: names of metrics must be strings"
+        msg = f"{label}: names of metrics must be strings"
         raise InputError(msg)
-    array = read_floats(what, column)
+    array = read_floats(label, column)
     if array.ndim > 1:
-        msg = f"{what} has shape {array.shape}; expected one value per user, (n_users,), or ()"
+        msg = f"{label} has shape {array.shape}; expected one value per user, (n_users,), or ()"
         raise ShapeError(msg)
-    spec = None if array.ndim else spec_if_known(metric)
+    if array.ndim == 1:
+        return array
+    spec = spec_if_known(metric)
     is_mean = spec.metric.per_user if spec is not None else not isinstance(column, np.ndarray)
-    if not array.ndim and is_mean:
+    if is_mean:
         msg = (
-            f"{what} is one number, {column}; expected the value of every user, (n_users,), from "
+            f"{label} is one number, {column}; expected the value of every user, (n_users,), from "
             "which intervals are computed: give what Metrics.compute or the compute() of an "
             "Evaluator returns, not means"
         )
@@ -280,34 +313,39 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
     Levels may lack metrics. Of one result no difference is taken: it may have infinite values.
     """
     first = models[0]
-    counted, n_users = next(
-        ((metric, each.size) for metric, each in first.values.items() if each.ndim), ("", 0)
-    )
+    user_metric = next((metric for metric, column in first.values.items() if column.ndim), "")
+    n_users = first.values[user_metric].size if user_metric else 0
     for table in (*models, *levels):
-        for lacking, having in ((table, first), (first, table))[table in levels :]:
-            missing = next((each for each in having.values if each not in lacking.values), None)
-            if missing is not None:
-                msg = (
-                    f"{lacking.name} has no metric {missing!r}, which {having.name} has; "
-                    "compute the same metrics for every model"
-                )
-                raise InputError(msg)
+        if table not in levels:
+            _require_metrics(table, first)
+        _require_metrics(first, table)
         for metric, column in table.values.items():
-            what = f"metric {metric!r} of {table.name}"
-            is_of_users = first.values[metric].ndim
-            other, expected = (counted, (n_users,)) if is_of_users else (metric, ())
-            if column.shape != expected:
+            label = f"metric {metric!r} of {table.name}"
+            model_metric = user_metric if first.values[metric].ndim else metric
+            shape = first.values[model_metric].shape
+            if column.shape != shape:
                 msg = (
-                    f"{what} has shape {column.shape}; expected {expected}, as metric {other!r} of "
-                    f"{first.name}: compare results on the same users"
+                    f"{label} has shape {column.shape}; expected {shape}, as metric "
+                    f"{model_metric!r} of {first.name}: compare results on the same users"
                 )
                 raise ShapeError(msg)
-            infinite = np.isinf(column)
-            if infinite.any() and len(models) > 1:
-                first_user = f" for {infinite.sum():,} users, the first user {infinite.argmax()}"
-                msg = (
-                    f"{what} is infinite{first_user if column.ndim else ''}; differences of "
-                    "infinite values are undefined"
-                )
+            is_infinite = np.isinf(column)
+            if is_infinite.any() and len(models) > 1:
+                users = ""
+                if column.ndim:
+                    n_infinite = is_infinite.sum()
+                    users = f" for {n_infinite:,} users, the first user {is_infinite.argmax()}"
+                msg = f"{label} is infinite{users}; differences of infinite values are undefined"
                 raise InputError(msg)
     return n_users
+
+
+def _require_metrics(table: Table, other: Table) -> None:
+    """Refuse a table without a metric of another."""
+    for metric in other.values:
+        if metric not in table.values:
+            msg = (
+                f"{table.name} has no metric {metric!r}, which {other.name} has; "
+                "compute the same metrics for every model"
+            )
+            raise InputError(msg)

@@ -19,6 +19,7 @@ from recmetrics._report.groups import Rows, plain, read_users
 from recmetrics._report.result_tables import Columns, Table, read_table, spec_if_known
 from recmetrics._report.statistics import mean_over_runs
 
+_NAME = "the result of {!r}"
 _FORMS = (
     "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, or "
     "a data frame with a float column per metric"
@@ -73,38 +74,77 @@ class Samples:
         if against is not None:
             with np.errstate(over="ignore"):
                 values = values - self.values[against][metric][users]
-        undefined, n_users = np.isnan(values), users.size
-        if undefined.any():
-            users, values = users[~undefined], values[~undefined]
+        is_undefined = np.isnan(values)
+        n_undefined = int(np.count_nonzero(is_undefined))
+        if n_undefined:
+            users = users[~is_undefined]
+            values = values[~is_undefined]
         weights = None if self.weights is None or is_system else self.weights[users]
-        return Values(values, users, weights, n_users - users.size)
+        return Values(values, users, weights, n_undefined)
 
-    def describe(self, group: Any, metric: str, model: Any, own: Values) -> dict[str, Any]:
+    def describe(self, group: Any, metric: str, model: Any, users: Values) -> dict[str, Any]:
         """Compute the fields of a ``Mean``, with those of runs if any model has several."""
         is_system = metric in self.system
-        named: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "metric": metric,
             "group": group,
             "model": model,
-            "mean": mean_of(own.values, own.weights),
-            "n_users": None if is_system else own.users.size,
-            "n_undefined": None if is_system else own.n_undefined,
+            "mean": mean_of(users.values, users.weights),
+            "n_users": None if is_system else users.users.size,
+            "n_undefined": None if is_system else users.n_undefined,
             "n_effective": None if self.weights is None else math.nan,
         }
-        if own.weights is not None:
-            named["n_effective"] = statistics.effective_users(own.weights)
+        if users.weights is not None:
+            fields["n_effective"] = statistics.effective_users(users.weights)
         if self.n_runs():
-            runs = self.runs[model][metric][:, own.users]
-            means = np.array([mean_of(run, own.weights) for run in runs])
-            run_std = statistics.spread_of(means[~np.isnan(means)])
-            named |= {"n_runs": len(runs), "run_std": run_std}
-        return named
+            runs = self.runs[model][metric][:, users.users]
+            means = np.array([mean_of(run, users.weights) for run in runs])
+            fields["n_runs"] = len(runs)
+            fields["run_std"] = statistics.spread_of(means[~np.isnan(means)])
+        return fields
 
 
-def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Columns) -> Samples:
+def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Columns) -> Samples:
     """Check that models, and levels, were measured by the same metrics on the same users."""
     if hasattr(type(results), "columns") and not isinstance(results, Mapping):
-        results = _split(read_table("results", results, asked, "a dict of name and result"))
+        results = _split(read_table("results", results, columns, "a dict of name and result"))
+    _check_names(results, levels)
+    runs = {model: _read_runs(model, source, columns) for model, source in results.items()}
+    for level, source in levels.items():
+        runs[level] = [read_table(_NAME.format(level), source, columns, _FORMS, is_level=True)]
+    tables, labels, users = _in_one_order(runs, columns.labels)
+    model_tables = [table for model in results for table in tables[model]]
+    level_tables = [table for level in levels for table in tables[level]]
+    n_users = reading.require_alike(model_tables, level_tables)
+    groups, user_weights = read_users("no result is", labels, n_users, by, weights)
+    all_users = groups.pop(None)
+    try:
+        groups = {None: all_users} | {group: groups[group] for group in sorted(groups)}
+    except TypeError:
+        msg = "by must hold labels of one type, such as strings or integers"
+        raise InputTypeError(msg, argument="by") from None
+
+    arrays = {}
+    values = {}
+    for model, model_runs in tables.items():
+        arrays[model] = _stacked(model_runs)
+        values[model] = {m: mean_over_runs(array) for m, array in arrays[model].items()}
+    first = model_tables[0].values
+    return Samples(
+        models=tuple(results),
+        levels=tuple(levels),
+        metrics=tuple(first),
+        system=frozenset(metric for metric, column in first.items() if not column.ndim),
+        runs=arrays,
+        values=values,
+        groups=groups,
+        weights=user_weights,
+        n_weightless=None if user_weights is None else n_users - all_users.size,
+        users=users,
+    )
+
+
+def _check_names(results: Any, levels: Any) -> None:
     reading.require_named("results", results)
     reading.require_named("levels", levels)
     if len(results) < 2:
@@ -117,43 +157,16 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Column
         if name in results and name in levels:
             msg = f"{name!r} is the name of a model and of a level; expected different names"
             raise InputError(msg)
-    given = {model: _read_runs(model, each, asked) for model, each in results.items()}
-    for level, each in levels.items():
-        given[level] = _read_runs(level, each, asked, is_level=True)
-    tables, labels, users = _in_one_order(given, asked.others)
-    of_models = [table for model in results for table in tables[model]]
-    of_levels = [table for level in levels for table in tables[level]]
-    n_users = reading.require_alike(of_models, of_levels)
-    groups, relative = read_users("no result is", labels, n_users, by, weights)
-    everyone = groups.pop(None)
-    try:
-        groups = {None: everyone} | {group: groups[group] for group in sorted(groups)}
-    except TypeError:
-        msg = "by must hold labels of one type, such as strings or integers"
-        raise InputTypeError(msg, argument="by") from None
-    first = of_models[0].values
-    runs = {model: _stacked(own) for model, own in tables.items()}
-    return Samples(
-        models=tuple(results),
-        levels=tuple(levels),
-        metrics=tuple(first),
-        system=frozenset(metric for metric, each in first.items() if not each.ndim),
-        runs=runs,
-        values={
-            model: {metric: mean_over_runs(each) for metric, each in of_metrics.items()}
-            for model, of_metrics in runs.items()
-        },
-        groups=groups,
-        weights=relative,
-        n_weightless=None if relative is None else n_users - groups[None].size,
-        users=users,
-    )
 
 
-def _stacked(runs: Sequence[Table]) -> dict[str, Floats]:
-    if len(runs) == 1:
-        return {metric: np.atleast_2d(each) for metric, each in runs[0].values.items()}
-    return {m: np.stack([np.atleast_1d(each.values[m]) for each in runs]) for m in runs[0].values}
+def _stacked(tables: Sequence[Table]) -> dict[str, Floats]:
+    """The values of runs, one below the other; those of a single run are not copied."""
+    if len(tables) == 1:
+        return {metric: np.atleast_2d(column) for metric, column in tables[0].values.items()}
+    arrays = {}
+    for metric in tables[0].values:
+        arrays[metric] = np.stack([np.atleast_1d(table.values[metric]) for table in tables])
+    return arrays
 
 
 def _split(table: Table) -> dict[str, Table]:
@@ -163,69 +176,88 @@ def _split(table: Table) -> dict[str, Table]:
         raise InputError(msg)
     tables = {}
     for name, rows in table.rows_by_model().items():
-        values = {metric: each[rows] for metric, each in table.values.items()}
+        values = {metric: column[rows] for metric, column in table.values.items()}
         tables[name] = Table(repr(name), values, table.frame[rows.tolist()], table.keys)
     return tables
 
 
-def _read_runs(model: str, given: Any, asked: Columns, *, is_level: bool = False) -> list[Table]:
-    runs = [given] if is_level or not isinstance(given, list | tuple) else given
+def _read_runs(model: str, source: Any, columns: Columns) -> list[Table]:
+    runs = source if isinstance(source, list | tuple) else [source]
     if not runs:
-        kind = type(given).__name__
+        kind = type(source).__name__
         msg = f"the result of {model!r} is an empty {kind}; expected one or more runs"
         raise InputError(msg)
-    name = "run {} of {!r}" if len(runs) > 1 else "the result of {1!r}"
+    if len(runs) == 1:
+        return [read_table(_NAME.format(model), runs[0], columns, _FORMS)]
     return [
-        read_table(name.format(number, model), each, asked, _FORMS, is_level=is_level)
-        for number, each in enumerate(runs, start=1)
+        read_table(f"run {number} of {model!r}", run, columns, _FORMS)
+        for number, run in enumerate(runs, start=1)
     ]
 
 
 def _in_one_order(
-    models: Mapping[str, Sequence[Table]], columns: Iterable[str]
+    runs_of_model: Mapping[str, Sequence[Table]], columns: Iterable[str]
 ) -> tuple[dict[str, list[Table]], dict[str, list[Any]], list[Any] | None]:
     """Put the users of all data frames into one order, and the labels in ``columns``; their ids."""
-    tables = {model: [*each] for model, each in models.items()}
-    labels: dict[str, dict[Any, Any]] = {column: {} for column in columns}
+    tables: dict[str, list[Table]] = {}
+    labels: dict[str, dict[Any, Any]] = {column: {} for column in columns}  # of each user
     first: Table | None = None
     expected: dict[Any, Any] = {}
-    for own in tables.values():
-        rows = [{user: row for row, user in enumerate(each.users())} for each in own]
-        union = dict.fromkeys(chain(*rows))
-        is_folds = sum(map(len, rows)) == len(union)  # undefined for the users of other runs
-        for run, (table, places) in enumerate(zip(own, rows, strict=True)):
-            if table.frame is None:
-                continue
-            users = union if is_folds else places
-            if first is None:
-                first, expected = table, users
-            _require_same_users(first, expected, table, users)
-            for column, known in labels.items():
-                for user, label in zip(places, table.frame[column].to_list(), strict=True):
-                    other = known.setdefault(user, label)
-                    if other is not label and other != label:
-                        msg = (
-                            f"{table.name} has other values in the column {column!r} than "
-                            f"{first.name}; expected one value for each user"
-                        )
-                        raise InputError(msg)
+    for model, runs in runs_of_model.items():
+        tables[model] = []
+        rows_of_runs = [{user: row for row, user in enumerate(run.users())} for run in runs]
+        union = dict.fromkeys(chain(*rows_of_runs))
+        is_folds = sum(map(len, rows_of_runs)) == len(union)  # undefined for users of other runs
+        for table, row_of_user in zip(runs, rows_of_runs, strict=True):
+            values = table.values
+            if table.frame is not None:
+                users = union if is_folds else row_of_user
+                if first is None:
+                    first = table
+                    expected = users
+                _require_same_users(first, expected, table, users)
+                _add_labels(labels, table, row_of_user, first)
             if table.keys:
-                order = [places.get(user, -1) for user in expected]  # -1: of another fold
-                values = {m: np.append(each, np.nan)[order] for m, each in table.values.items()}
-                own[run] = replace(table, values=values)
-    named = labels.items() if first else ()
-    ids: list[Any] | None = None
-    if first and first.keys:
-        keys = (tuple(map(plain, user)) for user in expected)
-        ids = [user[0] if len(user) == 1 else user for user in keys]
-    return tables, {column: [known[user] for user in expected] for column, known in named}, ids
+                rows = [row_of_user.get(user, -1) for user in expected]  # -1: of another fold
+                values = {m: np.append(column, np.nan)[rows] for m, column in values.items()}
+            tables[model].append(replace(table, values=values))
+    if first is None:
+        return tables, {}, None
+    labels_in_order = {
+        column: [label_of_user[user] for user in expected]
+        for column, label_of_user in labels.items()
+    }
+    return tables, labels_in_order, _ids(first, expected)
+
+
+def _add_labels(
+    labels: Mapping[str, dict[Any, Any]], table: Table, users: Iterable[Any], first: Table
+) -> None:
+    """Add the labels of a table's users, who may have the same ones already."""
+    for column, label_of_user in labels.items():
+        for user, label in zip(users, table.frame[column].to_list(), strict=True):
+            expected = label_of_user.setdefault(user, label)
+            if expected is not label and expected != label:
+                msg = (
+                    f"{table.name} has other values in the column {column!r} than "
+                    f"{first.name}; expected one value for each user"
+                )
+                raise InputError(msg)
+
+
+def _ids(table: Table, users: Iterable[Any]) -> list[Any] | None:
+    """The ids of users: a tuple where several columns identify them, None where none does."""
+    if not table.keys:
+        return None
+    ids = [tuple(map(plain, user)) for user in users]
+    return ids if len(table.keys) > 1 else [key for (key,) in ids]
 
 
 def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -> None:
     if table.model and len(table.rows_by_model()) > 1:
-        named = ", ".join(map(repr, table.model))
+        columns = ", ".join(map(repr, table.model))
         msg = (
-            f"{table.name} has rows of several models, column {named}; give compare one "
+            f"{table.name} has rows of several models, column {columns}; give compare one "
             "frame of all models, or the rows of one model each"
         )
         raise InputError(msg)
@@ -235,18 +267,20 @@ def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -
             f"{table.name} by {[*table.keys]}; expected the same, and metrics in float columns"
         )
         raise InputError(msg)
-    odd = next(
-        (user for user in chain(expected, users) if (user in expected) != (user in users)), None
-    )
-    if table.keys and odd is not None:
-        having, lacking = (first, table) if odd in expected else (table, first)
-        msg = (
-            f"{having.name} has a list of {reading.named_user(table.keys, odd)} and {lacking.name} "
-            "has none; compare the same lists; evaluate_table gives every user of the truth a row, "
-            "unless include_missing=False leaves some out; if a column names the model, type "
-            "model='its name'"
-        )
-        raise InputError(msg)
+    if not table.keys:
+        return
+    for user in chain(expected, users):
+        if user not in expected or user not in users:
+            names = [first.name, table.name]
+            if user not in expected:
+                names.reverse()
+            msg = (
+                f"{names[0]} has a list of {reading.named_user(table.keys, user)} and {names[1]} "
+                "has none; compare the same lists; evaluate_table gives every user of the truth a "
+                "row, unless include_missing=False leaves some out; if a column names the model, "
+                "type model='its name'"
+            )
+            raise InputError(msg)
 
 
 def check_runs(samples: Samples, paired_runs: object) -> None:
@@ -256,17 +290,19 @@ def check_runs(samples: Samples, paired_runs: object) -> None:
     counts = samples.n_runs()
     if len(counts) < 2:
         return
-    first, expected = next(iter(counts.items()))
+    first, n_runs = next(iter(counts.items()))
     for model, count in counts.items():
-        if paired_runs and count != expected:
+        if paired_runs and count != n_runs:
             msg = (
-                f"paired_runs=True, but {first!r} has {expected} runs and {model!r} has {count}; "
+                f"paired_runs=True, but {first!r} has {n_runs} runs and {model!r} has {count}; "
                 "give the same runs of every model, or one result"
             )
             raise ArgumentError(msg)
-        tested = [each for each in samples.metrics if each not in samples.system]
-        for metric in () if paired_runs else tested:
-            if (~np.isnan(samples.runs[model][metric])).sum(axis=0).max(initial=0) == 1:
+        if paired_runs:
+            continue
+        for metric in samples.metrics:
+            n_values = np.count_nonzero(~np.isnan(samples.runs[model][metric]), axis=0)
+            if metric not in samples.system and n_values.max(initial=0) == 1:
                 msg = (
                     f"no user has a value of metric {metric!r} in two runs of {model!r}: the runs "
                     "are folds of users, the same for every model; type paired_runs=True"

@@ -18,13 +18,13 @@ def read_seed(rng: int | np.random.Generator | None) -> int:
         raise ArgumentError(msg, argument="rng") from None
 
 
-def several(given: Any) -> tuple[Any, ...]:
-    """Make a tuple of one name, given alone, or of several."""
-    is_one = isinstance(given, str) or not isinstance(given, Iterable)
-    return (given,) if is_one else tuple(given)
+def several(value: Any) -> tuple[Any, ...]:
+    """Make a tuple of one name alone, or of several."""
+    is_one = isinstance(value, str) or not isinstance(value, Iterable)
+    return (value,) if is_one else tuple(value)
 
 
-def check_known(name: str, given: Any, known: Iterable[str]) -> None:
-    if given not in known:
-        msg = f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}"
-        raise ArgumentError(msg, argument=name)
+def check_known(argument: str, name: Any, names: Iterable[str]) -> None:
+    if name not in names:
+        msg = f"{argument} must be one of {', '.join(map(repr, names))}, got {name!r}"
+        raise ArgumentError(msg, argument=argument)

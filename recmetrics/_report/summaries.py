@@ -206,7 +206,7 @@ def _read_models(
     labels = {}
     unread = columns.model
     if table.frame is not None:
-        labels = {column: table.frame[column].to_list() for column in columns.others}
+        labels = {column: table.frame[column].to_list() for column in columns.labels}
         unread = ()
     groups, relative = read_users("values is not", labels, n_users, by, weights, unread)
 
@@ -252,17 +252,17 @@ def _records(
 ) -> Iterator[tuple[Mean, Values]]:
     """Describe the values of a model in each group; ``reason`` is added to why some are missing."""
     [model] = samples.models
-    for group, users in samples.groups.items():
-        weights = None if samples.weights is None else samples.weights[users]
+    for group, rows in samples.groups.items():
+        weights = None if samples.weights is None else samples.weights[rows]
         for metric in samples.metrics:
             is_system = metric in samples.system
             if is_system and group is not None:
                 continue  # one value for all users: none for a group
-            defined = samples.of(group, metric, model)
-            values = defined.values[:0] if is_system else defined.values  # one has no spread
-            q10, median, q90 = statistics.quantiles_of(values, defined.weights, (0.1, 0.5, 0.9))
+            users = samples.of(group, metric, model)
+            values = users.values[:0] if is_system else users.values  # one has no spread
+            q10, median, q90 = statistics.quantiles_of(values, users.weights, (0.1, 0.5, 0.9))
             why = ""
-            if defined.n_undefined:
+            if users.n_undefined:
                 spec = reading.spec_if_known(metric)
                 why = "no value" if spec is None else why_undefined(spec)
                 if not is_system:
@@ -271,18 +271,18 @@ def _records(
             for name, arrays in levels.items():
                 if metric in arrays:
                     level = arrays[metric]
-                    mean = mean_of(level[users], weights) if level.ndim else float(level)
-                    level_means[name] = mean
+                    level_mean = mean_of(level[rows], weights) if level.ndim else float(level)
+                    level_means[name] = level_mean
             record = Mean(
-                **samples.describe(group, metric, model, defined),
-                std=statistics.spread_of(values, defined.weights),
+                **samples.describe(group, metric, model, users),
+                std=statistics.spread_of(values, users.weights),
                 q10=q10,
                 median=median,
                 q90=q90,
                 why=why,
                 levels=level_means,
             )
-            yield record, defined
+            yield record, users
 
 
 def _with_intervals(
@@ -296,7 +296,7 @@ def _with_intervals(
     limits = {metric: samples.limits(metric) for metric in samples.metrics}
     observed: set[str] = set()
     records: list[Mean] = []
-    resampled: list[Sample] = []
+    sums: list[Sample] = []
     for record, users in pairs:
         bounds = bounds_of_mean(users.values, users.weights, limits[record.metric])
         if n_resamples is None:
@@ -307,10 +307,10 @@ def _with_intervals(
         else:
             records.append(record)
             values = users.values if bounds is not None else users.values[:0]
-            resampled.append(Sample((statistics.sums_of(values, users.weights, seed),)))
+            sums.append(Sample((statistics.sums_of(values, users.weights, seed),)))
     if n_resamples is not None:
-        sampled = zip(records, resampled, strict=True)
-        records = statistics.bounded(sampled, confidence, n_resamples, seed)
+        bootstrap_pairs = zip(records, sums, strict=True)
+        records = statistics.bounded(bootstrap_pairs, confidence, n_resamples, seed)
     return records, observed
 
 
