@@ -142,13 +142,15 @@ def moments_of(values: Floats, weights: Floats | None = None) -> Moments:
     n = values.shape[-1]
     if weights is None:
         mean = values.mean(axis=-1) if n else math.nan
-        distances = values - np.expand_dims(mean, -1)
-        squares, cubes = _sums_of_powers(distances, distances)
     else:
         total = weights.sum(axis=-1)
         mean = np.einsum("...n,...n->...", weights, values) / total if n else math.nan
-        distances = values - np.expand_dims(mean, -1)
-        squares, cubes = _sums_of_powers(weights * distances, distances)
+    distances = values - np.expand_dims(mean, -1)
+    weighted_distances = distances if weights is None else weights * distances
+    powers = weighted_distances * distances
+    squares = powers.sum(axis=-1)
+    powers *= distances
+    cubes = powers.sum(axis=-1)
 
     is_rounding = squares <= n * (ROUNDING * mean) ** 2
     squares = np.where(is_rounding, 0.0, squares)
@@ -156,7 +158,7 @@ def moments_of(values: Floats, weights: Floats | None = None) -> Moments:
     if weights is None:
         return Moments(n, mean, squares, cubes)
 
-    weighted_distances = np.where(np.expand_dims(is_rounding, -1), 0.0, weights * distances)
+    weighted_distances = np.where(np.expand_dims(is_rounding, -1), 0.0, weighted_distances)
     sums = WeightSums(
         first=total,
         second=np.square(weights).sum(axis=-1),
@@ -165,13 +167,6 @@ def moments_of(values: Floats, weights: Floats | None = None) -> Moments:
         second_squares=np.square(weighted_distances).sum(axis=-1),
     )
     return Moments(n, mean, squares, cubes, sums)
-
-
-def _sums_of_powers(weighted_distances: Floats, distances: Floats) -> tuple[Floats, Floats]:
-    powers = weighted_distances * distances
-    squares = powers.sum(axis=-1)
-    powers *= distances
-    return squares, powers.sum(axis=-1)
 
 
 class Range(NamedTuple):
