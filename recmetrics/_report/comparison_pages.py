@@ -174,19 +174,15 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterato
         yield f"the intervals are not those of the {test}, and may disagree with it"
     else:
         differences = comparison.differences if with_groups else tested
-        yield from _raised_p(differences, is_shown=comparison.n_resamples is None)
+        if any(difference.p_raised for difference in differences):
+            is_bootstrap = comparison.n_resamples is not None
+            interval = "t interval, which is not shown," if is_bootstrap else "interval"
+            yield (
+                f"p is raised to agree with the {interval} where few users gain or lose, or "
+                "differences are skewed"
+            )
     if comparison.correction is not None:
         yield from _many_cutoffs(metrics)
-
-
-def _raised_p(differences: Sequence[Difference], *, is_shown: bool) -> Iterator[str]:
-    """Say that p-values were raised to agree with the t interval, which may be shown."""
-    if any(difference.p_raised for difference in differences):
-        interval = "interval" if is_shown else "t interval, which is not shown,"
-        yield (
-            f"p is raised to agree with the {interval} where few users gain or lose, or "
-            "differences are skewed"
-        )
 
 
 def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
@@ -320,10 +316,10 @@ def models_by_metrics(
     losers: dict[tuple[str, str], list[str]] = {}  # the letters of those whom a model beats
     for difference in comparison.differences:
         if difference.group == group and difference.significant:
-            ranking = [difference.model, difference.against]
+            names = [difference.model, difference.against]
             if (difference.difference > 0) == (difference.metric in comparison.lower_is_better):
-                ranking.reverse()
-            winner, loser = ranking
+                names.reverse()
+            winner, loser = names
             losers.setdefault((difference.metric, winner), []).append(letters[loser])
     means = {(mean.metric, mean.model): mean for mean in comparison.means if mean.group == group}
     best = {key for key, mean in means.items() if mean.best}

@@ -224,8 +224,8 @@ def judge(
         msg = f"a rule needs the baseline; type baseline={baseline!r}, or another model, in compare"
         raise ArgumentError(msg)
     texts = [rules] if isinstance(rules, str) else rules
-    read_rules = [read_rule(text, comparison) for text in texts]
-    if not read_rules:
+    parsed_rules = [read_rule(text, comparison) for text in texts]
+    if not parsed_rules:
         msg = f"rules is empty; expected one or more, such as {_EXAMPLE}"
         raise ArgumentError(msg)
 
@@ -237,7 +237,7 @@ def judge(
     for model in candidates:
         tests = []
         with np.errstate(all="ignore"):  # of differences and squares that overflow
-            for rule in read_rules:
+            for rule in parsed_rules:
                 for group in rule.groups:
                     pair = (model, baseline)
                     tests.append(_tested(comparison, rule, group, pair, min_users, seed))
@@ -250,7 +250,7 @@ def judge(
         passed=next(passed for passed in (True, None, False) if passed in of.values()),
         of=of,
         verdicts=tuple(verdicts),
-        rules=tuple(rule.text for rule in read_rules),
+        rules=tuple(rule.text for rule in parsed_rules),
         baseline=baseline,
         confidence=comparison.confidence,
         level=1 - alpha,
