@@ -33,8 +33,8 @@ def sort_lists(
         return rank
     if columns.score is not None:
         score = sort_keys_of(recs, "recs", columns.score)
-        told = "is -inf, which means not recommended; leave such rows out"
-        refuse_row(score == -np.inf, "recs", columns.score, lambda _: told)
+        fault = "is -inf, which means not recommended; leave such rows out"
+        refuse_row(score == -np.inf, "recs", columns.score, lambda _: fault)
         if ties == "trec":
             _sort_by_id(recs, columns, items, start, order)
             with np.errstate(over="ignore"):
@@ -49,7 +49,7 @@ def _sort_by_id(
     """Sort the rows of each list by the bytes of the item's id, the last one first."""
     numbers, first = number(items)
     ids = take(recs.select(columns.item), first).get_column(columns.item).to_list()
-    words = [one if isinstance(one, bytes) else str(one).encode() for one in ids]
+    words = [word if isinstance(word, bytes) else str(word).encode() for word in ids]
     place = np.empty(len(words))
     place[sorted(range(len(words)), key=words.__getitem__, reverse=True)] = np.arange(len(words))
     sort_groups(start, order, place[numbers[order]])
@@ -80,16 +80,21 @@ def read_gaps(
     gapped = np.unique(of_list[(offset != offset[begin]) | ~np.isin(offset, (0.0, 1.0))])
     if rank_gaps == "close":
         return lists, gapped
-    most = n_items if n_items is not None and gapped.size else _LAST_RANK
-    wrong = (numbers < 1.0) | (numbers > most) | (numbers != np.floor(numbers))
-    told = (
-        f"expected integers from 1 to {most:,}"
-        f"{'' if most == _LAST_RANK else ', the size of the catalogue'}, since ranks are kept as "
-        "they are; rank_gaps='close' uses only the order of the ranks"
-    )
-    refuse_row(wrong, "recs", name, lambda row: f"holds rank {value_at(recs, name, row)!r}, {told}")
+    last = n_items if n_items is not None and gapped.size else _LAST_RANK
+    expected = f"expected integers from 1 to {last:,}"
+    if last != _LAST_RANK:
+        expected += ", the size of the catalogue"
+
+    def fault_of(row: int) -> str:
+        return (
+            f"holds rank {value_at(recs, name, row)!r}, {expected}, since ranks are kept as they "
+            "are; rank_gaps='close' uses only the order of the ranks"
+        )
+
+    is_wrong = (numbers < 1.0) | (numbers > last) | (numbers != np.floor(numbers))
+    refuse_row(is_wrong, "recs", name, fault_of)
     if gapped.size:
-        kept = ranks.astype(np.int64)
-        reach = np.where(np.diff(lists.start) > 0, np.append(0, kept)[lists.start[1:]], 0)
-        lists = lists._replace(ranks=kept, reach=reach)
+        integers = ranks.astype(np.int64)
+        reach = np.where(np.diff(lists.start) > 0, np.append(0, integers)[lists.start[1:]], 0)
+        lists = lists._replace(ranks=integers, reach=reach)
     return lists, gapped

@@ -52,41 +52,43 @@ class ListsAndTruth:
         """The number of rows of the truth of each list."""
         return np.diff(self.truth_rows.start)[self.truth_of]
 
-    def key_of(self, one: int) -> str:
+    def key_of(self, index: int) -> str:
         """Write the keys of a list, for a message."""
-        return described(self.keys, self.keys.columns, one)
+        return described(self.keys, self.keys.columns, index)
 
     def missing(self) -> tuple[int, str]:
         """Count the missing lists that the truth expects, and give the keys of the first."""
         has_truth = np.diff(self.truth_rows.start) > 0
-        present = self.model_of[has_truth[self.truth_of]]
+        models = self.model_of[has_truth[self.truth_of]]
         n_models = max(1, int(self.model_of.max(initial=0)) + 1)
-        short = has_truth.sum() - np.bincount(present, minlength=n_models)
-        if not short.any():
+        n_missing = has_truth.sum() - np.bincount(models, minlength=n_models)
+        if not n_missing.any():
             return 0, ""
-        model = int(np.flatnonzero(short)[0])
-        has_truth[self.truth_of[self.model_of == model]] = False
+        first_model = int(np.flatnonzero(n_missing)[0])
+        has_truth[self.truth_of[self.model_of == first_model]] = False
         row = self.truth_order[self.truth_rows.start[np.flatnonzero(has_truth)[0]]]
-        return int(short.sum()), described(self.truth, self.columns.truth_keys, int(row))
+        return int(n_missing.sum()), described(self.truth, self.columns.truth_keys, int(row))
 
     def with_missing(self) -> ListsAndTruth:
         """Add an empty list wherever the truth expects one."""
-        others = [name for name in self.keys.columns if name not in self.columns.truth_keys]
-        n_models = max(int(self.model_of.max(initial=-1)) + 1, int(not others))
+        model_keys = [name for name in self.keys.columns if name not in self.columns.truth_keys]
+        n_models = int(self.model_of.max(initial=-1)) + 1
+        if not model_keys:
+            n_models = 1
         is_missing = np.tile(np.diff(self.truth_rows.start) > 0, (n_models, 1))
         is_missing[self.model_of, self.truth_of] = False
         models, truths = np.nonzero(is_missing)
         first_rows = self.truth_order[self.truth_rows.start[truths]]
         keys = take(self.truth.select(self.columns.truth_keys), first_rows)
-        if others:
+        if model_keys:
             _, firsts = np.unique(self.model_of, return_index=True)
-            same_model = take(self.keys, firsts[models])
-            keys = keys.with_columns(*(same_model[name] for name in others))
-        start, reach = self.lists.start, self.lists.reach
-        lists = self.lists._replace(
-            start=np.append(start, np.full(len(truths), start[-1])),
-            reach=None if reach is None else np.append(reach, np.zeros(len(truths), np.int64)),
-        )
+            keys_of_models = take(self.keys, firsts[models])
+            keys = keys.with_columns(*(keys_of_models[name] for name in model_keys))
+        start = self.lists.start
+        lists = self.lists._replace(start=np.append(start, np.full(len(truths), start[-1])))
+        if lists.reach is not None:
+            reach = np.append(lists.reach, np.zeros(len(truths), np.int64))
+            lists = lists._replace(reach=reach)
         return replace(
             self,
             keys=stack(self.keys, keys.select(self.keys.columns)),
@@ -172,39 +174,50 @@ def read_lists(
     truth_rows, truth_order = read_truth(
         truth, columns, ids.truths[n_recs:], ids.items[n_recs:], _count(ids.truths, columns)
     )
+
+    # Without keys, all rows are one list, which may have none.
+    keys = recs.select([])
+    truth_of = np.zeros(1, np.int64)
+    model_of = np.zeros(1, np.int64)
+    if columns.keys:
+        keys = take(recs.select(columns.keys), first_rows)
+        truth_of = ids.truths[first_rows]
+        model_of = ids.models[first_rows]
     return ListsAndTruth(
         recs=recs,
         truth=truth,
         columns=columns,
-        keys=take(recs.select(columns.keys), first_rows) if columns.keys else recs.select([]),
+        keys=keys,
         lists=lists,
         order=order,
         gapped=gapped,
-        truth_of=ids.truths[first_rows] if columns.keys else np.zeros(1, np.int64),
-        model_of=ids.models[first_rows] if columns.keys else np.zeros(1, np.int64),
+        truth_of=truth_of,
+        model_of=model_of,
         truth_rows=truth_rows,
         truth_order=truth_order,
     )
 
 
 def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | None) -> _Ids:
-    n_recs, own = len(recs), (recs, "recs")
-    both = (own, (truth, "truth"))
-    of_both = {} if items is None else {columns.item: items}
+    n_recs = len(recs)
+    ids_of = {} if items is None else {columns.item: items}  # of recs, then of truth
     for name in (columns.item, *columns.truth_keys):
-        if name not in of_both:
-            of_both[name], _ = number(as_integers([(*table, name) for table in both]))
-    for name, ids in of_both.items():
+        if name not in ids_of:
+            tables = [(recs, "recs", name), (truth, "truth", name)]
+            ids_of[name], _ = number(as_integers(tables))
+    for name, ids in ids_of.items():
         warn_of_foreign_ids(recs, truth, "truth", name, ids[:n_recs], ids[n_recs:])
-    others = [
-        number(as_integers([(*own, name)]))[0] for name in columns.keys if name not in of_both
+    model_ids = [
+        number(as_integers([(recs, "recs", name)]))[0]
+        for name in columns.keys
+        if name not in ids_of
     ]
-    truths = _together([of_both[name] for name in columns.truth_keys], n_recs + len(truth))
+    truths = _together([ids_of[name] for name in columns.truth_keys], n_recs + len(truth))
     return _Ids(
-        of_both[columns.item],
+        ids_of[columns.item],
         truths,
-        _together(others, n_recs),
-        _together([truths[:n_recs], *others], n_recs),
+        _together(model_ids, n_recs),
+        _together([truths[:n_recs], *model_ids], n_recs),
     )
 
 

@@ -32,7 +32,9 @@ def _relevance(truth: Frame, columns: Columns) -> FloatArray:
     if columns.relevance is None:
         return np.ones(len(truth))
     relevance = numbers_of(truth, "truth", columns.relevance)
-    wrong = (relevance < 0.0) | (relevance > LARGEST_RELEVANCE)
+    is_wrong = (relevance < 0.0) | (relevance > LARGEST_RELEVANCE)
     expected = f"expected relevances from 0 to {LARGEST_RELEVANCE:g}"
-    refuse_row(wrong, "truth", columns.relevance, lambda row: f"is {relevance[row]:g}, {expected}")
+    refuse_row(
+        is_wrong, "truth", columns.relevance, lambda row: f"is {relevance[row]:g}, {expected}"
+    )
     return relevance
