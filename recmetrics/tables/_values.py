@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,8 @@ class _TruthOfLists(ItemSets):
     def __init__(self, rows: Rows, truth_of: IntArray, n_items: int | None) -> None:
         sizes = np.diff(rows.start)[truth_of]
         super().__init__(len(truth_of), n_items, float(sizes.mean()) if len(sizes) else 0.0)
-        self._rows, self._truth_of = rows, truth_of
+        self._rows = rows
+        self._truth_of = truth_of
 
     def take(self, users: UserIndex) -> _TruthOfLists:
         return _TruthOfLists(self._rows, self._truth_of[users], self.n_items)
@@ -58,94 +59,121 @@ class _TruthOfLists(ItemSets):
         return self._rows.take(self._truth_of[block])
 
 
+class _Reading(NamedTuple):
+    """How metrics read the lists and the truth: those of one reading are computed together."""
+
+    of_presence: bool  # every item of the truth is relevant, also one of relevance 0
+    by_system: bool
+    at_ranks: bool
+
+
 def measure_lists(
-    both: ListsAndTruth,
-    asked: Sequence[TableMetric],
-    given: Mapping[str, Any] | None = None,
+    lists: ListsAndTruth,
+    metrics: Sequence[TableMetric],
+    side: Mapping[str, Any] | None = None,
     rules: Request | None = None,
     n_items: int | None = None,
     systems: IntArray | None = None,
 ) -> dict[str, UserValues]:
     """Compute every metric for every list, in the order given.
 
-    ``given`` is side information as ``Metrics.compute_ranked`` takes it, ``rules`` those of the
+    ``side`` is side information as ``Metrics.compute_ranked`` takes it, ``rules`` those of the
     call. ``n_items`` is the size of the catalogue, None where unknown. ``systems`` is the number
     of the system of each list, None where there is one: a metric of all lists has one value for
     each, repeated for its lists.
     """
-    # Metrics that read the same lists and the same truth are computed together.
-    of_kind: dict[tuple[bool, bool, bool], dict[str, Definition]] = {}
-    has_zeros = not np.all(both.truth_rows.values)
+    has_zeros = not np.all(lists.truth_rows.values)
     values: dict[str, UserValues] = {}
-    for one in asked:
-        if isinstance(one, FunctionMetric):
-            values[one.name] = _of_function(both, one)
-        else:
-            at_ranks = one.at_ranks and both.lists.ranks is not None
-            by_system = systems is not None and not one.spec.metric.per_user
-            kind = one.of_presence and has_zeros, by_system, at_ranks
-            definition = define(one.spec) if rules is None else rules.definitions[one.name]
-            of_kind.setdefault(kind, {})[one.name] = definition
-    names, n_lists = RowNames("list", both.key_of), len(both.truth_of)
-    for (of_presence, by_system, at_ranks), definitions in of_kind.items():
+    definitions_of: dict[_Reading, dict[str, Definition]] = {}
+    for metric in metrics:
+        if isinstance(metric, FunctionMetric):
+            values[metric.name] = _of_function(lists, metric)
+            continue
+        reading = _Reading(
+            of_presence=metric.of_presence and has_zeros,
+            by_system=systems is not None and not metric.spec.metric.per_user,
+            at_ranks=metric.at_ranks and lists.lists.ranks is not None,
+        )
+        definition = define(metric.spec) if rules is None else rules.definitions[metric.name]
+        definitions_of.setdefault(reading, {})[metric.name] = definition
+
+    for reading, definitions in definitions_of.items():
         request = Request.of(definitions, rules)
-        rows = both.truth_rows
-        if of_presence:
-            rows = rows._replace(values=np.ones(len(rows.values)))
-        elif has_zeros:
-            rows = rows.keep(rows.values != 0.0)
-        truth = _TruthOfLists(rows, both.truth_of, n_items)
-        lists = both.lists
-        rankings = Rankings(lists if at_ranks else lists._replace(ranks=None, reach=None))
-        side = read_side(request.of_side, given or {}, n_lists, n_items)
-        users = Users(truth, side=side, n_items=n_items)
-        found = {text: np.empty(n_lists) for text in definitions}
-        parts: list[tuple[UserIndex, Rankings, Users]] = [(slice(0, n_lists), rankings, users)]
-        if systems is not None and by_system:
-            owns = [np.flatnonzero(systems == system) for system in np.unique(systems)]
-            parts = [(own, rankings.take(own), users.take(own)) for own in owns]
-        for own, its_rankings, its_users in parts:
-            hits = find_hits(its_rankings, its_users, request)
-            for text, value in measured(hits, request).items():
-                found[text][own] = value  # a metric of all lists has one value for all of them
+        users = Users(
+            _truth(lists, n_items, of_presence=reading.of_presence),
+            side=read_side(request.of_side, side or {}, len(lists.truth_of), n_items),
+            n_items=n_items,
+        )
+        rankings = Rankings(lists.lists)
+        if not reading.at_ranks:
+            rankings = Rankings(lists.lists._replace(ranks=None, reach=None))
+        values |= _measure(rankings, users, request, systems if reading.by_system else None)
         for text, definition in definitions.items():
-            settled(found[text], text, definition, rows=names)
-        values |= found
-    for one in asked:
-        if isinstance(one, StringMetric):
-            _settle_empty(values[one.name], one, both)
-    return {one.name: values[one.name] for one in asked}
+            settled(values[text], text, definition, rows=RowNames("list", lists.key_of))
+    for metric in metrics:
+        if isinstance(metric, StringMetric):
+            _settle_empty(values[metric.name], metric, lists)
+    return {metric.name: values[metric.name] for metric in metrics}
 
 
-def _settle_empty(values: UserValues, asked: StringMetric, both: ListsAndTruth) -> None:
-    if asked.without_truth is not None:
-        values[both.truth_sizes == 0] = asked.without_truth
-    if asked.without_items is not None:
-        is_empty = both.lengths == 0
-        if asked.spec.k is not None and both.lists.ranks is not None:
-            first = np.append(both.lists.ranks, 0)[both.lists.start[:-1]]  # ranks ascend in a list
-            is_empty |= first > asked.spec.k
-        values[is_empty] = asked.without_items
+def _truth(lists: ListsAndTruth, n_items: int | None, *, of_presence: bool) -> _TruthOfLists:
+    rows = lists.truth_rows
+    if of_presence:
+        rows = rows._replace(values=np.ones(len(rows.values)))
+    elif not np.all(rows.values):
+        rows = rows.keep(rows.values != 0.0)
+    return _TruthOfLists(rows, lists.truth_of, n_items)
 
 
-def _of_function(both: ListsAndTruth, asked: FunctionMetric) -> UserValues:
+def _measure(
+    rankings: Rankings, users: Users, request: Request, systems: IntArray | None
+) -> dict[str, UserValues]:
+    """Compute the metrics of a request for the lists of all systems, or of each by itself."""
+    parts: list[tuple[UserIndex, Rankings, Users]] = [(slice(None), rankings, users)]
+    if systems is not None:
+        parts = []
+        for system in np.unique(systems):
+            rows = np.flatnonzero(systems == system)
+            parts.append((rows, rankings.take(rows), users.take(rows)))
+    values = {text: np.empty(users.truth.n_users) for text in request.definitions}
+    for rows_of_part, rankings_of_part, users_of_part in parts:
+        selection = find_hits(rankings_of_part, users_of_part, request)
+        for text, value in measured(selection, request).items():
+            values[text][rows_of_part] = value  # one of all lists is that of each of them
+    return values
+
+
+def _settle_empty(values: UserValues, metric: StringMetric, lists: ListsAndTruth) -> None:
+    if metric.without_truth is not None:
+        values[lists.truth_sizes == 0] = metric.without_truth
+    if metric.without_items is not None:
+        is_empty = lists.lengths == 0
+        ranks = lists.lists.ranks
+        if metric.spec.k is not None and ranks is not None:
+            first = np.append(ranks, 0)[lists.lists.start[:-1]]  # ranks ascend in a list
+            is_empty |= first > metric.spec.k
+        values[is_empty] = metric.without_items
+
+
+def _of_function(lists: ListsAndTruth, metric: FunctionMetric) -> UserValues:
     """Call a function of the tables of one list for each list; a loop in Python."""
-    recs = slicer(take(both.recs, both.order).to_native())
-    truth = slicer(keyed(take(both.truth, both.truth_order), [both.columns.item]))
-    values = np.zeros(len(both.truth_of))
-    starts, truth_starts = both.lists.start.tolist(), both.truth_rows.start.tolist()
-    for one, key in enumerate(both.truth_of.tolist()):
-        first, last = truth_starts[key], truth_starts[key + 1]
+    recs = slicer(take(lists.recs, lists.order).to_native())
+    truth = slicer(keyed(take(lists.truth, lists.truth_order), [lists.columns.item]))
+    values = np.zeros(len(lists.truth_of))
+    starts = lists.lists.start.tolist()
+    truth_starts = lists.truth_rows.start.tolist()
+    for i, truth_index in enumerate(lists.truth_of.tolist()):
+        first, last = truth_starts[truth_index : truth_index + 2]
         if first == last:
-            values[one] = nan
-        elif starts[one] < starts[one + 1]:
-            tables = recs(starts[one], starts[one + 1]), truth(first, last)
-            answer = asked.function(*tables, **asked.options)
+            values[i] = nan
+        elif starts[i] < starts[i + 1]:
+            tables = recs(starts[i], starts[i + 1]), truth(first, last)
+            value = metric.function(*tables, **metric.options)
             try:
-                values[one] = nan if answer is None else float(answer)
+                values[i] = nan if value is None else float(value)
             except (TypeError, ValueError, OverflowError):
                 msg = (
-                    f"metric {asked.name!r} returned {answer!r:.80} for {both.key_of(one)}, "
+                    f"metric {metric.name!r} returned {value!r:.80} for {lists.key_of(i)}, "
                     "expected a number, or None if it is undefined"
                 )
                 raise ArgumentError(msg) from None
