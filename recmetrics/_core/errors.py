@@ -24,6 +24,11 @@ class RecmetricsError(Exception):
         super().__init__(*args)
         self.argument = argument
 
+    def blame(self, argument: str) -> None:
+        """Set the argument that was read, unless the error names one."""
+        if self.argument is None:
+            self.argument = argument
+
 
 class MetricSpecError(RecmetricsError, ValueError):
     """A metric string that cannot be read."""
@@ -75,13 +80,16 @@ class RecmetricsWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class at_fault(AbstractContextManager[None]):  # noqa: N801  # used as a statement
-    """Give the name of the argument that is read to an error that names none."""
+    """Give the name of the argument that is read to an error that names none.
+
+    ``RecmetricsError.blame`` does so without a call where nothing fails.
+    """
 
     argument: str
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, RecmetricsError) and error.argument is None:
-            error.argument = self.argument
+        if isinstance(error, RecmetricsError):
+            error.blame(self.argument)
 
 
 def did_you_mean(name: str, known: abc.Iterable[str]) -> str:

@@ -27,16 +27,12 @@ from recmetrics._core.inputs.arrays import (
     dtype_name,
     half_to_single,
     is_half,
+    places_of_entries,
+    users_of_entries,
 )
 from recmetrics._core.inputs.flat_groups import read_groups
 from recmetrics._core.inputs.ranked import FlatLists, InvalidItems, Rankings
-from recmetrics._core.inputs.read_sets import (
-    check_shape,
-    read_count,
-    read_item_sets,
-    read_numbers,
-    read_set_if_given,
-)
+from recmetrics._core.inputs.read_sets import check_shape, read_count, read_item_sets, read_numbers
 from recmetrics._core.inputs.scores import (
     N_NAN,
     NAN_ITEM,
@@ -64,9 +60,7 @@ from recmetrics._core.inputs.sets import (
     as_indices,
     one_below_another,
     place_of,
-    places_of_entries,
     sort_ascending,
-    users_of_entries,
 )
 from recmetrics._core.inputs.side import (
     HEAD_SLACK,
@@ -77,4 +71,10 @@ from recmetrics._core.inputs.side import (
     read_side,
     with_profile,
 )
-from recmetrics._core.inputs.users import digests_of, read_users, read_which_users, read_whole_users
+from recmetrics._core.inputs.users import (
+    digests_of,
+    read_set_if_given,
+    read_users,
+    read_which_users,
+    read_whole_users,
+)

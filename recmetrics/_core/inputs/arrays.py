@@ -272,3 +272,13 @@ def one_behind_another(
         check_indices(items, name(user), ndim=1)
     start = np.concatenate(([0], np.cumsum([len(items) for items in lists], dtype=np.int64)))
     return start, np.concatenate([np.empty(0, np.int64), *lists], dtype=np.int64, casting="unsafe")
+
+
+def users_of_entries(start: npt.NDArray[Any]) -> IntArray:
+    """Give the user of each entry, where user u has those from start[u] to start[u + 1]."""
+    return np.repeat(np.arange(len(start) - 1), np.diff(start))
+
+
+def places_of_entries(start: IntArray) -> IntArray:
+    """Give the place 0, 1, 2, ... of each entry among those of its user."""
+    return np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start))

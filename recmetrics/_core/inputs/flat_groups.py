@@ -18,9 +18,9 @@ from recmetrics._core.errors import (
     ShapeError,
     at_fault,
 )
-from recmetrics._core.inputs.arrays import as_array, check_real, half_to_single
+from recmetrics._core.inputs.arrays import as_array, check_real, half_to_single, places_of_entries
 from recmetrics._core.inputs.scores import SparseScores
-from recmetrics._core.inputs.sets import VALUES, Rows, SparseSets, Users, places_of_entries
+from recmetrics._core.inputs.sets import VALUES, Rows, SparseSets, Users
 from recmetrics._core.types import IntArray, NaNPolicy
 
 

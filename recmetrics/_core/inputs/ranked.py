@@ -13,8 +13,10 @@ from recmetrics._core.inputs.arrays import (
     check_indices,
     one_behind_another,
     per_user,
+    places_of_entries,
+    users_of_entries,
 )
-from recmetrics._core.inputs.sets import UserIndex, entries_of, places_of_entries, users_of_entries
+from recmetrics._core.inputs.sets import UserIndex, entries_of
 from recmetrics._core.jit import kernel
 from recmetrics._core.options import one_of
 from recmetrics._core.types import BoolArray, IntArray, Invalid

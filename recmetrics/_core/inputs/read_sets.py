@@ -17,15 +17,9 @@ from recmetrics._core.inputs.arrays import (
     is_real,
     one_behind_another,
     per_user,
-)
-from recmetrics._core.inputs.sets import (
-    DenseSets,
-    ItemSets,
-    Rows,
-    SharedSet,
-    SparseSets,
     users_of_entries,
 )
+from recmetrics._core.inputs.sets import DenseSets, ItemSets, Rows, SharedSet, SparseSets
 from recmetrics._core.inputs.sparse import is_canonical, rows_of_sparse
 from recmetrics._core.options import whole_number
 from recmetrics._core.types import IntArray
@@ -87,16 +81,6 @@ def read_item_sets(
     if is_sparse:
         return SparseSets(rows_of_sparse(array, what, n_threads), array.shape[1])
     return DenseSets(array, what)
-
-
-def read_set_if_given(
-    value: Any, name: str, shape: tuple[int, int | None], n_threads: int | None = None
-) -> ItemSets | None:
-    """Read exclude or candidates, which a call may leave out."""
-    if value is None:
-        return None
-    with at_fault(name):
-        return read_item_sets(value, name, shape, n_threads)
 
 
 def read_ranked_truth(

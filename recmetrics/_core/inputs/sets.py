@@ -13,7 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.errors import InputError
-from recmetrics._core.inputs.arrays import as_kernel_array, half_to_single, is_nonzero
+from recmetrics._core.inputs.arrays import (
+    as_kernel_array,
+    half_to_single,
+    is_nonzero,
+    users_of_entries,
+)
 from recmetrics._core.jit import helper, kernel
 from recmetrics._core.options import thread_count
 from recmetrics._core.threads import map_blocks, row_blocks
@@ -56,16 +61,6 @@ def entries_of(start: IntArray, users: UserIndex) -> tuple[IntArray, UserIndex]:
     counts = start[users + 1] - start[users]
     among = np.concatenate(([0], np.cumsum(counts)))
     return among, np.arange(among[-1]) + np.repeat(start[users] - among[:-1], counts)
-
-
-def users_of_entries(start: npt.NDArray[Any]) -> IntArray:
-    """Give the user of each entry, where user u has those from start[u] to start[u + 1]."""
-    return np.repeat(np.arange(len(start) - 1), np.diff(start))
-
-
-def places_of_entries(start: IntArray) -> IntArray:
-    """Give the place 0, 1, 2, ... of each entry among those of its user."""
-    return np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start))
 
 
 class Rows(NamedTuple):

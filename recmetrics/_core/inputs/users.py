@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._core.errors import InputError, InputTypeError, ShapeError, at_fault, warn
+from recmetrics._core.errors import (
+    InputError,
+    InputTypeError,
+    RecmetricsError,
+    ShapeError,
+    at_fault,
+    warn,
+)
 from recmetrics._core.inputs.arrays import as_array
 from recmetrics._core.inputs.ranked import Rankings
-from recmetrics._core.inputs.read_sets import (
-    read_item_sets,
-    read_ranked_truth,
-    read_set_if_given,
-    read_whole_truth,
-)
+from recmetrics._core.inputs.read_sets import read_item_sets, read_ranked_truth, read_whole_truth
 from recmetrics._core.inputs.scores import MAY_BE_EXCHANGED, ScoreMatrix, SparseScores
 from recmetrics._core.inputs.sets import (
     NO_SIDE,
@@ -54,8 +56,11 @@ def read_users(
     else:
         hint = getattr(scores, "if_transposed", None)
         shape, threads = scores.shape, request.n_threads
-        with at_fault("truth"):
+        try:
             truth = read_item_sets(ground_truth, "truth", shape, threads, if_transposed=hint)
+        except RecmetricsError as error:
+            error.blame("truth")
+            raise
         if isinstance(scores, ScoreMatrix):
             _warn_if_exchanged(scores, truth)
     return _users(truth, given, request, side)
@@ -107,6 +112,16 @@ def _users(
     elif truth.n_items is not None:
         check_strata(side, truth.n_items)
     return Users(truth, exclude, candidates, side, side.n_items or truth.n_items)
+
+
+def read_set_if_given(
+    value: Any, name: str, shape: tuple[int, int | None], n_threads: int | None = None
+) -> ItemSets | None:
+    """Read exclude or candidates, which a call may leave out."""
+    if value is None:
+        return None
+    with at_fault(name):
+        return read_item_sets(value, name, shape, n_threads)
 
 
 def read_which_users(users: WhichUsers, *, n_users: int, n_rows: int, source: str) -> UserIndex:

@@ -8,7 +8,7 @@ from recmetrics._core.errors import (
     ArgumentError,
     InputTypeError,
     MetricSpecError,
-    at_fault,
+    RecmetricsError,
     did_you_mean,
 )
 from recmetrics._core.options import Shared, check_progress, one_of, thread_count
@@ -118,8 +118,11 @@ class Request:
             one_of("ties", ties, Ties)
         check_progress(self.progress)
         thread_count(self.n_threads)
-        with at_fault("metrics_list"):
+        try:
             self._hold(_definitions(metrics_list, convention, ties, undefined))
+        except RecmetricsError as error:
+            error.blame("metrics_list")
+            raise
         call = _Call(level, ties, shared, side_words or _arguments())
         for check in _CHECKS[level]:
             check(self, call)
@@ -270,7 +273,7 @@ def _definition(
         parse(metric)  # refuses it
     definition = _defined(metric, convention, ties, undefined)
     declared = METRICS.get(definition.spec.name)
-    if declared is None or definition.spec.metric is not declared.at(definition.spec.k):
+    if declared is None or definition.spec.metric not in (declared, declared.at_k):
         # It has been declared anew, as by a cell of a notebook that ran again.
         _defined.cache_clear()
         definition = _defined(metric, convention, ties, undefined)
