@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Record: TypeAlias = Mean | Difference
 _CURVE = 3  # cutoffs of a metric that are drawn as a curve
 _CURVE_HEIGHT = 3.2  # inches
 _NAME_WIDTH = 30  # letters of a name on one line
@@ -57,9 +58,7 @@ def draw(
     colours |= dict.fromkeys(levels, "0.5")
     if isinstance(target, Axes):
         records: Sequence[Any] = means if table == "means" else differences
-        names = [*_rows(records)]
-        is_curve = len(names) == 1 and names[0] != records[0].metric
-        _draw(target, records, colours, is_curve=is_curve, with_metric=True)
+        _draw(target, records, colours, with_metric=True)
         return target.figure  # type: ignore[return-value]
     figure = _figure(means, differences, colours, notes)
     if target is None:
@@ -82,7 +81,7 @@ def _curve_of(metric: str) -> tuple[str, int | None]:
     return f"{replace(spec, k=None)}@k", spec.k
 
 
-def _rows(records: Sequence[Mean | Difference]) -> dict[str, list[Any]]:
+def _rows(records: Sequence[Record]) -> dict[str, list[Any]]:
     """The records of each row: those of the cutoffs of a curve together, others by metric."""
     n_cutoffs = Counter(curve for curve, _ in {_curve_of(record.metric) for record in records})
     rows: dict[str, list[Any]] = {}
@@ -111,6 +110,7 @@ def _figure(
             n_lines = max(_n_lines(records), _n_lines(right.get(metric, [])))
             height = n_lines * _LINE + 0.65
         heights.append(height)
+
     n_columns = 2 if differences else 1
     lines = [line for text in notes for line in textwrap.wrap(text, _NOTE_WIDTH * n_columns)]
     bottom = len(lines) * _LINE
@@ -120,6 +120,7 @@ def _figure(
     figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout=layout)
     subfigures: Any = figure.subfigures(2, 1, height_ratios=[sum(heights) + 0.4, bottom])
     above, below = subfigures
+
     grid = above.subplots(
         len(left), n_columns, squeeze=False, gridspec_kw={"height_ratios": heights}
     )
@@ -128,8 +129,7 @@ def _figure(
         row[0].set_title(title, fontsize="medium", loc="left", fontweight="bold")
         for axes, rows in zip(row, (left, right), strict=False):
             if metric in rows:
-                records = rows[metric]
-                _draw(axes, records, colours, is_curve=metric != records[0].metric)
+                _draw(axes, rows[metric], colours)
             else:
                 axes.set_axis_off()
         if metric in right:
@@ -138,33 +138,27 @@ def _figure(
     return figure
 
 
-def _n_lines(records: Sequence[Mean | Difference]) -> float:
+def _n_lines(records: Sequence[Record]) -> float:
     """The lines of text that records take: those of the longest name, and half a line between."""
     longest = max((len(_lines(record)) for record in records), default=0)
     return len(records) * (longest + 0.5)
 
 
 def _draw(
-    axes: Axes,
-    records: Sequence[Mean | Difference],
-    colours: Mapping[str, str],
-    *,
-    is_curve: bool,
-    with_metric: bool = False,
+    axes: Axes, records: Sequence[Record], colours: Mapping[str, str], *, with_metric: bool = False
 ) -> None:
     axes.tick_params(labelsize="small")
     axes.spines[["top", "right"]].set_visible(False)
-    if is_curve:
+    names = list(_rows(records))
+    if len(names) == 1 and names[0] != records[0].metric:
         _draw_curves(axes, records, colours)
         if with_metric:
-            axes.set_ylabel(_wrapped(_curve_of(records[0].metric)[0]))
+            axes.set_ylabel(_wrapped(names[0]))
     else:
         _draw_points(axes, records, colours, with_metric)
 
 
-def _draw_curves(
-    axes: Axes, records: Sequence[Mean | Difference], colours: Mapping[str, str]
-) -> None:
+def _draw_curves(axes: Axes, records: Sequence[Record], colours: Mapping[str, str]) -> None:
     """Draw a curve over k for each model or pair."""
     from matplotlib.ticker import MaxNLocator
 
@@ -192,7 +186,7 @@ def _draw_curves(
 
 
 def _draw_points(
-    axes: Axes, records: Sequence[Mean | Difference], colours: Mapping[str, str], with_metric: bool
+    axes: Axes, records: Sequence[Record], colours: Mapping[str, str], with_metric: bool
 ) -> None:
     """Draw a point with its interval for each record, one below the other."""
     from matplotlib.ticker import FixedFormatter
@@ -221,17 +215,17 @@ def _draw_points(
     axes.spines["left"].set_visible(False)
 
 
-def _name(record: Mean | Difference) -> str:
+def _name(record: Record) -> str:
     return pair(record) if isinstance(record, Difference) else str(record.model)
 
 
-def _mark(record: Mean | Difference) -> str:
+def _mark(record: Record) -> str:
     if isinstance(record, Difference):
         return " *" if record.significant else ""
     return " (best)" if record.best else ""
 
 
-def _lines(record: Mean | Difference) -> list[str]:
+def _lines(record: Record) -> list[str]:
     return _wrapped(_name(record) + _mark(record)).split("\n")
 
 
