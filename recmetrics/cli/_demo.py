@@ -18,7 +18,6 @@ import numpy.typing as npt
 from scipy import sparse
 
 from recmetrics import Comparison, Metrics, compare, popularity_from
-from recmetrics._core.inputs import users_of_entries
 from recmetrics.cli._arguments import DEFAULT_K, DEFAULT_PLOT
 from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._output import atomic, can_draw, check_output, require_matplotlib
@@ -177,7 +176,7 @@ def simulate(n_users: int, n_items: int, rng: np.random.Generator) -> Interactio
 
 def split(interactions: Interactions, rng: np.random.Generator) -> Split:
     """Split each user's interactions at random: 70 % train, 10 % validation, 20 % test."""
-    users = users_of_entries(interactions.indptr)
+    users = interactions.tocoo().row
     lengths = np.bincount(users, minlength=interactions.shape[0])
     # Position of each interaction in its user's own shuffled order, from 0 to just below 1.
     order = np.lexsort((rng.random(users.size), users))

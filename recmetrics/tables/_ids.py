@@ -81,10 +81,11 @@ def warn_of_foreign_ids(
     if len(ids) and len(other_ids) and not np.isin(other_ids, ids).any():
         first = str(value_at(recs, name, 0))[:40]
         first_other = str(value_at(frame, name, 0))[:40]
-        warn(
+        msg = (
             f"{label}, column {name!r}: no id of recs occurs here; the first of both are "
             f"{first!r} and {first_other!r}; are the ids written in two ways?"
         )
+        warn(msg, argument=label)
 
 
 def _require_one_kind(parts: Sequence[tuple[str, Series]]) -> None:

@@ -156,7 +156,7 @@ def test_a_file_whose_name_has_a_blank_is_quoted(capsys):
 WHAT_TO_TYPE = [
     (
         "evaluate scores.npy empty.npy -m mrr --undefined raise",
-        "mrr is undefined for 2 of 2 users (no relevant item), the first is user 0; expected a "
+        "mrr is undefined: 2 of 2 users have no relevant item, the first is user 0; expected a "
         "value for every user; give undefined='nan' or 'zero', or leave these users out "
         "(--undefined)",
     ),
@@ -303,8 +303,9 @@ def test_notes_below_the_table_name_the_option(capsys):
     argv = ["evaluate", "scores.npy", "truth.npy", "-m", "mrr"]
     lines = printed(capsys, *argv, "--exclude", "truth.npy")
     assert lines.endswith(
-        "\nall relevant items of 2 of 2 users are excluded; is exclude= the test set instead of "
-        "the training set? (--exclude truth.npy)\n"
+        "\nexclude holds all relevant items of 2 of the 2 users with relevant items, and excluded "
+        "items are never hits; is exclude= the test set instead of the training set? give the "
+        "items seen in training (--exclude truth.npy)\n"
     )
     np.save("truth.npy", TRUTH * [[1], [0]])
     lines = printed(capsys, *argv)
