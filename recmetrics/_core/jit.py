@@ -1,7 +1,7 @@
-"""The Numba decorators of the package.
+"""The Numba decorators of the package, and the stamp of the cached machine code.
 
 Where ``numba_internals`` can use the internals of Numba, functions compile faster, and their cache
-knows more; otherwise they compile as with ``numba.njit(cache=True)``.
+also reads the stamp; otherwise they compile as with ``numba.njit(cache=True)``.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""What lies beneath Numba's documented interface: faster compilation and a cache that knows more.
+"""What lies beneath Numba's documented interface: faster compilation, and the cache.
 
 This file alone reads Numba's internals. With a version of Numba that it was not tried with, or that
 lacks a name, it cannot be imported, and ``jit`` does without. A name that stays and changes its

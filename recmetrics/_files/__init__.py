@@ -5,8 +5,8 @@
     per_user      reads values of each user, which ``recmetrics evaluate --per-user`` wrote, and
                   segments
 
-Nothing is ever unpickled. ``reading`` makes each error of a library an ``InputError`` of one line
-that names the file.
+Nothing is ever unpickled. ``source.reading`` makes each error of a library an ``InputError`` of one
+line that names the file.
 """
 
 from recmetrics._files.per_user import read_per_user, read_segments

@@ -1,4 +1,4 @@
-"""Bounds of means: one function of the moments of the users' values makes all of them.
+"""Bounds of means, from the moments of the users' values; one more user where few are on a side.
 
     Moments       sums of values and weights about the mean, up to the third power
     Range         the least and the largest value of a metric, and of differences of its values

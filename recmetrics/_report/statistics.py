@@ -1,4 +1,4 @@
-"""Statistics of values and differences: means, quantiles, intervals, p-values, corrected p-values.
+"""Statistics of values and differences: means, quantiles, the bootstrap, p-values.
 
 Nothing here holds more than a few copies of its input. scipy.stats is imported where it is called:
 importing it takes longer than importing the package.

@@ -2,8 +2,7 @@
 
     _command           the commands and their help; the exit codes of errors; ``evaluate`` and
                        ``identify`` of matrices: files -> an evaluation, or matches -> report
-    _arguments         the options of each command as rows of a table; those of side information
-                       come from its records in ``_core/inputs/side``
+    _arguments         the options of each command as rows of a table, with their help
     _tables            ``evaluate`` and ``identify`` of tables of recommendations and truth;
                        ``evaluate`` of groups, such as queries; ``audit-times``: times of a split
     _table_files       tables of ids and numbers, read by polars

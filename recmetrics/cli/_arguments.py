@@ -1,4 +1,4 @@
-"""The options of each command as rows of a table, and the files that they name."""
+"""The options of each command as rows of a table, with their help; the files that they name."""
 
 from __future__ import annotations
 

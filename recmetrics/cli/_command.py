@@ -1,4 +1,4 @@
-"""Commands, their help and exit codes; ``evaluate`` and ``identify``: files -> report.
+"""Commands, their help, the exit codes of errors; ``evaluate``, ``identify``: files -> report.
 
 Exit codes: 0 done, 1 a gate failed, 2 bad input or a fault of the package, 3 the verdict of a gate
 is open, 130 Ctrl-C, 141 closed pipe. The form SCORES, of matrices, is read here; the forms of

@@ -1,4 +1,4 @@
-"""``recmetrics compare``: models by their per-user files, or by one table of all models."""
+"""``recmetrics compare``: models by their per-user files, or by one table of all models; gates."""
 
 from __future__ import annotations
 

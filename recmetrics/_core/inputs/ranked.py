@@ -1,4 +1,4 @@
-"""Rankings that exist already, and the invalid items in them."""
+"""``repeats=`` and ``unknown=``: rankings that the user gives, and the invalid items in them."""
 
 from collections.abc import Set
 from typing import Any, NamedTuple

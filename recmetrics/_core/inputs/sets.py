@@ -1,4 +1,4 @@
-"""Truth, exclude and candidates: sets of items per user, in any form, as sorted lists.
+"""Truth, exclude and candidates: sets of items per user, as sorted lists.
 
 Internally there is one form, ``Rows``: for a block of users the items of each in ascending order,
 and their values.

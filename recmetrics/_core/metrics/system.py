@@ -1,4 +1,4 @@
-"""Metrics of all lists together: the use of the catalogue.
+"""Metrics of all lists together, such as coverage and the Gini index of items.
 
 The file is structured like ``accuracy.py``. A reference reads all lists, cut at k. A kernel reads
 the ``Exposure`` of the call, which holds the sums per item that all metrics of all lists at one

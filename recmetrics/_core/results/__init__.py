@@ -6,7 +6,7 @@
     keys      the keys of results: the metric of each, and the form that loggers take
     store     what an evaluator keeps: a log of batches, each added whole or not at all, and the
               rows or totals of earlier ones; merging, gathering from processes
-    rows      one row for each user, which later values replace
+    rows      one row for each user; values of a later batch replace it
     totals    counts and sums of events, which have no user
     means     the mean over users, and their weights as they come from outside
     sampled   metrics over the whole catalogue, estimated from ranks among sampled negatives

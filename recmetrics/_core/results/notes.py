@@ -1,4 +1,4 @@
-"""What may mislead about values, in sentences: missing values, an excluded truth, weights."""
+"""Sentences on what may mislead: missing values, ``exclude`` that holds the truth, weights."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, cast

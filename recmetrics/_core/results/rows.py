@@ -1,8 +1,7 @@
-"""The rows of users, and of a batch: values, and the lists that metrics of all lists need.
+"""The row of each user: values, and lists; a later batch replaces those of the same user.
 
-A user has one row, which later values replace. So a user who is added twice, as by distributed
-samplers that pad, counts once. This needs the lists of each user: sums per item could not remove
-the first list again.
+A user who is added twice, as by distributed samplers that pad, so counts once. Metrics of all lists
+need the lists of each user for this: sums per item could not remove the first list again.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""Scores that exist only as factors: ``user_factors @ item_factors.T``, plus a bias per item.
+"""Scores that exist only as factors, multiplied in tiles of which the best items are kept.
+
+The scores are ``user_factors @ item_factors.T``, plus a bias per item.
 
 The score matrix of a million items does not fit into memory, and is not needed. BLAS computes tiles
 of the product into one buffer that stays in cache, and items are selected from this buffer. Each
