@@ -177,7 +177,7 @@ def _inherited() -> dict[str, dict[str, str]]:
         target = _package()[path.removeprefix(f"{PACKAGE}.")]
         target = target.final_target if target.is_alias else target
         for method, member in target.inherited_members.items() if target.is_class else ():
-            if not method.startswith("_"):
+            if member.is_function and not method.startswith("_"):
                 earlier = first.setdefault(member.canonical_path, path)
                 if earlier != path:
                     found.setdefault(path, {})[method] = earlier

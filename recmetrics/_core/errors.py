@@ -13,21 +13,13 @@ _PACKAGE = __name__.partition(".")[0]
 class RecmetricsError(Exception):
     """Base class of all errors of this package.
 
-    Attributes
-    ----------
-    argument
-        The name of the argument at fault, as in the message: such as "exclude", "truth" or
-        "strata['tail']". None where no single argument is at fault.
+    ``argument`` is the name of the argument at fault, as in the message: such as "exclude", "truth"
+    or "strata['tail']". It is None where no single argument is at fault.
     """
 
     def __init__(self, *args: object, argument: str | None = None) -> None:
         super().__init__(*args)
         self.argument = argument
-
-    def blame(self, argument: str) -> None:
-        """Set the argument that was read, unless the error names one."""
-        if self.argument is None:
-            self.argument = argument
 
 
 class MetricSpecError(RecmetricsError, ValueError):
@@ -82,14 +74,20 @@ class RecmetricsWarning(UserWarning):
 class at_fault(AbstractContextManager[None]):  # noqa: N801  # used as a statement
     """Give the name of the argument that is read to an error that names none.
 
-    ``RecmetricsError.blame`` does so without a call where nothing fails.
+    ``blame`` does so in an ``except`` clause, without a call where nothing fails.
     """
 
     argument: str
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, RecmetricsError):
-            error.blame(self.argument)
+            blame(error, self.argument)
+
+
+def blame(error: RecmetricsError, argument: str) -> None:
+    """Give the name of the argument that was read to an error that names none."""
+    if error.argument is None:
+        error.argument = argument
 
 
 def did_you_mean(name: str, known: abc.Iterable[str]) -> str:

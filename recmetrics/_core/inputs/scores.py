@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._core.errors import InputError, NaNScoreError, RecmetricsError, warn
+from recmetrics._core.errors import InputError, NaNScoreError, RecmetricsError, blame, warn
 from recmetrics._core.inputs.arrays import (
     _HALF_INFINITY,
     _bits,
@@ -162,7 +162,7 @@ def read_matrix(scores: Any) -> ScoreMatrix:
         check_2d(matrix.shape, "scores", "scores.reshape(1, -1)")
         start, items, values = stored_entries(matrix, "scores")
     except RecmetricsError as error:
-        error.blame("scores")
+        blame(error, "scores")
         raise
     if len(values) > 1 and (values == 1).all():
         msg = f"all {len(values):,} stored scores are 1, so the items of a user tie"

@@ -12,6 +12,7 @@ from recmetrics._core.errors import (
     RecmetricsError,
     ShapeError,
     at_fault,
+    blame,
     warn,
 )
 from recmetrics._core.inputs.arrays import as_array
@@ -59,7 +60,7 @@ def read_users(
         try:
             truth = read_item_sets(ground_truth, "truth", shape, threads, if_transposed=hint)
         except RecmetricsError as error:
-            error.blame("truth")
+            blame(error, "truth")
             raise
         if isinstance(scores, ScoreMatrix):
             _warn_if_exchanged(scores, truth)

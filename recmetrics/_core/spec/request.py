@@ -9,6 +9,7 @@ from recmetrics._core.errors import (
     InputTypeError,
     MetricSpecError,
     RecmetricsError,
+    blame,
     did_you_mean,
 )
 from recmetrics._core.options import Shared, check_progress, one_of, thread_count
@@ -121,7 +122,7 @@ class Request:
         try:
             self._hold(_definitions(metrics_list, convention, ties, undefined))
         except RecmetricsError as error:
-            error.blame("metrics_list")
+            blame(error, "metrics_list")
             raise
         call = _Call(level, ties, shared, side_words or _arguments())
         for check in _CHECKS[level]:
