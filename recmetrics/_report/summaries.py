@@ -306,8 +306,10 @@ def _with_intervals(
                 observed.add(record.metric)
         else:
             records.append(record)
-            values = users.values if bounds is not None else users.values[:0]
-            sums.append(Sample((statistics.sums_of(values, users.weights, seed),)))
+            n_drawn = users.values.size if bounds is not None else 0
+            values = users.values[:n_drawn]
+            weights = None if users.weights is None else users.weights[:n_drawn]
+            sums.append(Sample((statistics.sums_of(values, weights, seed),)))
     if n_resamples is not None:
         bootstrap_pairs = zip(records, sums, strict=True)
         records = statistics.bounded(bootstrap_pairs, confidence, n_resamples, seed)

@@ -204,6 +204,16 @@ def test_infinite_values_have_a_mean_and_no_interval():
     assert row.split() == ["m", "inf", "-", "1.0000", "inf", "inf", "2"]
 
 
+@pytest.mark.parametrize("weights", [None, [1, 2, 1]])
+def test_infinite_values_have_no_interval_of_a_bootstrap(weights):
+    values = {"m": [math.inf, 1.0, 2.0], "n": [0.0, 1.0, 2.0]}
+    infinite, finite = summary(values, weights=weights, n_resamples=100)
+    assert infinite.mean == math.inf
+    assert math.isnan(infinite.low)
+    assert math.isnan(infinite.high)
+    assert finite.low < finite.mean == 1.0 < finite.high
+
+
 def test_one_user_has_no_interval():
     [found] = summary({"m": [0.5, NAN]})
     assert (found.mean, found.median, found.n_users) == (0.5, 0.5, 1)
