@@ -191,12 +191,13 @@ def compare(
         check_known("baseline", baseline, samples.models)
     check_runs(samples, paired_runs)
     confidence = check_share("confidence", confidence, 0.5)
-    different_tests = tuple(dict.fromkeys(several(tests)))
+    test_names = several(tests)
+    for test in test_names or [tests]:
+        one_of("tests", test, Test, "; give one or several")
+    different_tests = tuple(dict.fromkeys(test_names))
     lower = _lower(samples.metrics, several(lower_is_better))
     if n_resamples is not None:
         n_resamples = check_count("n_resamples", n_resamples, 100)
-    for test in different_tests or [tests]:
-        one_of("tests", test, Test, "; give one or several")
     if weights is not None and "wilcoxon" in different_tests:
         msg = (
             "tests has 'wilcoxon', which has no weighted form; with weights= give tests='t' or "

@@ -18,6 +18,7 @@ from recmetrics._printing import Column, Grid, Printed, count, grids, named, num
 from recmetrics._report import statistics
 from recmetrics._report.bounds import POWER, Bounds, Floats, Range, bounds_of, can_bound, moments_of
 from recmetrics._report.records import Compared, document, frame_of
+from recmetrics._report.settings import several
 
 _RULE = re.compile(
     r"\s*(?P<metric>\S.*?)\s*(?P<sign>>=|<=|>|<)\s*(?P<margin>[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)"
@@ -223,8 +224,7 @@ def judge(
     if comparison.baseline is None and len(comparison.models) > 2:
         msg = f"a rule needs the baseline; type baseline={baseline!r}, or another model, in compare"
         raise ArgumentError(msg)
-    texts = [rules] if isinstance(rules, str) else rules
-    parsed_rules = [read_rule(text, comparison) for text in texts]
+    parsed_rules = [read_rule(text, comparison) for text in several(rules)]
     if not parsed_rules:
         msg = f"rules is empty; expected one or more, such as {_EXAMPLE}"
         raise ArgumentError(msg)

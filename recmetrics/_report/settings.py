@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,12 @@ def read_seed(rng: int | np.random.Generator | None) -> int:
 
 def several(value: Any) -> tuple[Any, ...]:
     """Make a tuple of one name alone, or of several."""
-    is_one = isinstance(value, str) or not isinstance(value, Iterable)
-    return (value,) if is_one else tuple(value)
+    if isinstance(value, str | bytes | Mapping):
+        return (value,)
+    try:
+        return tuple(value)
+    except TypeError:  # such as a number, or an array of shape ()
+        return (value,)
 
 
 def check_known(argument: str, name: Any, names: Iterable[str]) -> None:

@@ -298,6 +298,12 @@ def test_with_resamples_the_wider_of_both_bounds_counts():
         ("ndgc@10 >= 0", "names no metric of the comparison; did you mean 'ndcg@10'?"),
         ("ndcg@10", "cannot read the rule 'ndcg@10'; .* type 'ndcg@10 >= -1%'"),
         (3, "cannot read the rule 3; .* type 'ndcg@10 >= -1%'"),
+        ([3], "cannot read the rule 3; .* type 'ndcg@10 >= -1%'"),
+        (None, "cannot read the rule None; .* type 'ndcg@10 >= -1%'"),
+        ({}, "cannot read the rule {}; .* type 'ndcg@10 >= -1%'"),
+        ({"ndcg@10 > 0": 1}, "cannot read the rule {'ndcg@10 > 0': 1}; .* type 'ndcg@10 >= -1%'"),
+        (b"ndcg@10 > 0", "cannot read the rule b'ndcg@10 > 0'; .* type 'ndcg@10 >= -1%'"),
+        (np.array(3), "cannot read the rule array(3); .* type 'ndcg@10 >= -1%'"),
         ("ndcg@10 >= 0 in every group", "needs groups; type by= in compare"),
         ("ndcg@10 >= 0 in vip", "needs groups; type by= in compare"),
         ("ndcg@10 >= -1e400%", "is no finite number; expected one such as -1% or -0.01"),
@@ -311,8 +317,9 @@ def test_a_rule_that_cannot_be_judged(rule, message):
     models = {"old": {"ndcg@10": OLD, **both}, "new": {"ndcg@10": NEW, **both}}
     found = recmetrics.compare(models, baseline="old", lower_is_better=["gini@10"])
     pattern = ".*".join(map(re.escape, message.split(".*")))
-    with pytest.raises(ArgumentError, match=pattern):
-        found.gate([rule] if isinstance(rule, int) else rule)
+    with pytest.raises(ArgumentError, match=pattern) as error:
+        found.gate(rule)
+    assert error.value.argument == "rules"
 
 
 def test_a_rule_that_cannot_be_read_says_how_to_name_a_group_with_blanks():
