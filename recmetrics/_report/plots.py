@@ -128,10 +128,7 @@ def _figure(
         title = textwrap.fill(_plain(metric), _TITLE_WIDTH)
         row[0].set_title(title, fontsize="medium", loc="left", fontweight="bold")
         for axes, rows in zip(row, (left, right), strict=False):
-            if metric in rows:
-                _draw(axes, rows[metric], colours)
-            else:
-                axes.set_axis_off()
+            _draw(axes, rows.get(metric, []), colours)
         if metric in right:
             row[1].set_title("differences", fontsize="medium", loc="left")
     below.text(0.01, 0.98, _plain("\n".join(lines)), va="top", fontsize="small", color="0.3")
@@ -147,6 +144,9 @@ def _n_lines(records: Sequence[Record]) -> float:
 def _draw(
     axes: Axes, records: Sequence[Record], colours: Mapping[str, str], *, with_metric: bool = False
 ) -> None:
+    if not records:
+        axes.set_axis_off()
+        return
     axes.tick_params(labelsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     names = list(_rows(records))
@@ -191,7 +191,7 @@ def _draw_points(
     """Draw a point with its interval for each record, one below the other."""
     from matplotlib.ticker import FixedFormatter
 
-    if records and isinstance(records[0], Difference):
+    if isinstance(records[0], Difference):
         axes.axvline(0, color="0.6", linewidth=1)
     ticks = []
     for place, record in enumerate(records):

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -65,6 +66,17 @@ def test_a_plot_on_axes():
 def test_a_plot_without_intervals_and_differences():
     figure = compare({"a": {"c": np.array(NAN)}, "b": {"c": np.array(0.5)}}).plot()
     assert len(figure.findobj(importlib.import_module("matplotlib.axes").Axes)) == 1
+
+
+def test_no_differences_on_axes():
+    axes = importlib.import_module("matplotlib.figure").Figure().subplots()
+    found = compare({"a": {"coverage@2": np.array(0.5)}, "b": {"coverage@2": np.array(0.25)}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.plot(axes)
+    assert found.differences == ()
+    assert not axes.axison
+    assert not axes.get_lines()
 
 
 def test_a_plot_leaves_the_filters_of_warnings_alone(tmp_path):
