@@ -235,11 +235,11 @@ def whole_number(value: Any) -> int | None:
         return None
 
 
-def check_count(name: str, given: object, least: int, hint: str = "") -> int:
-    """Read an integer that is at least this large."""
+def check_count(name: str, given: object, least: int, hint: str = "", *, label: str = "") -> int:
+    """Read an integer that is at least this large; messages say ``label`` instead of the name."""
     number = whole_number(given)
     if number is None or number < least:
-        msg = f"{name} must be an integer >= {least}, got {given!r}{hint}"
+        msg = f"{label or name} must be an integer >= {least}, got {given!r}{hint}"
         raise ArgumentError(msg, argument=name)
     return number
 
@@ -257,12 +257,14 @@ def check_share(name: str, share: Any, least: float) -> float:
 def thread_count(n_threads: int | None) -> int:
     """Count the threads that a call may use: the argument, else the environment, else the cores."""
     value: Any = n_threads
-    what, advice = "n_threads", "leave it out"
+    label = "n_threads"
+    advice = "leave it out"
     if n_threads is None:
         value = os.environ.get("RECMETRICS_NUM_THREADS", "").strip()
         if not value:
             affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
             return len(affinity(0)) if affinity else os.cpu_count() or 1
-        what, advice = "the environment variable RECMETRICS_NUM_THREADS", "unset it"
+        label = "the environment variable RECMETRICS_NUM_THREADS"
+        advice = "unset it"
         value = int(value) if value.isdecimal() and len(value) <= 18 else value
-    return check_count(what, value, 1, f"; {advice} to use all cores")
+    return check_count("n_threads", value, 1, f"; {advice} to use all cores", label=label)

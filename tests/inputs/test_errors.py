@@ -609,7 +609,10 @@ def test_number_of_threads_in_the_environment(monkeypatch, wrong):
     monkeypatch.setenv("RECMETRICS_NUM_THREADS", wrong)
     name = "the environment variable RECMETRICS_NUM_THREADS"
     message = f"{name} {COUNT} {expected!r}; unset it to use all cores"
-    assert message_of(ArgumentError, compute) == message
+    with pytest.raises(ArgumentError) as caught:
+        compute()
+    assert str(caught.value) == message
+    assert caught.value.argument == "n_threads"
     compute(n_threads=1)  # the argument comes first
     for right in ("2", " 2 ", ""):
         monkeypatch.setenv("RECMETRICS_NUM_THREADS", right)
