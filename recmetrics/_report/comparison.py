@@ -81,7 +81,8 @@ class Comparison(Compared, Printed):
             If the comparison does not have one of the metrics, or ``digits`` is no integer >= 0.
         """
         texts = self.metrics if metrics is None else several(metrics)
-        columns = tuple(metric for text in texts for metric in spell(str(text)))
+        with at_fault("metrics"):
+            columns = tuple(metric for text in texts for metric in spell(str(text)))
         for metric in columns or [columns]:
             check_known("metrics", metric, self.metrics)
         if digits is not None:

@@ -14,6 +14,7 @@ from recmetrics._core.errors import (
     InputTypeError,
     MetricSpecError,
     ShapeError,
+    at_fault,
     did_you_mean,
     install,
 )
@@ -31,7 +32,7 @@ class Columns(NamedTuple):
 
     metrics: tuple[str, ...] | None  # None: those whose names are metric strings
     model: tuple[str, ...]  # empty: "model", if there is such a column
-    labels: tuple[str, ...]  # of groups and weights
+    labels: Mapping[str, str]  # of groups and weights: the argument that names each
     untested: frozenset[str]  # the metrics that a range of cutoffs alone names
 
 
@@ -77,12 +78,14 @@ class Table:
         return {model: np.array(rows_of_model, np.intp) for model, rows_of_model in rows.items()}
 
 
-def read_columns(metrics: Any, model: Any, *labels: Any) -> Columns:
+def read_columns(metrics: Any, model: Any, by: Any, weights: Any) -> Columns:
     texts = _read_names("metrics", metrics)
     model = _read_names("model", model)
-    spelled = tuple(dict.fromkeys(metric for text in texts for metric in spell(text)))
-    columns = tuple(label for label in labels if isinstance(label, str))
-    return Columns(spelled or None, model, columns, frozenset(spelled) - frozenset(texts))
+    with at_fault("metrics"):
+        spelled = tuple(dict.fromkeys(metric for text in texts for metric in spell(text)))
+    arrays = {"by": by, "weights": weights}
+    labels = {name: argument for argument, name in arrays.items() if isinstance(name, str)}
+    return Columns(spelled or None, model, labels, frozenset(spelled) - frozenset(texts))
 
 
 def _read_names(argument: str, value: Any) -> tuple[str, ...]:
@@ -107,7 +110,7 @@ def read_table(
         metrics = source if columns.metrics is None else columns.metrics
         if not is_level:
             for metric in metrics:
-                require(name, metric, source)
+                require(name, metric, source, "metrics")
         table = Table(name, {metric: source[metric] for metric in metrics if metric in source})
     if table is None:
         msg = f"{label} is a {type(source).__name__}; expected {forms}"
@@ -170,8 +173,9 @@ def _read_frame(name: str, native: Any, columns: Columns) -> Table | None:
     metrics = columns.metrics or ()
     if not model and "model" in {*rows.columns} - {*metrics, *columns.labels}:
         model = ("model",)
-    for column in (*metrics, *model, *columns.labels):
-        require(name, column, rows.columns)
+    arguments = dict.fromkeys(metrics, "metrics") | dict.fromkeys(model, "model")
+    for column, argument in (*arguments.items(), *columns.labels.items()):
+        require(name, column, rows.columns, argument)
 
     # Of the other columns, numbers with the names of metrics are values, the rest identifies users.
     assigned = {*metrics, *model, *columns.labels, *_COUNTS}
@@ -270,11 +274,11 @@ def named_user(keys: Iterable[str], user: Iterable[Any]) -> str:
     return ", ".join(f"{key} {value!r}" for key, value in zip(keys, user, strict=True))
 
 
-def require(label: str, name: str, names: Collection[str]) -> None:
+def require(label: str, name: str, names: Collection[str], argument: str) -> None:
     if name not in names:
         hint = did_you_mean(name, list(names)) or f"expected one of {list(names)}"
         msg = f"{label} has no {name!r}; {hint}"
-        raise InputError(msg)
+        raise InputError(msg, argument=argument)
 
 
 def spec_if_known(name: str) -> MetricSpec | None:

@@ -35,7 +35,7 @@ from recmetrics import (
     audit,
     identify,
 )
-from recmetrics._core.errors import did_you_mean
+from recmetrics._core.errors import at_fault, did_you_mean
 from recmetrics._core.results import spec_of
 from recmetrics._core.spec import SIDE, spell
 from recmetrics._files import Source, read_array, read_user_items, reason
@@ -213,7 +213,10 @@ def _files(args: Namespace) -> tuple[str, dict[str, Source]]:
         raise CommandError(msg)
     for row in EVALUATE:
         takers = row.forms.split()
-        if getattr(args, row.name) == row.default or form in takers:
+        if form in takers:
+            continue
+        args.spellings.pop(row.name, None)  # no message says to type it
+        if getattr(args, row.name) == row.default:
             continue
         wanted = ", or ".join(f"{each}, {FORMS[each]}" for each in takers)
         got = f"{form} is {FORMS[form]}"
@@ -304,7 +307,8 @@ def _read_matrices(
 def _audit(
     args: Namespace, scores: Any, truth: Any, metrics: list[str], sets: Mapping[str, Any]
 ) -> Audit:
-    cutoffs = [text.rpartition("@")[2] for metric in metrics for text in spell(metric)]
+    with at_fault("metrics_list"):
+        cutoffs = [text.rpartition("@")[2] for metric in metrics for text in spell(metric)]
     k = max((int(each) for each in cutoffs if each.strip().isdecimal()), default=scores.shape[1])
     with progress("auditing users:") as on_progress:
         return audit(
@@ -467,7 +471,10 @@ def _spellings(name: str) -> Mapping[str, str]:
     """The options of a command by argument, as messages name them where they are not given."""
     rows = _COMMANDS[name].rows
     # Without the columns of ids: messages write user='a' for a user.
-    return {row.name: row.spelling for row in rows if row.name not in ("user", "item")}
+    spellings = {row.name: row.spelling for row in rows if row.name not in ("user", "item")}
+    if "metrics" in spellings:
+        spellings["metrics_list"] = spellings["metrics"]  # the argument that evaluates them
+    return spellings
 
 
 def _only_metric(args: Namespace) -> str:

@@ -130,7 +130,7 @@ def _read_table(args: Namespace) -> Given:
     _check_options(args, [source.path])
     by = None if args.by is None else str(args.by)
     given = {"results": read_any(source), "by": by, "baseline": args.baseline}
-    args.spellings["results"] = source.spelling
+    args.spellings |= {"results": source.spelling, "by": "--by"}
     return given, None
 
 

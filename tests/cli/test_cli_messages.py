@@ -39,6 +39,7 @@ TABLES = {
     "gaps": "user,item,rank\na,x,1\na,y,4\nb,x,1\n",
     "other": "user,item\na,p\nb,q\n",
     "queries": "group,score,relevance\nq,1,1\nq,nan,0\n",
+    "groups": "group,score,relevance\nq,1,1\nq,0,0\n",
     "grades": "group,score,relevance\nq,1,-1\n",
     "long": "user,item,time\na,x,2020-01-01\n",
     "values": "algo,user,mrr,loss\na,u,0.5,0.5\nb,u,0.25,0.5\n",
@@ -153,6 +154,10 @@ def test_a_file_whose_name_has_a_blank_is_quoted(capsys):
     assert message == f"exclude {OF_TRUTH} (--exclude 'a b.npy')"
 
 
+MISSPELT = "in metric 'ndgc@10': unknown metric 'ndgc'; did you mean 'ndcg'?"
+REVERSED = (
+    "cannot read the range 'ndcg@5:1'; its first cutoff, 5, is above its last; type 'ndcg@1:5'"
+)
 WHAT_TO_TYPE = [
     (
         "evaluate scores.npy empty.npy -m mrr --undefined raise",
@@ -228,6 +233,32 @@ WHAT_TO_TYPE = [
         "evaluate queries.csv -m mrr",
         "scores hold 1 NaN, the first in row 1; expected numbers; give nan='exclude' to treat NaN "
         "like a score of -inf (GROUPS queries.csv, column 'score', rows counted from 0; --nan)",
+    ),
+    (
+        "evaluate groups.csv -m recall(weigh=ips)@2",
+        "recall(weigh=ips)@2 is weighted by propensities, but groups have none; leave out weigh=, "
+        "or type Metrics.compute(..., propensity=...)",
+    ),
+    (
+        "evaluate recs.csv liked.csv -m diversity@2",
+        "diversity@2 needs features= (a table of 'item' and the numbers of its vector) or "
+        "similarity= (a table of 'item', another item, and their similarity), got none",
+    ),
+    ("evaluate scores.npy truth.npy -m ndgc@10", f"{MISSPELT} (-m)"),
+    ("evaluate scores.npy truth.npy -m ndcg@5:1 --audit", f"{REVERSED} (-m)"),
+    ("evaluate recs.csv liked.csv -m ndgc@10", f"{MISSPELT} (-m)"),
+    ("evaluate groups.csv -m ndgc@10", f"{MISSPELT} (-m)"),
+    ("identify scores.npy truth.npy --value 0.5 -m ndgc@10", f"{MISSPELT} (-m)"),
+    ("compare old.npz new.npz -m ndcg@5:1", f"{REVERSED} (-m)"),
+    ("compare old.npz new.npz -m ndcg", "'old' has no 'ndcg'; expected one of ['mrr'] (-m)"),
+    (
+        "compare values.csv --model algo -m mmr loss",
+        "results has no 'mmr'; did you mean 'mrr'? (-m)",
+    ),
+    ("compare values.csv --model algos", "results has no 'algos'; did you mean 'algo'? (--model)"),
+    (
+        "compare values.csv --model algo -m mrr loss --by users",
+        "results has no 'users'; did you mean 'user'? (--by)",
     ),
     (
         "compare old.npz new.npz --by two.txt",

@@ -8,7 +8,7 @@ import compared
 import numpy as np
 import pytest
 
-from recmetrics import ArgumentError, compare
+from recmetrics import ArgumentError, MetricSpecError, compare
 
 OLD = np.tile(compared.OLD, 20)
 NEW = np.tile(compared.NEW, 20)
@@ -235,3 +235,9 @@ def test_bad_arguments(options, message):
     with pytest.raises(ArgumentError) as caught:
         compare(RESULTS, rng=0).compact(**options)
     assert str(caught.value).startswith(message)
+
+
+def test_a_range_that_cannot_be_read_names_its_argument():
+    with pytest.raises(MetricSpecError, match=r"cannot read the range 'ndcg@10:1'") as caught:
+        compare(RESULTS, rng=0).compact(metrics="ndcg@10:1")
+    assert caught.value.argument == "metrics"
