@@ -12,11 +12,18 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.results import mean_of
-from recmetrics._report import result_tables as reading
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Floats, Range
 from recmetrics._report.groups import Rows, plain, read_users
-from recmetrics._report.result_tables import Columns, Table, read_table, spec_if_known
+from recmetrics._report.result_tables import (
+    Columns,
+    Table,
+    named_user,
+    read_table,
+    require_alike,
+    require_named,
+    spec_if_known,
+)
 from recmetrics._report.statistics import mean_over_runs
 
 _NAME = "the result of {!r}"
@@ -115,7 +122,7 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Colu
     tables, labels, users = _in_one_order(runs, columns.labels)
     model_tables = [table for model in results for table in tables[model]]
     level_tables = [table for level in levels for table in tables[level]]
-    n_users = reading.require_alike(model_tables, level_tables)
+    n_users = require_alike(model_tables, level_tables)
     groups, user_weights = read_users("no result is", labels, n_users, by, weights)
     all_users = groups.pop(None)
     try:
@@ -145,8 +152,8 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Colu
 
 
 def _check_names(results: Any, levels: Any) -> None:
-    reading.require_named("results", results)
-    reading.require_named("levels", levels)
+    require_named("results", results)
+    require_named("levels", levels)
     if len(results) < 2:
         msg = f"expected the results of at least two models to compare, got {len(results)}"
         raise InputError(msg)
@@ -275,7 +282,7 @@ def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -
             if user not in expected:
                 names.reverse()
             msg = (
-                f"{names[0]} has a list of {reading.named_user(table.keys, user)} and {names[1]} "
+                f"{names[0]} has a list of {named_user(table.keys, user)} and {names[1]} "
                 "has none; compare the same lists; evaluate_table gives every user of the truth a "
                 "row, unless include_missing=False leaves some out; if a column names the model, "
                 "type model='its name'"

@@ -26,8 +26,7 @@ from recmetrics._core.results import (
 from recmetrics._core.types import Convention
 from recmetrics._files import Source, read_per_user
 from recmetrics._printing import Grid, Printed, grids, named, number, one_line, plural, split
-from recmetrics._report import result_tables as reading
-from recmetrics._report import statistics
+from recmetrics._report import result_tables, statistics
 from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean, interval_of
 from recmetrics._report.groups import read_users
 from recmetrics._report.records import Mean, document, frame_of
@@ -130,11 +129,11 @@ def summary(
     one ("averaged_inverted_cdf" in NumPy). So the median is the usual one, and a user of weight 2
     counts as two users of weight 1.
     """
-    columns = reading.read_columns(metrics, model, by, weights)
-    if reading.is_evaluation(values):
+    columns = result_tables.read_columns(metrics, model, by, weights)
+    if result_tables.is_evaluation(values):
         noun = values.noun if noun == "user" else noun
         notes = notes or values.notes
-    level_values = reading.values_of_levels({} if levels is None else levels)
+    level_values = result_tables.values_of_levels({} if levels is None else levels)
     reason = _reason_of_updates(values)
     with at_fault("values"):
         table = _read_table(values, columns)
@@ -182,7 +181,7 @@ def _reason_of_updates(values: Any) -> str:
     return ", or no update" if has_missing else ""
 
 
-def _read_table(values: Any, columns: reading.Columns) -> reading.Table:
+def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Table:
     if isinstance(values, list | tuple) and any(isinstance(value, Mapping) for value in values):
         msg = (
             f"values is a {type(values).__name__}; expected one result, {_FORMS}; "
@@ -191,14 +190,14 @@ def _read_table(values: Any, columns: reading.Columns) -> reading.Table:
         raise InputTypeError(msg)
     if isinstance(values, str | PathLike):
         values, _ = read_per_user(Source("values", Path(values)))
-    return reading.read_table("values", values, columns, _FORMS)
+    return result_tables.read_table("values", values, columns, _FORMS)
 
 
 def _read_models(
-    table: reading.Table, by: Any, weights: Any, columns: reading.Columns
+    table: result_tables.Table, by: Any, weights: Any, columns: result_tables.Columns
 ) -> list[Samples]:
     """Read the users of a table, and give those of each model its values; None is one alone."""
-    n_users = reading.require_alike([table])
+    n_users = result_tables.require_alike([table])
     for metric, array in table.values.items():
         if array.shape == (0,):
             msg = f"values holds no user: metric {metric!r} has shape (0,)"
@@ -263,7 +262,7 @@ def _records(
             q10, median, q90 = statistics.quantiles_of(values, users.weights, (0.1, 0.5, 0.9))
             why = ""
             if users.n_undefined:
-                spec = reading.spec_if_known(metric)
+                spec = result_tables.spec_if_known(metric)
                 why = "no value" if spec is None else why_undefined(spec)
                 if not is_system:
                     why += reason
