@@ -267,6 +267,11 @@ class Tail(NamedTuple):
     runs: Spread | None = None  # of the mean over runs, if they vary
     resampled: Floats | None = None  # means of a bootstrap, of which the wider bound counts
 
+    @property
+    def is_observed(self) -> bool:
+        """True if it counts one more user, although the range of the metric is not known."""
+        return self.worst is not None and not math.isfinite(self.least)
+
     def bound(self, alpha: Any) -> Any:
         """The bound with the one-sided error alpha."""
         bound = self.centre - self.distance(alpha)
@@ -294,6 +299,13 @@ class Tail(NamedTuple):
 
     def level(self) -> Any:
         """The alpha with which the bound is 0: the one-sided p-value of a mean of 0 or less."""
+        level = self._level_of_users() if self.runs is None else self._level_with_runs()
+        if self.resampled is not None:
+            n_at_most_0 = np.count_nonzero(self.resampled <= 0)
+            level = np.maximum(level, (1 + n_at_most_0) / (1 + self.resampled.size))
+        return level
+
+    def _level_of_users(self) -> Any:
         from scipy.special import stdtr
 
         is_fixed = np.equal(self.error, 0.0)
@@ -301,15 +313,9 @@ class Tail(NamedTuple):
         # Solves ``distance`` for q; without a solution, the bound is below 0 with every alpha.
         q = 2 * t / (1 + np.sqrt(np.maximum(0.0, 1 + 8 * self.shift * t)))
         fixed = np.where(np.greater(self.centre, 0), 0.0, 1.0)
-        level = np.where(is_fixed, fixed, stdtr(self.freedom, -q))
-        if self.runs is not None:
-            level = np.array(self._level_with_runs())
-        if self.resampled is not None:
-            n_at_most_0 = np.count_nonzero(self.resampled <= 0)
-            level = np.maximum(level, (1 + n_at_most_0) / (1 + self.resampled.size))
-        return level
+        return np.where(is_fixed, fixed, stdtr(self.freedom, -q))
 
-    def _level_with_runs(self) -> float:
+    def _level_with_runs(self) -> Any:
         """The level where runs vary, 0.5 for all that are higher; no formula gives it."""
         from scipy.optimize import brentq
 
@@ -348,12 +354,21 @@ class Bounds(NamedTuple):
     moments: Moments
     lower: Tail
     upper: Tail
-    is_observed: bool  # a side counts a user whose value is only the worst of those at hand
 
     @property
     def has_added(self) -> bool:
         """True if a side counts one more user."""
         return self.lower.worst is not None or self.upper.worst is not None
+
+    @property
+    def is_observed(self) -> bool:
+        """True if a side counts a user whose value is only the worst of those at hand."""
+        return self.lower.is_observed or self.upper.is_observed
+
+    @property
+    def has_runs(self) -> bool:
+        """True if runs vary, too."""
+        return self.lower.runs is not None
 
     @property
     def is_finite(self) -> bool:
@@ -404,17 +419,14 @@ def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 
     """
     has_spread = bool(moments.squares > 0)
     tails = []
-    is_observed = False
     sides = ((moments, limits, n_below), (moments.negated(), limits.negated(), n_above))
     for side_moments, side_limits, n_users in sides:
         # Values without spread bound nothing unless it is known how far away other users can be.
         has_added = n_users < FEW_USERS if has_spread else side_limits.has_floor
         tail = tail_of(side_moments, side_limits.least if has_added else None)
         tails.append(tail._replace(least=side_limits.floor))
-        if has_added and not side_limits.has_floor:
-            is_observed = True
     lower, upper = tails
-    return Bounds(moments, lower, upper, is_observed)
+    return Bounds(moments, lower, upper)
 
 
 def can_bound(values: Floats) -> bool:
@@ -427,19 +439,22 @@ def bounds_of_mean(values: Floats, weights: Floats | None, limits: Range) -> Bou
 
     Users below the best value are those on its lower side, users above the worst on its upper one.
     """
-    if not can_bound(values):
-        return None
-    n_below = int(np.count_nonzero(values < limits.largest))
-    n_above = int(np.count_nonzero(values > limits.least))
-    return bounds_of(moments_of(values, weights), limits, n_below, n_above)
+    return _bounds_beside(values, weights, limits, limits.largest, limits.least)
 
 
 def bounds_of_difference(values: Floats, weights: Floats | None, limits: Range) -> Bounds | None:
     """Make the bounds of a mean difference, whose sides are the users who lose and who gain."""
+    return _bounds_beside(values, weights, limits, 0.0, 0.0)
+
+
+def _bounds_beside(
+    values: Floats, weights: Floats | None, limits: Range, below: float, above: float
+) -> Bounds | None:
+    """Make bounds whose sides are the users below one value, and those above another."""
     if not can_bound(values):
         return None
-    n_below = int(np.count_nonzero(values < 0))
-    n_above = int(np.count_nonzero(values > 0))
+    n_below = int(np.count_nonzero(values < below))
+    n_above = int(np.count_nonzero(values > above))
     return bounds_of(moments_of(values, weights), limits, n_below, n_above)
 
 

@@ -333,7 +333,7 @@ def _differences(
     for pair in _pairs(settings):
         users = samples.of(group, metric, *pair)
         bounds = bounds_of_difference(users.values, users.weights, limits)
-        difference = _difference(settings, group, metric, pair, users, bounds)
+        difference = _difference(settings, group, metric, pair, users, limits, bounds)
         new, old = (samples.runs[model][metric][:, users.users] for model in pair)
         if settings.n_resamples is None:
             spreads = statistics.spreads_of_runs(new, old, users.weights, settings.paired_runs)
@@ -360,6 +360,7 @@ def _difference(
     metric: str,
     pair: tuple[str, str],
     users: Values,
+    limits: Range,
     bounds: Bounds | None,
 ) -> Difference:
     values = users.values
@@ -383,9 +384,8 @@ def _difference(
     effect_size = math.nan
     detectable = math.nan
     if bounds is not None:
-        largest = settings.limits[metric].of_difference().largest
         effect_size = statistics.effect_size(bounds.moments)
-        detectable = bounds.detectable(largest, (1 - settings.confidence) / 2)
+        detectable = bounds.detectable(limits.largest, (1 - settings.confidence) / 2)
     return Difference(
         metric=metric,
         group=group,

@@ -58,7 +58,6 @@ class Test(NamedTuple):
     rule: Rule
     verdict: Verdict
     bounds: Bounds | None = None  # of the difference beyond the margin; None: decided already
-    has_runs: bool = False  # runs vary, too
 
     @property
     def is_observed(self) -> bool:
@@ -403,7 +402,6 @@ def _tested(
 
     word = OPEN
     bounds = None
-    has_runs = False
     if is_system:
         value = mean_of(values)
         word = rule.verdict(value, value)
@@ -415,7 +413,7 @@ def _tested(
         limits = rule.limits.of_difference(share).moved(-offset)
         if rule.direction < 0:
             limits = limits.negated()
-        bounds, has_runs = _bounds_beyond(comparison, values, runs, users.weights, limits, seed)
+        bounds = _bounds_beyond(comparison, values, runs, users.weights, limits, seed)
     verdict = Verdict(
         rule=rule.text,
         metric=metric,
@@ -427,7 +425,7 @@ def _tested(
         n_users=None if is_system else n_users,
         n_undefined=None if is_system else users.n_undefined,
     )
-    return Test(rule, verdict, bounds, has_runs)
+    return Test(rule, verdict, bounds)
 
 
 def _bounds_beyond(
@@ -437,18 +435,17 @@ def _bounds_beyond(
     weights: Floats | None,
     limits: Range,
     seed: int,
-) -> tuple[Bounds | None, bool]:
-    """Make the bounds of a mean difference, and say whether runs vary."""
-    spreads = statistics.spreads_of_runs(*runs, weights, comparison.paired_runs)
-    has_runs = any(spread.variance > 0 for spread in spreads)
+) -> Bounds | None:
+    """Make the bounds of a mean difference, whose runs may vary."""
     if not can_bound(values):
-        return None, has_runs
+        return None
+    spreads = statistics.spreads_of_runs(*runs, weights, comparison.paired_runs)
     bounds = bounds_of(moments_of(values, weights), limits).with_runs(spreads)
     if comparison.n_resamples is not None and spreads:
         sample = statistics.sample_of_pair(runs, weights, seed, comparison.paired_runs)
         [means] = statistics.resampled([sample], comparison.n_resamples, seed)
         bounds = bounds.widened(means[~np.isnan(means)])
-    return bounds, has_runs
+    return bounds
 
 
 def _judged(tests: Sequence[Test], alpha: float) -> Iterator[Verdict]:
@@ -457,7 +454,7 @@ def _judged(tests: Sequence[Test], alpha: float) -> Iterator[Verdict]:
     n_failing = sum(p <= alpha for p in statistics.correct(p_values, "holm"))
     ranks = np.argsort(np.argsort(p_values, kind="stable"))
     levels = iter(alpha / (ranks.size - np.minimum(ranks, n_failing)))
-    for rule, verdict, bounds, has_runs in tests:
+    for rule, verdict, bounds in tests:
         if bounds is None:
             yield verdict
             continue
@@ -473,7 +470,7 @@ def _judged(tests: Sequence[Test], alpha: float) -> Iterator[Verdict]:
 
         n_needed = None
         room = -verdict.margin * rule.direction
-        if word == OPEN and room > 0 and not has_runs:  # more users do not make runs agree
+        if word == OPEN and room > 0 and not bounds.has_runs:  # more users do not make runs agree
             plan, _ = bounds.plans()
             n_equal = plan.users(room, alpha, POWER)
             if n_equal is not None:
