@@ -237,7 +237,7 @@ _OF_FILES = {
     ],
     "_core/inputs/flat_groups.py": [
         ("groups in order of their ids", "tests/metrics/test_groups.py -k ids",
-         "appearance = np.argsort(first)", "appearance = np.arange(len(first))"),
+         "appearance = np.argsort(first_rows)", "appearance = np.arange(len(first_rows))"),
     ],
     "_core/results/totals.py": [
         ("a sum that forgets what rounding took", "tests/evaluators/test_stream.py -k no_digit",
@@ -401,7 +401,7 @@ _OF_FILES = {
     ],
     "_core/inputs/arrays.py": [
         ("float8 is read as an integer", "tests/inputs/test_inputs.py -k fewer_bits",
-         'return (own and dtype.kind in "biuf"', 'return (dtype.kind in "biuf"'),
+         'return (of_numpy and dtype.kind in "biuf"', 'return (dtype.kind in "biuf"'),
         ("the negative bit of a tensor is lost", "tests/inputs/test_inputs.py -k negative",
          "        value = value.resolve_neg()\n", "        pass\n"),
     ],

@@ -13,6 +13,7 @@ from recmetrics._core.types import IntArray
 
 # DLPack's numbers for memory that the CPU reads: its own, pinned for CUDA or ROCm, CUDA managed.
 _DLPACK_HOST = {1, 3, 11, 13}
+# The bits of infinity: all bits of the exponent are set, and the sign and the fraction are 0.
 _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 
 # NumPy has no bfloat16. A bfloat16 tensor is read as one field of that name, which is also the
@@ -20,49 +21,54 @@ _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 _BFLOAT16 = np.dtype([("bfloat16", np.int16)])
 _TEXT = {"object", "str", "string", "String", "category", "Categorical"}  # dtypes of tables
 OF_TABLES = "for tables of ids type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
-_CAST = dict.fromkeys("fOSU", "np.asarray({what}, np.float64)") | {
-    "c": "np.real({what}) or np.abs({what}), whichever orders the items"
+_CAST = dict.fromkeys("fOSU", "np.asarray({name}, np.float64)") | {
+    "c": "np.real({name}) or np.abs({name}), whichever orders the items"
 }
 
 
-def as_array(value: Any, what: str, each: str = "user") -> npt.NDArray[Any]:
-    """Convert ``value``, one entry per ``each``, to a NumPy array, if possible without a copy."""
+def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
+    """Convert ``value``, one entry per ``axis``, to a NumPy array, if possible without a copy."""
     if type(value) is np.ndarray:
         return value
     if isinstance(value, np.ma.MaskedArray):
         msg = (
-            f"{what} is a masked array, whose mask would be lost; expected a plain array; type "
-            f"{what}.filled(...) with the value for masked entries"
+            f"{name} is a masked array, whose mask would be lost; expected a plain array; type "
+            f"{name}.filled(...) with the value for masked entries"
         )
         raise InputTypeError(msg)
     if isinstance(value, np.ndarray):
         return np.asarray(value)
     if sp.issparse(value):
-        msg = f"{what} is sparse ({type(value).__name__}), expected a dense array; type .toarray()"
+        msg = f"{name} is sparse ({type(value).__name__}), expected a dense array; type .toarray()"
         raise InputTypeError(msg)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        return _from_dlpack(value, what)
-    if hasattr(value, "columns") and any(str(t) in _TEXT for t in getattr(value, "dtypes", ())):
-        msg = f"{what} is a table with columns of text, expected an array of numbers; {OF_TABLES}"
+        return _from_dlpack(value, name)
+    dtypes = getattr(value, "dtypes", ())
+    if hasattr(value, "columns") and any(str(dtype) in _TEXT for dtype in dtypes):
+        msg = f"{name} is a table with columns of text, expected an array of numbers; {OF_TABLES}"
         raise InputTypeError(msg)
+
     try:
         array = np.asarray(value)
     except (RuntimeError, TypeError, ValueError) as error:  # tensors raise the first
-        rows = value if isinstance(value, Sequence) else ()
-        lengths = {len(row) for row in rows if hasattr(row, "__len__")}
-        got = f"rows of {min(lengths)} to {max(lengths)}" if len(lengths) > 1 else f"'{error}'"
-        msg = f"{what} must be a matrix of numbers, rows of the same length, got {got}"
+        problem = f"'{error}'"
+        if isinstance(value, Sequence):
+            lengths = {len(row) for row in value if hasattr(row, "__len__")}
+            if len(lengths) > 1:
+                problem = f"rows of {min(lengths)} to {max(lengths)}"
+        msg = f"{name} must be a matrix of numbers, rows of the same length, got {problem}"
         raise InputTypeError(msg) from None
     if array.ndim == 0:
         msg = (
-            f"{what} must be an array or a list with one entry per {each}, "
+            f"{name} must be an array or a list with one entry per {axis}, "
             f"got {value!r:.40} of type {type(value).__name__}"
         )
         raise InputTypeError(msg)
     return array
 
 
-def _from_dlpack(value: Any, what: str) -> npt.NDArray[Any]:
+def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
+    """Read an array of another library where its memory is, or say how to bring it to the CPU."""
     try:
         try:
             device = value.__dlpack_device__()
@@ -72,23 +78,27 @@ def _from_dlpack(value: Any, what: str) -> npt.NDArray[Any]:
             return _exported(value)
     except (BufferError, TypeError, ValueError, RuntimeError) as error:
         msg = (
-            f"{what} cannot be read as an array ({' '.join(str(error).split())}); "
+            f"{name} cannot be read as an array ({' '.join(str(error).split())}); "
             "expected a dense array of real numbers on the CPU"
         )
         if not str(getattr(value, "layout", "strided")).endswith("strided"):  # sparse, of torch
-            msg += f"; type {what}.to_dense()"
+            msg += f"; type {name}.to_dense()"
         elif hasattr(value, "is_floating_point") and value.is_floating_point():  # such as float8
-            msg += f"; type {what}.float()"
+            msg += f"; type {name}.float()"
         raise InputTypeError(msg) from None
-    of_jax = hasattr(value, "__array__") and not hasattr(value, "cpu")
+
+    call = f"{name}.cpu()"
+    if hasattr(value, "__array__") and not hasattr(value, "cpu"):  # of JAX
+        call = f"np.asarray({name})"
     msg = (
-        f"{what} is on the device {getattr(value, 'device', device)}, expected an array on the "
-        f"CPU; type {f'np.asarray({what})' if of_jax else f'{what}.cpu()'}"
+        f"{name} is on the device {getattr(value, 'device', device)}, expected an array on the "
+        f"CPU; type {call}"
     )
     raise InputTypeError(msg)
 
 
 def _exported(value: Any) -> npt.NDArray[Any]:
+    """View a tensor or array in the memory of the CPU as a NumPy array."""
     if hasattr(value, "detach"):  # a tensor that requires grad refuses to be exported
         value = value.detach()
     if hasattr(value, "resolve_neg"):  # a negative bit would be lost: x.conj().imag has one
@@ -105,43 +115,47 @@ def _exported(value: Any) -> npt.NDArray[Any]:
         return np.asarray(value)
 
 
-def check_2d(shape: tuple[int, ...], what: str, of_one_user: str) -> None:
+def check_2d(shape: tuple[int, ...], name: str, of_one_user: str) -> None:
     """Refuse a shape that is not 2-d; ``of_one_user`` is the advice for a 1-d shape."""
-    if len(shape) != 2:
-        hint = f"for one user type {of_one_user}"
-        if len(shape) > 1:
-            flat = f"{what}.reshape(-1, {shape[-1]})"
-            hint = (
-                f"for the last position of each sequence type {what}[:, -1], for every one {flat}"
-            )
-            hint += " with target.reshape(-1)" if what.endswith("scores") else ""
-        msg = f"{what} must be 2-d (n_users, n_items), got {len(shape)}-d of shape {shape}; {hint}"
-        raise ShapeError(msg)
-
-
-def check_matrix(array: npt.NDArray[Any], what: str) -> None:
-    """Refuse an array that is not 2-d or does not hold real numbers."""
-    check_2d(array.shape, what, f"np.atleast_2d({what})")
-    check_real(array, what)
-
-
-def check_real(array: npt.NDArray[Any], what: str) -> None:
-    """Refuse an array that does not hold real numbers."""
-    if not is_real(array.dtype):
-        cast = _CAST.get(array.dtype.kind, "").format(what=what)
-        if array.dtype.isbuiltin == 2:  # of another library: float8, int4
-            cast = f"{what}.astype(np.float32)"
-        msg = (
-            f"{what} must hold real numbers (float16, float32, float64, integers or bool), "
-            f"got dtype {array.dtype}" + (f"; type {cast}" if cast else "")
+    if len(shape) == 2:
+        return
+    hint = f"for one user type {of_one_user}"
+    if len(shape) > 1:
+        hint = (
+            f"for the last position of each sequence type {name}[:, -1], "
+            f"for every one {name}.reshape(-1, {shape[-1]})"
         )
-        raise InputTypeError(msg)
+        if name.endswith("scores"):
+            hint += " with target.reshape(-1)"
+    msg = f"{name} must be 2-d (n_users, n_items), got {len(shape)}-d of shape {shape}; {hint}"
+    raise ShapeError(msg)
+
+
+def check_matrix(array: npt.NDArray[Any], name: str) -> None:
+    """Refuse an array that is not 2-d or does not hold real numbers."""
+    check_2d(array.shape, name, f"np.atleast_2d({name})")
+    check_real(array, name)
+
+
+def check_real(array: npt.NDArray[Any], name: str) -> None:
+    """Refuse an array that does not hold real numbers."""
+    if is_real(array.dtype):
+        return
+    msg = (
+        f"{name} must hold real numbers (float16, float32, float64, integers or bool), "
+        f"got dtype {array.dtype}"
+    )
+    if array.dtype.isbuiltin == 2:  # registered by another library: float8, int4
+        msg += f"; type {name}.astype(np.float32)"
+    elif array.dtype.kind in _CAST:
+        msg += f"; type {_CAST[array.dtype.kind].format(name=name)}"
+    raise InputTypeError(msg)
 
 
 def is_real(dtype: np.dtype[Any]) -> bool:
     """Say whether the kernels can read a dtype: one of NumPy's own, or bfloat16."""
-    own = issubclass(dtype.type, np.number | np.bool_)  # ml_dtypes have the kinds of NumPy, too
-    return (own and dtype.kind in "biuf" and dtype.itemsize <= 8) or is_half(dtype)
+    of_numpy = issubclass(dtype.type, np.number | np.bool_)  # ml_dtypes have the same kinds
+    return (of_numpy and dtype.kind in "biuf" and dtype.itemsize <= 8) or is_half(dtype)
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:
@@ -155,6 +169,7 @@ def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return array
     if array.dtype.name == "float16":
         return array.astype(np.float32)
+    # A bfloat16 is the upper half of the bits of a float32.
     return (array.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
@@ -165,16 +180,17 @@ def dtype_name(array: npt.NDArray[Any]) -> str:
 
 def is_nonzero(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """True where a number is not 0."""
+    numbers = array
     if array.dtype == np.bool_:
         # A bool array may view bytes other than 0 and 1, which are True.
-        array = np.ascontiguousarray(array).view(np.uint8)
-    if is_half(array.dtype):
-        array = _bits(array) & np.int16(0x7FFF)  # both zeros have only the sign bit, or none
-    return np.asarray(array != 0, np.bool_)
+        numbers = np.ascontiguousarray(array).view(np.uint8)
+    elif is_half(array.dtype):
+        numbers = _bits(array) & np.int16(0x7FFF)  # without the sign: a zero may be negative
+    return np.asarray(numbers != 0, np.bool_)
 
 
-def per_user(value: Any, what: str) -> list[npt.NDArray[Any]] | None:
-    """The entries of a list with one collection per user, as arrays; None for anything else.
+def per_user(value: Any, name: str) -> list[npt.NDArray[Any]] | None:
+    """Convert a list with one collection per user to arrays; None for anything else.
 
     Sets are sorted. A NumPy array or pandas column of Python objects is such a list, too.
     """
@@ -182,41 +198,45 @@ def per_user(value: Any, what: str) -> list[npt.NDArray[Any]] | None:
         value = list(value)
     if not isinstance(value, Sequence) or isinstance(value, str | bytes | memoryview):
         return None
-    collections = [_is_collection(entry) for entry in value]
-    if not all(collections):
-        if not any(collections):
+
+    is_collection = [_is_collection(element) for element in value]
+    if not all(is_collection):
+        if not any(is_collection):
             return None
-        user = collections.index(False)
+        user = is_collection.index(False)
         msg = (
-            f"{what} of user {user} is {value[user]!r}, expected a collection of item indices; "
+            f"{name} of user {user} is {value[user]!r}, expected a collection of item indices; "
             "type [] for a user without items"
         )
         raise InputTypeError(msg)
     return [
-        as_array(in_order(entry, f"{what} of user {user}"), f"{what} of user {user}")
-        for user, entry in enumerate(value)
+        as_array(in_order(collection, f"{name} of user {user}"), f"{name} of user {user}")
+        for user, collection in enumerate(value)
     ]
 
 
-def in_order(entry: Any, what: str) -> Any:
+def in_order(value: Any, name: str) -> Any:
     """Sort a set into a list; return anything else unchanged."""
+    if not isinstance(value, Set):
+        return value
     try:
-        return sorted(entry) if isinstance(entry, Set) else entry
+        return sorted(value)
     except TypeError:
-        msg = f"{what} must hold integer item indices, got {entry!r:.80}"
+        msg = f"{name} must hold integer item indices, got {value!r:.80}"
         raise InputTypeError(msg) from None
 
 
-def _is_collection(entry: Any) -> bool:
-    if hasattr(entry, "ndim"):
-        return bool(entry.ndim)
-    if isinstance(entry, Sequence | Set):
-        return not isinstance(entry, str | bytes)
-    return hasattr(entry, "__dlpack__") or hasattr(entry, "__array__")
+def _is_collection(value: Any) -> bool:
+    if hasattr(value, "ndim"):
+        return bool(value.ndim)
+    if isinstance(value, Sequence | Set):
+        return not isinstance(value, str | bytes)
+    return hasattr(value, "__dlpack__") or hasattr(value, "__array__")
 
 
-def _bits(half: npt.NDArray[Any]) -> npt.NDArray[np.int16]:
-    return half.view(np.dtype(np.int16).newbyteorder(half.dtype.byteorder))
+def _bits(halves: npt.NDArray[Any]) -> npt.NDArray[np.int16]:
+    """View half-precision floats as integers of the same bits, in the same byte order."""
+    return halves.view(np.dtype(np.int16).newbyteorder(halves.dtype.byteorder))
 
 
 class _Memory:
@@ -236,42 +256,49 @@ def as_kernel_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array if array.flags.writeable else np.asarray(_Memory(array))
 
 
-def _each(call: str, what: str) -> str:
-    """Write a call for ``what``, or for each entry of the list that ``what`` is of a user of."""
-    name, of_user, _ = what.partition(" of user ")
-    return f"[{call.format('items')} for items in {name}]" if of_user else call.format(name)
+def _call_on(name: str, call: str) -> str:
+    """Write a call of ``name``; of every list of items where this is the list of one user."""
+    argument, of_user, _ = name.partition(" of user ")
+    if of_user:
+        return f"[{call.format('items')} for items in {argument}]"
+    return call.format(name)
 
 
-def check_indices(array: npt.NDArray[Any], what: str, ndim: int | None = None) -> None:
+def check_indices(array: npt.NDArray[Any], name: str, ndim: int | None = None) -> None:
     """Refuse an array that is not ``ndim``-d or not of integers; if empty, any dtype is fine."""
     if ndim is not None and array.ndim != ndim:
         msg = (
-            f"{what} must be a {ndim}-d array of item indices, "
-            f"got {array.ndim}-d of shape {array.shape}; type {_each('np.ravel({})', what)}"
+            f"{name} must be a {ndim}-d array of item indices, "
+            f"got {array.ndim}-d of shape {array.shape}; type {_call_on(name, 'np.ravel({})')}"
         )
         raise ShapeError(msg)
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
-        msg = f"{what} names item {array.max()}; expected an index below 2^63"
+        msg = f"{name} names item {array.max()}; expected an index below 2^63"
         raise InputError(msg)
     if array.size and array.dtype.kind not in "iu":
         msg = (
-            f"{what} must hold integer item indices, got dtype {array.dtype}; type "
-            f"{_each('np.asarray({}, np.int64)', what)} if these are indices"
+            f"{name} must hold integer item indices, got dtype {array.dtype}; type "
+            f"{_call_on(name, 'np.asarray({}, np.int64)')} if these are indices"
         )
         raise InputTypeError(msg)
 
 
 def one_behind_another(
-    lists: Sequence[npt.NDArray[Any]], name: Callable[[int], str]
+    lists: Sequence[npt.NDArray[Any]], name_of: Callable[[int], str]
 ) -> tuple[IntArray, IntArray]:
     """Concatenate lists of item indices; gives where each starts, and the indices as int64.
 
-    ``name`` gives the name of a user's list in errors.
+    ``name_of`` gives the name of a user's list in errors.
     """
     for user, items in enumerate(lists):
-        check_indices(items, name(user), ndim=1)
-    start = np.concatenate(([0], np.cumsum([len(items) for items in lists], dtype=np.int64)))
+        check_indices(items, name_of(user), ndim=1)
+    start = starts_of([len(items) for items in lists])
     return start, np.concatenate([np.empty(0, np.int64), *lists], dtype=np.int64, casting="unsafe")
+
+
+def starts_of(counts: npt.ArrayLike) -> IntArray:
+    """Give where the entries of each user start, and the end of the last, from their counts."""
+    return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
 
 
 def users_of_entries(start: npt.NDArray[Any]) -> IntArray:

@@ -18,7 +18,13 @@ from recmetrics._core.errors import (
     ShapeError,
     at_fault,
 )
-from recmetrics._core.inputs.arrays import as_array, check_real, half_to_single, places_of_entries
+from recmetrics._core.inputs.arrays import (
+    as_array,
+    check_real,
+    half_to_single,
+    places_of_entries,
+    starts_of,
+)
 from recmetrics._core.inputs.scores import SparseScores
 from recmetrics._core.inputs.sets import VALUES, Rows, SparseSets, Users
 from recmetrics._core.types import IntArray, NaNPolicy
@@ -31,60 +37,68 @@ def read_groups(
     with at_fault("scores"):
         values = _flat(scores, "scores")
     with at_fault("relevance"):
-        gains = _flat(relevance, "relevance").astype(np.float64)
+        gains = half_to_single(_flat(relevance, "relevance")).astype(np.float64)
     if len(gains) != len(values):
         msg = f"relevance has {len(gains)} rows, expected {len(values)}, as in scores"
         raise ShapeError(msg, argument="relevance")
     if (sizes is None) == (ids is None):
-        got = "neither" if sizes is None else "both"
+        number = "neither" if sizes is None else "both"
         msg = (
             "groups need sizes= (the number of rows of each group, in order) or ids= (the group of "
-            f"each row), got {got}; give one of them"
+            f"each row), got {number}; give one of them"
         )
         raise ArgumentError(msg)
-    _check_values(values, gains, nan)
+    if nan == "raise":
+        _refuse_nan(values)
+    _check_relevance(gains)
+
     if ids is None:
         with at_fault("sizes"):
-            counts, names = _read_sizes(sizes, len(values)), None
+            counts = _read_sizes(sizes, len(values))
+        group_ids: Sequence[Any] = range(len(counts))
     else:
         with at_fault("ids"):
-            order, counts, names = _read_ids(ids, len(values))
-        values, gains = values[order], gains[order]
-    start = np.concatenate(([0], np.cumsum(counts)))
+            groups, group_ids = _read_ids(ids, len(values))
+        counts = np.bincount(groups, minlength=len(group_ids))
+        order = np.argsort(groups, kind="stable")
+        values = values[order]
+        gains = gains[order]
+
+    start = starts_of(counts)
     items = places_of_entries(start)
-    rows = Rows(start, items, gains)
-    truth = SparseSets(rows.keep(rows.values > 0), None)
+    truth = SparseSets(Rows(start, items, gains).keep(gains > 0), None)
     # The size of a catalogue is not known, so that no cutoff is cut to the largest group.
     shape = len(counts), int(counts.max(initial=0))
-    found = SparseScores(start, items, values, shape)
-    return found, Users(truth), range(len(counts)) if names is None else names
+    return SparseScores(start, items, values, shape), Users(truth), group_ids
 
 
-def _flat(value: Any, what: str) -> npt.NDArray[Any]:
-    array = as_array(value, what)
+def _flat(value: Any, name: str) -> npt.NDArray[Any]:
+    array = as_array(value, name)
     if array.ndim != 1:
-        hint = f"; type np.ravel({what})" if array.ndim == 2 and 1 in array.shape else ""
-        hint = hint or "; for a matrix users x items use Metrics.compute"
-        msg = f"{what} must be 1-d, one number for each row, got shape {array.shape}{hint}"
+        hint = "for a matrix users x items use Metrics.compute"
+        if array.ndim == 2 and 1 in array.shape:
+            hint = f"type np.ravel({name})"
+        msg = f"{name} must be 1-d, one number for each row, got shape {array.shape}; {hint}"
         raise ShapeError(msg)
-    check_real(array, what)
-    return array if what == "scores" else half_to_single(array)
+    check_real(array, name)
+    return array
 
 
-def _check_values(scores: npt.NDArray[Any], relevance: npt.NDArray[Any], nan: NaNPolicy) -> None:
-    is_nan = np.zeros(1, np.bool_)
-    if nan == "raise":
-        is_nan = np.isnan(half_to_single(scores))
+def _refuse_nan(scores: npt.NDArray[Any]) -> None:
+    is_nan = np.isnan(half_to_single(scores))
     if is_nan.any():
         msg = (
             f"scores hold {np.count_nonzero(is_nan)} NaN, the first in row {int(is_nan.argmax())}; "
             "expected numbers; give nan='exclude' to treat NaN like a score of -inf"
         )
         raise NaNScoreError(msg, argument="scores")
+
+
+def _check_relevance(relevance: npt.NDArray[Any]) -> None:
     least, largest, expected, _ = VALUES["truth"]
-    bad = ~((relevance >= least) & (relevance <= largest))
-    if bad.any():
-        row = int(bad.argmax())
+    is_wrong = ~((relevance >= least) & (relevance <= largest))  # so NaN is wrong, too
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
         msg = f"relevance must hold {expected}, got {relevance[row]:g} in row {row}"
         raise InputError(msg, argument="relevance")
 
@@ -100,7 +114,7 @@ def _read_sizes(sizes: Any, n_rows: int) -> IntArray:
     if array.size and array.min() < 0:
         msg = f"sizes must be >= 0, got {array.min()} for group {int(array.argmin())}"
         raise InputError(msg)
-    total = sum(array.tolist())
+    total = sum(array.tolist())  # Python's integers do not overflow
     if total != n_rows:
         hint = "; for the group of each row give ids=" if len(array) == n_rows else ""
         msg = f"sizes add up to {total} rows, expected {n_rows}, as in scores{hint}"
@@ -108,8 +122,8 @@ def _read_sizes(sizes: Any, n_rows: int) -> IntArray:
     return array.astype(np.int64)
 
 
-def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, IntArray, list[Any]]:
-    """The order of the rows by group, the rows of each group, and the id of each."""
+def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
+    """Number the groups in the order of first appearance: the number of each row, and the ids."""
     if isinstance(ids, Set) or not isinstance(ids, Collection):
         msg = f"ids must be an array or a list, the group of each row, got {type(ids).__name__}"
         raise InputTypeError(msg)
@@ -120,41 +134,43 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, IntArray, list[Any]]:
     if len(ids) != n_rows:
         msg = f"ids has {len(ids)} rows, expected {n_rows}, as in scores"
         raise ShapeError(msg)
-    array = np.asarray(ids) if hasattr(ids, "shape") else None
-    if array is None or array.dtype == np.object_:
-        group, names = _numbered(list(ids))
-    else:
-        missing = np.ma.getmaskarray(ids) if isinstance(ids, np.ma.MaskedArray) else array != array
-        _refuse_missing(missing)
-        values, first, place = np.unique(array, return_index=True, return_inverse=True)
-        appearance = np.argsort(first)
-        number = np.empty(len(values), np.int64)
-        number[appearance] = np.arange(len(values))
-        group, names = number[place.reshape(-1)], values[appearance].tolist()
-    order = np.argsort(group, kind="stable")
-    return order, np.bincount(group, minlength=len(names)), names
+    if not hasattr(ids, "shape"):
+        return _number_objects(list(ids))
+    array = np.asarray(ids)
+    if array.dtype == np.object_:
+        return _number_objects(list(ids))
+
+    is_missing = array != array  # only NaN and NaT differ from themselves
+    if isinstance(ids, np.ma.MaskedArray):
+        is_missing = np.ma.getmaskarray(ids)
+    _refuse_missing(is_missing)
+    distinct, first_rows, places = np.unique(array, return_index=True, return_inverse=True)
+    appearance = np.argsort(first_rows)
+    numbers = np.empty(len(distinct), np.int64)
+    numbers[appearance] = np.arange(len(distinct))
+    return numbers[places.reshape(-1)], distinct[appearance].tolist()
 
 
-def _numbered(ids: list[Any]) -> tuple[IntArray, list[Any]]:
-    """Number ids of any type in the order of first appearance; ids are compared as dict keys."""
-    _refuse_missing(np.array([each is None or bool(each != each) for each in ids]))
-    kinds = {"number" if isinstance(each, Number) else type(each).__name__ for each in ids}
-    if len(kinds) > 1:
+def _number_objects(ids: list[Any]) -> tuple[IntArray, list[Any]]:
+    """Number the groups by ids of any type, which are compared as dict keys."""
+    _refuse_missing(np.array([group_id is None or bool(group_id != group_id) for group_id in ids]))
+    types = {type(group_id) for group_id in ids}
+    if len(types) > 1 and not all(issubclass(id_type, Number) for id_type in types):
         msg = (
-            f"ids has {' and '.join(sorted({type(each).__name__ for each in ids}))}, which cannot "
+            f"ids has {' and '.join(sorted(id_type.__name__ for id_type in types))}, which cannot "
             "be compared; expected ids of one type; type [str(each) for each in ids]"
         )
         raise InputTypeError(msg)
     numbers: dict[Any, int] = {}
     try:
-        group = [numbers.setdefault(each, len(numbers)) for each in ids]
+        groups = [numbers.setdefault(group_id, len(numbers)) for group_id in ids]
     except TypeError:
         msg = f"ids must be 1-d, the group of each row, got {ids[0]!r} in the first row"
         raise ShapeError(msg) from None
-    return np.array(group, np.int64), list(numbers)
+    return np.array(groups, np.int64), list(numbers)
 
 
-def _refuse_missing(missing: npt.NDArray[Any]) -> None:
-    if missing.any():
-        msg = f"ids has no group in row {int(missing.argmax())}; expected an id for each row"
+def _refuse_missing(is_missing: npt.NDArray[Any]) -> None:
+    if is_missing.any():
+        msg = f"ids has no group in row {int(is_missing.argmax())}; expected an id for each row"
         raise InputError(msg)

@@ -14,6 +14,7 @@ from recmetrics._core.inputs.arrays import (
     one_behind_another,
     per_user,
     places_of_entries,
+    starts_of,
     users_of_entries,
 )
 from recmetrics._core.inputs.sets import UserIndex, entries_of
@@ -39,8 +40,9 @@ class InvalidItems(NamedTuple):
     @classmethod
     def of(cls, counts: IntArray) -> "InvalidItems":
         """Add up the repeats and the unknown items of each list, (2, lists)."""
-        numbers, lists = counts.sum(axis=1), np.count_nonzero(counts, axis=1)
-        return cls(int(numbers[0]), int(lists[0]), int(numbers[1]), int(lists[1]))
+        n_items = counts.sum(axis=1).tolist()
+        n_lists = np.count_nonzero(counts, axis=1).tolist()
+        return cls(n_items[0], n_lists[0], n_items[1], n_lists[1])
 
     def __str__(self) -> str:
         return (
@@ -50,7 +52,7 @@ class InvalidItems(NamedTuple):
 
 
 def _some(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 class FlatLists(NamedTuple):
@@ -75,10 +77,13 @@ class FlatLists(NamedTuple):
 
     def take(self, users: UserIndex) -> "FlatLists":
         """The lists of some users, in the order given."""
-        start, own = entries_of(self.start, users)
-        ranks, places = (None if each is None else each[own] for each in (self.ranks, self.places))
-        reach = None if self.reach is None else self.reach[users]
-        return FlatLists(self.items[own], start, ranks, reach, places, self.width)
+        start, entries = entries_of(self.start, users)
+        lists = FlatLists(self.items[entries], start, width=self.width)
+        if self.places is not None:
+            lists = lists._replace(places=self.places[entries])
+        if self.ranks is not None and self.reach is not None:
+            lists = lists._replace(ranks=self.ranks[entries], reach=self.reach[users])
+        return lists
 
     def users(self) -> IntArray:
         """The user of each item."""
@@ -93,22 +98,26 @@ class FlatLists(NamedTuple):
             return values.reshape(len(self.start) - 1, self.width)
         lengths = np.diff(self.start)
         width = min(width, int(lengths.max(initial=0)))
+        columns = np.arange(width)
+        is_filled = columns < lengths[:, np.newaxis]
+        places = self.start[:-1, np.newaxis] + columns
+
         rows = np.full((len(lengths), width), -1, np.int64)
-        is_filled = np.arange(width) < lengths[:, np.newaxis]
-        place = self.start[:-1, np.newaxis] + np.arange(width)
-        rows[is_filled] = values[place[is_filled]]
+        rows[is_filled] = values[places[is_filled]]
         return rows
 
     def rank_in(self, user: int, place: int) -> int:
         """The rank, in the ranking as it was given, of an item that is at ``place`` now."""
-        return 1 + (place if self.places is None else int(self.places[self.start[user] + place]))
+        if self.places is None:
+            return 1 + place
+        return 1 + int(self.places[self.start[user] + place])
 
     def count_in(self, mask: BoolArray) -> IntArray:
         """Count the items of each list that are in ``mask``."""
-        return np.diff(np.append(0, np.cumsum(mask))[self.start])
+        return np.diff(starts_of(mask)[self.start])
 
     def may_repeat(self) -> BoolArray:
-        """False for lists that name no item twice; short ones are not looked at."""
+        """True for the lists that may name an item twice; where all are short, for every list."""
         if np.diff(self.start).max(initial=0) <= _SHORT:
             return np.ones(len(self.start) - 1, np.bool_)
         if self.width is not None:
@@ -119,14 +128,16 @@ class FlatLists(NamedTuple):
 
     def named_before(self) -> BoolArray:
         """True for each item that also occurs earlier in its list."""
-        least, largest = int(self.items.min(initial=0)), int(self.items.max(initial=0))
-        if largest - least < _ROOM * self.items.size:
-            numbers, size = self.items - least, largest - least + 1
+        least = int(self.items.min(initial=0))
+        n_numbers = int(self.items.max(initial=0)) - least + 1
+        if n_numbers <= _ROOM * self.items.size:
+            numbers = self.items - least
         else:
-            numbers, size = np.unique(self.items, return_inverse=True)[1], self.items.size
-        again = np.empty(self.items.size, np.bool_)
-        _mark_repeats(self.start, numbers, np.full(size, -1, np.int64), again)
-        return again
+            distinct, numbers = np.unique(self.items, return_inverse=True)
+            n_numbers = len(distinct)
+        is_repeat = np.empty(self.items.size, np.bool_)
+        _mark_repeats(self.start, numbers, np.full(n_numbers, -1, np.int64), is_repeat)
+        return is_repeat
 
     def without(
         self, is_repeat: BoolArray, is_unknown: BoolArray, repeats: Invalid, unknown: Invalid
@@ -139,28 +150,34 @@ class FlatLists(NamedTuple):
         if not invalid.any():
             return self
         dropped = (is_repeat & (repeats == "drop")) | (is_unknown & (unknown == "drop"))
-        users = self.users()
         places = places_of_entries(self.start)
-        ranks = reach = None
-        if self.ranks is not None or not np.array_equal(invalid, dropped):
-            up_to = np.append(0, np.cumsum(dropped))
-            n_before = up_to[1:] - up_to[self.start[users]]
-            ranks = (places + 1 if self.ranks is None else self.ranks) - n_before
-            stays = (self.items != -1) & ~dropped
-            reach = np.zeros(len(self.start) - 1, np.int64)
-            reach[users[stays]] = ranks[stays]  # the last of a list is assigned last
-            ranks = ranks[~invalid]
-        start = np.append(0, np.cumsum(~invalid))[self.start]
-        return FlatLists(self.items[~invalid], start, ranks, reach, places[~invalid])
+        start = starts_of(~invalid)[self.start]
+        lists = FlatLists(self.items[~invalid], start, places=places[~invalid])
+        if self.ranks is None and np.array_equal(invalid, dropped):
+            return lists  # without a gap, so the ranks are 1, 2, 3, ...
+
+        users = self.users()
+        ranks = places + 1 if self.ranks is None else self.ranks
+        n_dropped = starts_of(dropped)
+        ranks = ranks - (n_dropped[1:] - n_dropped[self.start[users]])  # those up to the item
+        stays = (self.items != -1) & ~dropped
+        reach = np.zeros(len(self.start) - 1, np.int64)
+        reach[users[stays]] = ranks[stays]  # the last of a list is assigned last
+        return lists._replace(ranks=ranks[~invalid], reach=reach)
 
 
 @kernel
-def _mark_repeats(start: IntArray, numbers: IntArray, seen: IntArray, again: BoolArray) -> None:
-    """Mark the numbers that their list has before; ``seen`` is the last list with each number."""
-    for row in range(start.size - 1):
-        for i in range(start[row], start[row + 1]):
-            again[i] = seen[numbers[i]] == row
-            seen[numbers[i]] = row
+def _mark_repeats(
+    start: IntArray, numbers: IntArray, latest: IntArray, is_repeat: BoolArray
+) -> None:
+    """Mark the numbers that occur earlier in their list; ``latest``: the last list with a number.
+
+    It holds -1 for each number before the first list.
+    """
+    for user in range(start.size - 1):
+        for i in range(start[user], start[user + 1]):
+            is_repeat[i] = latest[numbers[i]] == user
+            latest[numbers[i]] = user
 
 
 class Rankings:
@@ -178,7 +195,8 @@ class Rankings:
         one_of("unknown", unknown, Invalid)
         with at_fault("ranking"):
             self.lists = ranking if isinstance(ranking, FlatLists) else _as_lists(ranking)
-        self.repeats, self.unknown = repeats, unknown
+        self.repeats = repeats
+        self.unknown = unknown
         # Rankings do not give the catalogue: its size is that of the caller, or unknown.
         self.shape: tuple[int, int | None] = len(self.lists.start) - 1, n_items
 
@@ -222,7 +240,8 @@ class Rankings:
     def invalid_in(self, lists: FlatLists, n_items: int | None) -> tuple[BoolArray, BoolArray]:
         """True for the repeats, and for the unknown items, to waste or drop in ``lists``."""
         is_item = lists.items != -1
-        is_unknown = is_repeat = np.zeros_like(is_item)
+        is_unknown = np.zeros_like(is_item)
+        is_repeat = is_unknown
         if self.unknown != "raise" and n_items is not None:
             is_unknown = is_item & ((lists.items < 0) | (lists.items >= n_items))
         if self.repeats != "raise":
@@ -241,11 +260,15 @@ def _as_lists(ranking: Any) -> FlatLists:
         return FlatLists(items, start)
     array = as_array(ranking, "ranking")
     if array.ndim != 2:
-        hint = "; for one user type [ranking]" if array.ndim == 1 else ""
+        hint = ""
+        if array.ndim == 1:
+            hint = "; for one user type [ranking]"
         msg = (
             "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
             f"got {array.ndim}-d of shape {array.shape}{hint}"
         )
         raise ShapeError(msg)
     check_indices(array, "ranking")
-    return FlatLists.of(array if array.size else np.empty(array.shape, np.int64))
+    if not array.size:
+        array = np.empty(array.shape, np.int64)
+    return FlatLists.of(array)
