@@ -17,6 +17,7 @@ from recmetrics._core.inputs.arrays import (
     is_real,
     one_behind_another,
     per_user,
+    starts_of,
     users_of_entries,
 )
 from recmetrics._core.inputs.sets import DenseSets, ItemSets, Rows, SharedSet, SparseSets
@@ -24,73 +25,87 @@ from recmetrics._core.inputs.sparse import is_canonical, rows_of_sparse
 from recmetrics._core.options import whole_number
 from recmetrics._core.types import IntArray
 
-_MOST_ENTRIES = int(np.iinfo(np.int64).max)
+_MOST_ENTRIES = int(np.iinfo(np.int64).max)  # pairs of a user and an item are numbered in int64
 _OF_USERS = ("truth", "exclude", "train")  # these are never one set for all users
 
 
 def read_item_sets(
     value: Any,
-    what: str,
-    shape: tuple[int | None, int | None],
+    name: str,
+    shape: tuple[int, int | None],
     n_threads: int | None = None,
     largest_item: int = -1,
     if_transposed: str | None = None,
 ) -> ItemSets:
     """Read truth, exclude, candidates or a stratum in any form; ``shape`` is that of the scores.
 
-    The values of a truth are relevances > 0. Candidates and strata may be one array for all users;
-    a stratum must be one where n_users is None. n_items is None where it is unknown, as for
-    rankings, whose ``largest_item`` then helps to tell indices from relevances. ``if_transposed``
-    is the hint for a truth with users and items exchanged.
+    The values of a truth are relevances > 0. Candidates and strata may be one array for all users.
+    n_items is None where it is unknown, as for rankings, whose ``largest_item`` then helps to tell
+    indices from relevances. ``if_transposed`` is the hint for a truth with users and items
+    exchanged.
     """
     n_users, n_items = shape
-    may_be_shared = what not in _OF_USERS
-    if may_be_shared:
-        value = in_order(value, what)
-        if isinstance(value, list) and not value:
-            value = np.empty(0, np.int64)
-    is_sparse = sp.issparse(value)
-    entries = None if is_sparse else per_user(value, what)
-    array: Any = value if is_sparse or entries is not None else as_array(value, what)
-    is_flat = not is_sparse and entries is None and array.ndim == 1
-    if is_flat and may_be_shared:
-        return _shared(array, what, n_users or 0, n_items)
-    if n_users is None:
-        msg = (
-            f"{what} has items for each user, but a stream does not know its users; expected one "
-            "array of items for all, such as a mask of shape (n_items,)"
-        )
-        raise ArgumentError(msg)
-    if is_flat and what == "truth":
-        return SparseSets(_from_classes(array, n_users, n_items), n_items)
-    if entries is not None:
-        if not _are_relevances(value, entries, what, n_items, largest_item):
-            if len(entries) != n_users:
-                msg = (
-                    f"{what} lists the items of {len(entries)} users, expected one collection of "
-                    f"item indices for each of the {n_users} users; type [] for a user without "
-                    "items"
-                )
-                raise ShapeError(msg)
-            return SparseSets(_from_lists(entries, what, n_items, n_threads), n_items)
-        array = _stacked(entries, what, n_items)
-    elif not is_sparse:
-        check_matrix(array, what)
-    is_table = hasattr(value, "columns")
-    check_shape(array, (n_users, n_items), what, if_transposed, is_table=is_table)
-    if is_sparse:
-        return SparseSets(rows_of_sparse(array, what, n_threads), array.shape[1])
-    return DenseSets(array, what)
+    if sp.issparse(value):
+        check_shape(value, shape, name, if_transposed)
+        return read_numbers(value, name, n_threads)
+    if name not in _OF_USERS:
+        value = _as_items(value, name)
+    lists = per_user(value, name)
+    if lists is not None:
+        if _are_relevances(value, lists, name, n_items, largest_item):
+            matrix = _stacked(lists, name, n_items)
+            check_shape(matrix, shape, name, if_transposed)
+            return DenseSets(matrix, name)
+        if len(lists) != n_users:
+            msg = (
+                f"{name} lists the items of {len(lists)} users, expected one collection of item "
+                f"indices for each of the {n_users} users; type [] for a user without items"
+            )
+            raise ShapeError(msg)
+        return SparseSets(_from_lists(lists, name, n_items, n_threads), n_items)
+
+    array = as_array(value, name)
+    if array.ndim == 1:
+        if name not in _OF_USERS:
+            return _shared(array, name, n_users, n_items)
+        if name == "truth":
+            return SparseSets(_from_classes(array, n_users, n_items), n_items)
+    check_matrix(array, name)
+    check_shape(array, shape, name, if_transposed, is_table=hasattr(value, "columns"))
+    return DenseSets(array, name)
+
+
+def read_shared_set(value: Any, name: str, n_items: int | None) -> SharedSet:
+    """Read a stratum of a stream, whose users are not known: one set of items for all."""
+    value = _as_items(value, name)
+    if not sp.issparse(value) and per_user(value, name) is None:
+        array = as_array(value, name)
+        if array.ndim == 1:
+            return _shared(array, name, 0, n_items)
+    msg = (
+        f"{name} has items for each user, but a stream does not know its users; expected one "
+        "array of items for all, such as a mask of shape (n_items,)"
+    )
+    raise ArgumentError(msg)
+
+
+def _as_items(value: Any, name: str) -> Any:
+    """Sort a set, and make an empty list an array, so that it is read as a set without items."""
+    value = in_order(value, name)
+    if isinstance(value, list) and not value:
+        return np.empty(0, np.int64)
+    return value
 
 
 def read_ranked_truth(
     truth: Any, shape: tuple[int, int | None], largest_item: int, n_threads: int | None = None
 ) -> ItemSets:
     """Read the truth of rankings; ``shape`` is that of the rankings, with the caller's n_items."""
-    truth, (_, n_items) = _whole(truth, "truth", shape[1])
-    is_matrix = len(getattr(truth, "shape", ())) == 2  # which has n_items, if these are given
-    shape = shape[0], None if is_matrix else n_items
-    return read_item_sets(truth, "truth", shape, n_threads, largest_item)
+    n_users, n_items = shape
+    truth, (_, n_items) = _whole(truth, "truth", n_items)
+    if len(getattr(truth, "shape", ())) == 2:  # a matrix has n_items, with which it was compared
+        n_items = None
+    return read_item_sets(truth, "truth", (n_users, n_items), n_threads, largest_item)
 
 
 def read_whole_truth(truth: Any, n_items: int | None, n_threads: int | None = None) -> ItemSets:
@@ -109,19 +124,22 @@ def read_whole_truth(truth: Any, n_items: int | None, n_threads: int | None = No
     return sets
 
 
-def _whole(value: Any, what: str, n_items: Any) -> tuple[Any, tuple[int, int | None]]:
-    """Find the shape of a matrix that has no scores beside it; n_items is None where unknown."""
+def _whole(value: Any, name: str, n_items: Any) -> tuple[Any, tuple[int, int | None]]:
+    """Find the users of sets that have no scores beside them, and read ``n_items``.
+
+    Gives the sets, as an array where only that has a shape, and (n_users, n_items).
+    """
     shape = getattr(value, "shape", None)
     if shape == () or (shape is None and not isinstance(value, Sized)):
-        value = as_array(value, what)
-        check_matrix(value, what)
+        value = as_array(value, name)
+        check_matrix(value, name)
         shape = value.shape
     n_users = len(value) if shape is None else int(shape[0])
-    known = read_count(n_items, n_users)
-    if known is not None and shape is not None and len(shape) == 2 and shape[1] != known:
-        msg = f"{what} has {shape[1]} items, got n_items={n_items!r}; leave n_items out"
+    size = read_count(n_items, n_users)
+    if size is not None and shape is not None and len(shape) == 2 and shape[1] != size:
+        msg = f"{name} has {shape[1]} items, got n_items={n_items!r}; leave n_items out"
         raise ShapeError(msg)
-    return value, (n_users, known)
+    return value, (n_users, size)
 
 
 def read_count(n_items: Any, n_users: int = 1) -> int | None:
@@ -129,19 +147,18 @@ def read_count(n_items: Any, n_users: int = 1) -> int | None:
     if n_items is None:
         return None
     count = whole_number(n_items)
-    # Users and items are numbered together.
     if count is None or not 0 <= count * max(1, n_users) < _MOST_ENTRIES:
         msg = f"n_items must be a number of items, such as 3700, got {n_items!r}"
         raise ArgumentError(msg, argument="n_items")
     return count
 
 
-def read_numbers(matrix: Any, what: str) -> ItemSets:
-    """Read a sparse matrix or dense array of side information as the entries of each row."""
+def read_numbers(matrix: Any, name: str, n_threads: int | None = None) -> ItemSets:
+    """Read a sparse matrix, or a dense array of real numbers, as the entries of each row."""
     if not sp.issparse(matrix):
-        return DenseSets(matrix, what)
+        return DenseSets(matrix, name)
     sparse: Any = matrix
-    return SparseSets(rows_of_sparse(sparse, what), sparse.shape[1])
+    return SparseSets(rows_of_sparse(sparse, name, n_threads), sparse.shape[1])
 
 
 def read_train(train: Any, n_items: int | None) -> ItemSets:
@@ -151,93 +168,105 @@ def read_train(train: Any, n_items: int | None) -> ItemSets:
         return read_item_sets(train, "train", shape)
 
 
-def _shared(array: npt.NDArray[Any], what: str, n_users: int, n_items: int | None) -> ItemSets:
+def _shared(array: npt.NDArray[Any], name: str, n_users: int, n_items: int | None) -> SharedSet:
+    """Read one set for all users from a mask or from item indices."""
     if array.dtype == np.bool_:
         if n_items not in (None, len(array)):
             msg = (
-                f"{what} as a mask for all users must have n_items = {n_items} entries, got "
+                f"{name} as a mask for all users must have n_items = {n_items} entries, got "
                 f"{len(array)}"
             )
             raise ShapeError(msg)
         return SharedSet(np.flatnonzero(array), n_users, len(array))
-    one = _from_lists([array], what, n_items, shared=True)
-    return SharedSet(one.items, n_users, n_items)
+    rows = _from_lists([array], name, n_items, is_shared=True)
+    return SharedSet(rows.items, n_users, n_items)
 
 
 def _are_relevances(
     value: Sequence[Any],
-    entries: list[npt.NDArray[Any]],
-    what: str,
+    lists: list[npt.NDArray[Any]],
+    name: str,
     n_items: int | None,
     largest_item: int,
 ) -> bool:
     """Say whether a list per user holds relevances, one for each item, and not item indices.
 
-    Floats and bools are relevances. Integers are indices, except in plain nested lists such as
-    ``[[0, 1, 1]]``, which are a matrix where each has n_items numbers. Where n_items is unknown,
-    they are read as whichever of the two is possible; ``largest_item`` is that of the rankings.
+    ``lists`` are the lists of ``value`` as arrays. Floats and bools are relevances. Integers are
+    indices, except in plain nested lists such as ``[[0, 1, 1]]``, which are a matrix where each has
+    n_items numbers. Where n_items is unknown, they are read as whichever of the two is possible;
+    ``largest_item`` is that of the rankings.
     """
-    if any(entry.size and entry.dtype.kind not in "iu" for entry in entries):
+    if any(numbers.size and numbers.dtype.kind not in "iu" for numbers in lists):
         return True
-    if not all(isinstance(entry, list | tuple) for entry in value):
+    if not all(isinstance(numbers, list | tuple) for numbers in value):
         return False
-    lengths = {len(entry) for entry in entries}
+    lengths = {len(numbers) for numbers in lists}
     if len(lengths) != 1 or lengths == {0}:
         return False
-    rows = np.sort(entries, axis=1)
-    named_once = bool(np.all(rows[:, 1:] != rows[:, :-1]) and rows[:, 0].min() >= 0)
+
+    rows = np.sort(lists, axis=1)
+    is_distinct = bool(np.all(rows[:, 1:] != rows[:, :-1]))
+    may_be_indices = is_distinct and rows[:, 0].min() >= 0
     if n_items is None:
-        fits = rows.shape[1] > largest_item and rows.min() >= 0
+        may_be_matrix = rows.shape[1] > largest_item and rows.min() >= 0
     else:
-        fits = rows.shape[1] == n_items
+        may_be_matrix = rows.shape[1] == n_items
         # A truth of one number per item is a matrix, as documented; other sets hold 0 and 1.
-        named_once = named_once and what != "truth" and rows.max() > 1
-    if fits and named_once:
-        kind = "relevances" if what == "truth" else "0 and 1"
+        may_be_indices = may_be_indices and name != "truth" and rows.max() > 1
+    if may_be_matrix and may_be_indices:
+        numbers_of_matrix = "relevances" if name == "truth" else "0 and 1"
         msg = (
-            f"{what} is ambiguous: it may hold item indices or be a matrix of {kind}; type "
-            f"[np.array(items) for items in {what}] for indices, or np.array({what}) for a matrix"
+            f"{name} is ambiguous: it may hold item indices or be a matrix of {numbers_of_matrix}; "
+            f"type [np.array(items) for items in {name}] for indices, or np.array({name}) for a "
+            "matrix"
         )
         raise InputTypeError(msg)
-    return bool(fits)
+    return bool(may_be_matrix)
 
 
-def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) -> npt.NDArray[Any]:
-    expected = len(entries[0]) if n_items is None else n_items
-    for user, entry in enumerate(entries):
-        if entry.ndim != 1 or len(entry) != expected or not is_real(entry.dtype):
-            number = "of the same length" if n_items is None else f"of length {n_items}"
+def _stacked(lists: list[npt.NDArray[Any]], name: str, n_items: int | None) -> npt.NDArray[Any]:
+    """Stack lists of relevances as the rows of a matrix."""
+    length = len(lists[0]) if n_items is None else n_items
+    for user, numbers in enumerate(lists):
+        if numbers.ndim != 1 or len(numbers) != length or not is_real(numbers.dtype):
+            expected = "of the same length" if n_items is None else f"of length {n_items}"
             msg = (
-                f"{what} of user {user} must be a 1-d array of integer item indices, or of "
-                f"relevances {number}; got {entry.ndim}-d of shape {entry.shape} and dtype "
-                f"{entry.dtype}"
+                f"{name} of user {user} must be a 1-d array of integer item indices, or of "
+                f"relevances {expected}; got {numbers.ndim}-d of shape {numbers.shape} and dtype "
+                f"{numbers.dtype}"
             )
             raise InputTypeError(msg)
-    return np.stack([half_to_single(entry) for entry in entries])
+    return np.stack([half_to_single(numbers) for numbers in lists])
 
 
 def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) -> Rows:
     """Read one relevant item for each row, -1 for none."""
     if len(classes) and classes.dtype.kind not in "iu":
-        cast = "np.asarray(truth, int), or " if classes.dtype.kind == "f" else ""
-        one = f"; type {cast}np.atleast_2d(truth) for the relevances of one user"
+        hint = ""
+        if classes.dtype.kind == "b":
+            hint = "; type np.atleast_2d(truth) for the relevances of one user"
+        elif classes.dtype.kind == "f":
+            hint = (
+                "; type np.asarray(truth, int), or np.atleast_2d(truth) for the relevances of one "
+                "user"
+            )
         msg = (
             f"truth is 1-d of dtype {classes.dtype}, expected integers: the index of the relevant "
-            f"item of each row, -1 for none{one if classes.dtype.kind in 'fb' else ''}"
+            f"item of each row, -1 for none{hint}"
         )
         raise InputTypeError(msg)
     if len(classes) != n_users:
-        of_one_user = n_users == 1 and len(classes) == n_items
-        hint = "; for the relevances of one user type np.atleast_2d(truth)" if of_one_user else ""
+        hint = ""
+        if n_users == 1 and len(classes) == n_items:
+            hint = "; for the relevances of one user type np.atleast_2d(truth)"
         msg = (
             f"truth has {len(classes)} item indices, expected one for each of the {n_users} rows, "
             f"-1 for none{hint}"
         )
         raise ShapeError(msg)
-    limit = np.iinfo(np.int64).max if n_items is None else n_items
-    outside = (classes < -1) | (classes >= limit)
-    if outside.any():
-        row = int(np.flatnonzero(outside)[0])
+    is_outside = (classes < -1) | (classes >= (_MOST_ENTRIES if n_items is None else n_items))
+    if is_outside.any():
+        row = int(np.flatnonzero(is_outside)[0])
         expected = "an index >= 0" if n_items is None else f"0 .. {n_items - 1}"
         hint = "; type np.maximum(truth, -1)" if classes[row] < 0 else ""
         msg = (
@@ -245,97 +274,109 @@ def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) 
             f"{expected}, or -1 for none{hint}"
         )
         raise InputError(msg)
-    known = classes >= 0
-    items = classes[known].astype(np.int64)
-    return Rows(np.concatenate(([0], np.cumsum(known))), items, np.ones(len(items)))
+
+    has_item = classes >= 0
+    items = classes[has_item].astype(np.int64)
+    return Rows(starts_of(has_item), items, np.ones(len(items)))
 
 
 def check_shape(
     array: Any,
     expected: tuple[int, int | None],
-    what: str,
+    name: str,
     if_transposed: str | None = None,
     *,
     is_table: bool = False,
 ) -> None:
     """Refuse an array or matrix without the users and items ``expected``."""
-    got: tuple[int, ...] = array.shape
-    if len(got) == 2 and got[0] == expected[0] and expected[1] in (None, got[1]):
+    shape: tuple[int, ...] = array.shape
+    n_users, n_items = expected
+    if len(shape) == 2 and shape[0] == n_users and n_items in (None, shape[1]):
         return
-    if len(got) != 2:
-        msg = f"{what} must be 2-d (n_users, n_items), got {len(got)}-d of shape {got}"
+    if len(shape) != 2:
+        msg = f"{name} must be 2-d (n_users, n_items), got {len(shape)}-d of shape {shape}"
         raise ShapeError(msg)
-    if expected[1] is None:
-        wanted = f"of the ranking, ({expected[0]}, n_items)"
-    else:
-        # The truth is compared with the scores, the other sets with the truth.
-        wanted = f"and items of the {'scores' if what == 'truth' else 'truth'}, {expected}"
-    narrow = got[0] == expected[0] and 1 < got[1] < (expected[1] or 0)
+
+    if n_items is None:
+        source = f"of the ranking, ({n_users}, n_items)"
+    elif name == "truth":
+        source = f"and items of the scores, {expected}"
+    else:  # which is compared with the truth, once that fits
+        source = f"and items of the truth, {expected}"
+    is_narrow = shape[0] == n_users and 1 < shape[1] < (n_items or 0)
     hint = ""
-    if got == expected[::-1]:
-        hint = f"; it looks transposed: type {what}.T"
-        if what == "truth":  # which of the two is the wrong one cannot be seen
-            hint = "; one looks transposed: type scores.T or truth.T, so that rows are users"
-        hint = f"; {if_transposed}" if if_transposed else hint
-    elif got == (expected[0], 1) and what == "truth":
-        hint = "; for one item index of each row type np.ravel(truth)"
+    if shape == (n_items, n_users):
+        hint = f"it looks transposed: type {name}.T"
+        if name == "truth":  # which of the two is the wrong one cannot be seen
+            hint = "one looks transposed: type scores.T or truth.T, so that rows are users"
+        hint = if_transposed or hint
+    elif shape == (n_users, 1) and name == "truth":
+        hint = "for one item index of each row type np.ravel(truth)"
     elif is_table:
-        hint = f"; {OF_TABLES}"
-    elif narrow and isinstance(array, np.ndarray) and array.dtype.kind in "iu":
-        hint = f"; for item indices of each user type list({what})"
-    msg = f"{what} must have the users {wanted}, got {got}{hint}"
+        hint = OF_TABLES
+    elif is_narrow and isinstance(array, np.ndarray) and array.dtype.kind in "iu":
+        hint = f"for item indices of each user type list({name})"
+    msg = f"{name} must have the users {source}, got {shape}"
+    if hint:
+        msg += f"; {hint}"
     raise ShapeError(msg)
 
 
 def _from_lists(
     lists: Sequence[npt.NDArray[Any]],
-    what: str,
+    name: str,
     n_items: int | None,
     n_threads: int | None = None,
     *,
-    shared: bool = False,
+    is_shared: bool = False,
 ) -> Rows:
     """Sort the item indices of each user; a repeated index is refused or merged."""
 
-    def place(user: int) -> str:
-        return what if shared else f"{what} of user {user}"
+    def name_of(user: int) -> str:
+        return name if is_shared else f"{name} of user {user}"
 
-    start, items = one_behind_another(lists, place)
+    start, items = one_behind_another(lists, name_of)
     users = users_of_entries(start)
-    refuse_outside(items, n_items, lambda entry: place(users[entry]))
+    refuse_outside(items, n_items, lambda entry: name_of(users[entry]))
     rows = Rows(start, items, np.ones(len(items)))
     if is_canonical(start, items):
         return rows
     rows, any_repeated, _ = rows.ascending(n_threads)
     if not any_repeated:
         return rows
+
     items = rows.items
-    repeated = np.zeros(len(items), bool)
-    repeated[1:] = (users[1:] == users[:-1]) & (items[1:] == items[:-1])
-    if shared or what in ("truth", "candidates"):
-        first = int(np.flatnonzero(repeated)[0])
-        hint = f"array({what}) if this is a matrix of relevances"
-        if shared:
-            hint = f"unique({what})"
-            if items[-1] <= 1:
-                hint += f", or np.array({what}, bool) if this is a mask"
-        msg = (
-            f"{place(users[first])} names item {items[first]} twice; expected each item index "
-            f"once; type np.{hint}"
-        )
-        raise InputError(msg)
-    return rows.keep(~repeated)
+    is_repeat = np.zeros(len(items), np.bool_)
+    is_repeat[1:] = (users[1:] == users[:-1]) & (items[1:] == items[:-1])
+    if not is_shared and name not in ("truth", "candidates"):
+        return rows.keep(~is_repeat)
+    call = f"array({name}) if this is a matrix of relevances"
+    if is_shared:
+        call = f"unique({name})"
+        if items[-1] <= 1:
+            call += f", or np.array({name}, bool) if this is a mask"
+    entry = int(is_repeat.argmax())
+    msg = (
+        f"{name_of(users[entry])} names item {items[entry]} twice; expected each item index once; "
+        f"type np.{call}"
+    )
+    raise InputError(msg)
 
 
-def refuse_outside(items: IntArray, n_items: int | None, place: Callable[[int], str]) -> None:
-    """Refuse an index that is none of the catalogue; ``place`` says where an entry stands."""
-    outside = (items < 0) | (items >= (_MOST_ENTRIES if n_items is None else n_items))
-    if outside.any():
-        first = int(np.flatnonzero(outside)[0])
-        expected = f"0 .. {n_items - 1}" if n_items else "none: there are 0 items"
-        expected = "an index >= 0" if n_items is None else expected
-        msg = (
-            f"{place(first)} names item {items[first]}, which is outside the catalogue; expected "
-            f"{expected}"
-        )
-        raise InputError(msg)
+def refuse_outside(items: IntArray, n_items: int | None, name_of: Callable[[int], str]) -> None:
+    """Refuse an index that is none of the catalogue; ``name_of`` an entry names its list."""
+    is_outside = (items < 0) | (items >= (_MOST_ENTRIES if n_items is None else n_items))
+    if not is_outside.any():
+        return
+    if n_items is None:
+        expected = "an index >= 0"
+    elif n_items == 0:
+        expected = "none: there are 0 items"
+    else:
+        expected = f"0 .. {n_items - 1}"
+    entry = int(is_outside.argmax())
+    msg = (
+        f"{name_of(entry)} names item {items[entry]}, which is outside the catalogue; expected "
+        f"{expected}"
+    )
+    raise InputError(msg)

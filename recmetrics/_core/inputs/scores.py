@@ -22,7 +22,7 @@ from recmetrics._core.inputs.arrays import (
     check_matrix,
     is_half,
 )
-from recmetrics._core.inputs.sets import Rows, Users
+from recmetrics._core.inputs.sets import Rows, Users, entries_of
 from recmetrics._core.inputs.sparse import stored_entries
 from recmetrics._core.jit import kernel, prefetch
 from recmetrics._core.threads import row_blocks
@@ -33,13 +33,16 @@ from recmetrics._core.types import IntArray
 _BLOCK_BYTES = 16 << 20
 _COPY_BYTES = 8 << 20
 LEAST_SCORES = 1 << 20  # in a block that is worth a thread, or Python's overhead
-_FEW_SCORES = 1 << 16
+_FEW_SCORES = 1 << 16  # of which the smallest and the largest are quick to find
 _EXACT = 1 << 53  # float64 has every integer up to here
 _MOST_ITEMS = (1 << 31) - 1  # kernels count in int32
 _TILE = 256  # halves that are converted together
 _LINE = 32  # halves in a cache line
-_AHEAD = 64 * _LINE
-N_NAN, NAN_ROW, NAN_ITEM = 0, 1, 2  # what ``nan_found`` holds: their number, and the first
+_AHEAD = 64 * _LINE  # how far before the conversion halves are fetched from memory
+# The places of what ``nan_found`` holds: the number of NaN, and the row and item of the first.
+N_NAN = 0
+NAN_ROW = 1
+NAN_ITEM = 2
 
 
 class ScoreBlock(NamedTuple):
@@ -106,12 +109,13 @@ class ScoreMatrix:
 
         Also the number of threads that pays off.
         """
-        copied = copied or not (_is_native(self.array) or is_half(self.array.dtype))
-        read_as = np.dtype(_compared_as(self.array[:0]))
-        row_bytes = max(1.0, row_items * read_as.itemsize)
-        rows = int((_COPY_BYTES if copied else _BLOCK_BYTES) / row_bytes)
-        least = int(LEAST_SCORES / max(1.0, row_items))
-        return row_blocks(self.shape[0], rows, n_threads, least), n_threads
+        block_bytes = _BLOCK_BYTES
+        if copied or not (_is_native(self.array) or is_half(self.array.dtype)):
+            block_bytes = _COPY_BYTES
+        itemsize = np.dtype(_compared_as(self.array[:0])).itemsize
+        n_rows = int(block_bytes / max(1.0, row_items * itemsize))
+        least_rows = int(LEAST_SCORES / max(1.0, row_items))
+        return row_blocks(self.shape[0], n_rows, n_threads, least_rows), n_threads
 
 
 MAY_BE_EXCHANGED = "are scores and truth exchanged? expected scores first, then the truth"
@@ -128,28 +132,29 @@ class SparseScores(ScoreMatrix):
         shape: tuple[int, int],
     ) -> None:
         """Take checked entries: row u has ``items[start[u]:start[u + 1]]``, ascending."""
-        self._start, self._items, self.array, self.shape = start, items, values, shape
+        self._start = start
+        self._items = items
+        self.array = values
+        self.shape = shape
         self.mean_items = len(items) / max(1, shape[0])
 
     def stored(self, rows: slice) -> tuple[Rows, ScoreBlock]:
         """Read the items that each row of a block stores, and their scores."""
-        start = self._start[rows.start : rows.stop + 1].astype(np.int64)
-        entries = slice(start[0], start[-1])
+        start, entries = entries_of(self._start, rows)
         values = self.array[entries]
         items = self._items[entries].astype(np.int64)
-        return Rows(start - start[0], items, values), native(values)
+        return Rows(start.astype(np.int64), items, values), native(values)
 
     def take(self, rows: slice) -> "SparseScores":
-        start = self._start[rows.start : rows.stop + 1]
-        own = slice(start[0], start[-1])
+        start, entries = entries_of(self._start, rows)
         shape = (len(start) - 1, self.shape[1])
-        return SparseScores(start - start[0], self._items[own], self.array[own], shape)
+        return SparseScores(start, self._items[entries], self.array[entries], shape)
 
     def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:  # noqa: ARG002
         """Read a block of whole rows, in which items without an entry have -inf."""
-        own, _ = self.stored(rows)
+        stored, _ = self.stored(rows)
         dense = np.full((rows.stop - rows.start, self.shape[1]), -np.inf)
-        dense[own.users(), own.items] = own.values
+        dense[stored.users(), stored.items] = stored.values
         return native(dense)
 
 
@@ -175,6 +180,7 @@ def _is_native(array: npt.NDArray[Any]) -> bool:
 
 
 def _compared_as(block: npt.NDArray[Any]) -> npt.DTypeLike:
+    """Choose the dtype in which a block is compared; it holds every score exactly."""
     dtype = block.dtype
     if dtype.kind == "f" and dtype.itemsize > 2:
         return dtype.newbyteorder("=")
@@ -183,9 +189,10 @@ def _compared_as(block: npt.NDArray[Any]) -> npt.DTypeLike:
     if dtype.itemsize <= 4:
         return np.float64
     # To check and convert a large block takes longer than to compare it as it is.
-    few = 0 < block.size <= _FEW_SCORES
-    exact = few and int(block.min()) >= -_EXACT and int(block.max()) <= _EXACT
-    return np.float64 if exact else np.int64
+    if not 0 < block.size <= _FEW_SCORES:
+        return np.int64
+    is_exact = int(block.min()) >= -_EXACT and int(block.max()) <= _EXACT
+    return np.float64 if is_exact else np.int64
 
 
 def native(block: npt.NDArray[Any], *, packed: bool = False) -> ScoreBlock:
@@ -201,11 +208,13 @@ def native(block: npt.NDArray[Any], *, packed: bool = False) -> ScoreBlock:
         # it converts float16 itself in eight times the time.
         bits = as_kernel_array(np.ascontiguousarray(_bits(block), np.int16))
         row = np.empty((1, bits.shape[-1]), np.float32)  # memory for numbers in their order
-        halves = ScoreBlock(row, np.float32(-infinity), np.float32(1 - infinity), bits)
-        return halves if packed else halves.whole()
+        # The keys are whole numbers: that of the lowest finite score is 1 above that of -inf.
+        scores = ScoreBlock(row, np.float32(-infinity), np.float32(1 - infinity), bits)
+        return scores if packed else scores.whole()
     dtype = _compared_as(block)
     if dtype is np.int64 and block.dtype.kind == "u":
-        block = (block ^ np.uint64(1 << 63)).view(np.int64)  # keeps the order
+        # The other highest bit moves 0 .. 2^64 - 1 to -2^63 .. 2^63 - 1, which keeps the order.
+        block = (block ^ np.uint64(1 << 63)).view(np.int64)
     # Copies only this block, where dtype, layout or byte order require it.
     values = np.ascontiguousarray(block, dtype)
     return ScoreBlock(as_kernel_array(values), *_NATIVE[values.dtype])
@@ -220,19 +229,19 @@ def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[n
     All arrays 1-d. Six times as fast as NumPy's operators. The prefetch takes off a quarter.
     """
     for begin in range(0, bits.size, _TILE):
-        part = bits[begin : begin + _TILE]
-        own = keys[begin : begin + _TILE]
+        tile = bits[begin : begin + _TILE]
+        tile_keys = keys[begin : begin + _TILE]
         for line in range(0, _TILE, _LINE):
             prefetch(bits, begin + _AHEAD + line)
-        for i in range(part.size):
-            signed = np.int32(part[i])
-            magnitude = signed & 0x7FFF
+        for i in range(tile.size):
+            signed = np.int32(tile[i])
+            magnitude = signed & 0x7FFF  # all bits but the sign
             key = -magnitude if signed < 0 else magnitude
-            own[i] = np.float32(np.nan) if magnitude > infinity else np.float32(key)
+            tile_keys[i] = np.float32(np.nan) if magnitude > infinity else np.float32(key)
 
 
 def find_nan(values: npt.NDArray[Any], lowest: Any) -> IntArray:
-    """The number of NaN in a block, and the row and item of the first; (3,)."""
+    """Count the NaN in a block, and find the row and item of the first; (3,)."""
     is_nan = ~(values >= lowest)
     row, item = divmod(int(is_nan.argmax()), values.shape[1])
     return np.array([np.count_nonzero(is_nan), row, item])
@@ -241,25 +250,27 @@ def find_nan(values: npt.NDArray[Any], lowest: Any) -> IntArray:
 def find_candidate_nan(
     values: npt.NDArray[Any], start: IntArray, items: IntArray, lowest: Any
 ) -> IntArray:
-    """The same among the scores of candidates, of row u at ``start[u]:start[u + 1]``."""
+    """Count the NaN among the scores of candidates, and find the row and item of the first; (3,).
+
+    Row u has the candidates ``items[start[u]:start[u + 1]]``, with ``values`` beside them.
+    """
     is_nan = ~(values >= lowest)
     if not is_nan.any():
         return np.zeros(3, np.int64)
-    first = int(is_nan.argmax())
-    row = int(np.searchsorted(start, first, side="right")) - 1
-    return np.array([np.count_nonzero(is_nan), row, items[first]])
+    entry = int(is_nan.argmax())
+    row = int(np.searchsorted(start, entry, side="right")) - 1
+    return np.array([np.count_nonzero(is_nan), row, items[entry]])
 
 
-def refuse_nan(found: Sequence[IntArray], users: Users) -> None:
-    """Refuse NaN scores, from the numbers that the blocks found."""
-    n_nan, rows, items = np.transpose(found)
+def refuse_nan(nan_found: Sequence[IntArray], users: Users) -> None:
+    """Refuse NaN scores, from the number and the first NaN of each block."""
+    n_nan, rows, items = np.transpose(nan_found)
     if not n_nan.any():
         return
-    first = np.flatnonzero(n_nan)[0]
-    row, item = rows[first], items[first]
+    block = int(np.flatnonzero(n_nan)[0])
     msg = (
-        f"scores hold {n_nan.sum()} NaN, the first at (user {users.user_at(int(row))}, "
-        f"item {item + users.first_item}); expected numbers; give nan='exclude' to treat NaN like "
-        "a score of -inf"
+        f"scores hold {n_nan.sum()} NaN, the first at (user {users.user_at(int(rows[block]))}, "
+        f"item {items[block] + users.first_item}); expected numbers; give nan='exclude' to treat "
+        "NaN like a score of -inf"
     )
     raise NaNScoreError(msg, argument="scores")

@@ -17,6 +17,7 @@ from recmetrics._core.inputs.arrays import (
     as_kernel_array,
     half_to_single,
     is_nonzero,
+    starts_of,
     users_of_entries,
 )
 from recmetrics._core.jit import helper, kernel
@@ -56,11 +57,12 @@ def entries_of(start: IntArray, users: UserIndex) -> tuple[IntArray, UserIndex]:
     Gives where those of each user start among them, and their places.
     """
     if isinstance(users, slice):
-        own = start[users.start : users.stop + 1]
-        return own - own[0], slice(own[0], own[-1])
+        block = start[users.start : users.stop + 1]
+        return block - block[0], slice(block[0], block[-1])
     counts = start[users + 1] - start[users]
-    among = np.concatenate(([0], np.cumsum(counts)))
-    return among, np.arange(among[-1]) + np.repeat(start[users] - among[:-1], counts)
+    new_start = starts_of(counts)
+    # The entries of a user move by the same number of places.
+    return new_start, np.arange(new_start[-1]) + np.repeat(start[users] - new_start[:-1], counts)
 
 
 class Rows(NamedTuple):
@@ -79,22 +81,22 @@ class Rows(NamedTuple):
         """The rows of some of the users, in the order given."""
         if isinstance(users, slice) and users == slice(0, len(self.start) - 1):
             return self
-        start, own = entries_of(self.start, users)
-        return Rows(start, self.items[own], self.values[own])
+        start, entries = entries_of(self.start, users)
+        return Rows(start, self.items[entries], self.values[entries])
 
     def users(self) -> IntArray:
         """The user of each item."""
         return users_of_entries(self.start)
 
-    def among(self, others: "Rows") -> BoolArray:
-        """True for the items, in any order, that ``others`` has for the same user."""
-        found = np.empty(len(self.items), np.bool_)
-        _mark_among(self.start, self.items, others.start, others.items, found)
-        return found
+    def among(self, other: "Rows") -> BoolArray:
+        """True for the items, in any order, that ``other`` has for the same user."""
+        is_among = np.empty(len(self.items), np.bool_)
+        _mark_among(self.start, self.items, other.start, other.items, is_among)
+        return is_among
 
-    def n_within(self, others: "Rows") -> int:
-        """Count the users who have items, all of which ``others`` has for the same user."""
-        return int(_count_within(self.start, self.items, others.start, others.items))
+    def n_within(self, other: "Rows") -> int:
+        """Count the users who have items, all of which ``other`` has for the same user."""
+        return int(_count_within(self.start, self.items, other.start, other.items))
 
     def ascending(self, n_threads: int | None = None) -> tuple["Rows", bool, bool]:
         """Sort the items of each user, of any dtype.
@@ -102,31 +104,37 @@ class Rows(NamedTuple):
         Also say whether any item is repeated, and whether all values are equal.
         """
         start = self.start
-        given = as_kernel_array(np.ascontiguousarray(self.values, np.float64))
+        values = as_kernel_array(np.ascontiguousarray(self.values, np.float64))
         items = np.empty(len(self.items), np.int64)
-        equal = bool((given == given[:1]).all())  # as in binary truth: they stay where they are
-        values = given if equal else np.empty(len(items))
+        are_equal = bool((values == values[:1]).all())  # as in binary truth
+        sorted_values = values  # equal values stay where they are
+        if not are_equal:
+            sorted_values = np.empty(len(items))
 
         def sort(rows: slice) -> bool:
-            own = slice(start[rows.start], start[rows.stop])
+            entries = slice(start[rows.start], start[rows.stop])
+            block_values = sorted_values[entries]
+            if are_equal:  # the kernel writes values in any case
+                block_values = np.empty(len(block_values))
             return _sort_items(
-                start[rows.start : rows.stop + 1] - own.start,
-                as_kernel_array(self.items[own].astype(np.int64, copy=False)),
-                given[own],
-                items[own],
-                np.empty(own.stop - own.start) if equal else values[own],
+                start[rows.start : rows.stop + 1] - entries.start,
+                as_kernel_array(self.items[entries].astype(np.int64, copy=False)),
+                values[entries],
+                items[entries],
+                block_values,
             )
 
         n_users = len(start) - 1
-        mean_items = max(1, len(items) // max(1, n_users))
-        threads = thread_count(n_threads) if len(items) > 4 * _SORTED else 1
-        blocks = row_blocks(n_users, _SORTED // mean_items, threads, _SORTED // mean_items)
-        return Rows(start, items, values), any(map_blocks(sort, blocks, threads)), equal
+        n_threads = thread_count(n_threads) if len(items) > 4 * _SORTED else 1
+        block_users = _SORTED // max(1, len(items) // max(1, n_users))
+        blocks = row_blocks(n_users, block_users, n_threads, block_users)
+        any_repeated = any(map_blocks(sort, blocks, n_threads))
+        return Rows(start, items, sorted_values), any_repeated, are_equal
 
-    def keep(self, chosen: npt.NDArray[np.bool_]) -> "Rows":
-        """The rows with only the chosen items."""
-        kept = np.concatenate(([0], np.cumsum(chosen)))
-        return Rows(kept[self.start], self.items[chosen], self.values[chosen])
+    def keep(self, mask: BoolArray) -> "Rows":
+        """The rows with only the items in ``mask``."""
+        start = starts_of(mask)[self.start]
+        return Rows(start, self.items[mask], self.values[mask])
 
 
 # Kernels sort short rows themselves, as NumPy's sort takes seconds to compile. Other such sorts are
@@ -141,45 +149,47 @@ class Rows(NamedTuple):
 @kernel
 def _sort_items(
     start: IntArray,
-    given_items: IntArray,
-    given_values: FloatArray,
     items: IntArray,
     values: FloatArray,
+    sorted_items: IntArray,
+    sorted_values: FloatArray,
 ) -> bool:
     """Sort the items of each user, with their values; True where any item is repeated.
 
     A few items have their places counted, without a branch that is hard to guess: a third of the
-    time of insertion.
+    time of insertion. There, the comparisons are added as numbers.
     """
-    repeats = False
+    any_repeated = False
     for user in range(start.size - 1):
-        first, end = start[user], start[user + 1]
-        if end - first <= _COUNTED:
-            own = given_items[first:end]
-            total = 0
-            for i in range(own.size):
-                place = first
-                for j in range(own.size):
-                    place += own[j] < own[i]
-                items[place] = own[i]
-                values[place] = given_values[first + i]
-                total += place - first
-            if 2 * total < own.size * (own.size - 1):  # equal items have the same place
-                repeats = True
-                for i in range(own.size):
-                    place = first
-                    for j in range(own.size):
-                        place += (own[j] < own[i]) | ((own[j] == own[i]) & (j < i))
-                    items[place] = own[i]
-                    values[place] = given_values[first + i]
+        begin, end = start[user], start[user + 1]
+        if end - begin > _COUNTED:
+            for i in range(begin, end):
+                sorted_items[i] = items[i]
+                sorted_values[i] = values[i]
+            sort_ascending(sorted_items[begin:end], sorted_values[begin:end])
+            for i in range(begin + 1, end):
+                any_repeated |= sorted_items[i] == sorted_items[i - 1]
             continue
-        for i in range(first, end):
-            items[i] = given_items[i]
-            values[i] = given_values[i]
-        sort_ascending(items[first:end], values[first:end])
-        for i in range(first + 1, end):
-            repeats |= items[i] == items[i - 1]
-    return repeats
+
+        keys = items[begin:end]
+        total = 0
+        for i in range(keys.size):
+            place = begin
+            for j in range(keys.size):
+                place += keys[j] < keys[i]
+            sorted_items[place] = keys[i]
+            sorted_values[place] = values[begin + i]
+            total += place - begin
+        # Places 0, 1, ..., n - 1 add up to n (n - 1) / 2; equal items have the same place.
+        if 2 * total < keys.size * (keys.size - 1):
+            any_repeated = True
+            for i in range(keys.size):
+                place = begin
+                for j in range(keys.size):
+                    place += (keys[j] < keys[i]) | ((keys[j] == keys[i]) & (j < i))
+                sorted_items[place] = keys[i]
+                sorted_values[place] = values[begin + i]
+    return any_repeated
 
 
 @helper
@@ -206,27 +216,32 @@ def sort_ascending(keys: Any, values: Any) -> None:
 
 
 @helper
-def place_of(item: int, items: IntArray, first: int, end: int) -> int:
-    """The place of ``item`` in the ascending ``items[first:end]``, or -1.
+def place_of(item: int, items: IntArray, begin: int, end: int) -> int:
+    """The place of ``item`` in the ascending ``items[begin:end]``, or -1.
 
-    A search without a branch that is hard to guess.
+    A search by halves, without a branch that is hard to guess.
     """
-    size = end - first
+    size = end - begin
     while size > 1:
         half = size // 2
-        first = first + half if items[first + half - 1] < item else first
+        begin = begin + half if items[begin + half - 1] < item else begin
         size -= half
-    return first if size == 1 and items[first] == item else -1
+    return begin if size == 1 and items[begin] == item else -1
 
 
 @kernel
 def _mark_among(
-    start: IntArray, items: IntArray, other_start: IntArray, other_items: IntArray, found: BoolArray
+    start: IntArray,
+    items: IntArray,
+    other_start: IntArray,
+    other_items: IntArray,
+    is_among: BoolArray,
 ) -> None:
     for user in range(start.size - 1):
-        first, end = other_start[user], other_start[user + 1]
+        begin = other_start[user]
+        end = other_start[user + 1]
         for i in range(start[user], start[user + 1]):
-            found[i] = place_of(items[i], other_items, first, end) >= 0
+            is_among[i] = place_of(items[i], other_items, begin, end) >= 0
 
 
 @kernel
@@ -236,14 +251,16 @@ def _count_within(
     """Count as ``Rows.n_within``; most users are done after one search, for their first item."""
     count = 0
     for user in range(start.size - 1):
-        first, end = other_start[user], other_start[user + 1]
-        within = start[user] < start[user + 1]
+        place = other_start[user]
+        is_within = start[user] < start[user + 1]
         for i in range(start[user], start[user + 1]):
-            first = place_of(items[i], other_items, first, end)
-            if first < 0:
-                within = False
+            # Both ascend, so the next item stands behind this one.
+            place = place_of(items[i], other_items, place, other_start[user + 1])
+            if place < 0:
+                is_within = False
                 break
-        count += within
+        if is_within:
+            count += 1
     return count
 
 
@@ -251,9 +268,8 @@ def one_below_another(parts: Sequence[Rows]) -> Rows:
     """Concatenate the users of all ``parts``, in order."""
     if len(parts) == 1:
         return parts[0]
-    counts = np.concatenate([np.diff(part.start) for part in parts])
     return Rows(
-        np.concatenate(([0], np.cumsum(counts))),
+        starts_of(np.concatenate([np.diff(part.start) for part in parts])),
         np.concatenate([part.items for part in parts]),
         np.concatenate([part.values for part in parts]),
     )
@@ -285,9 +301,9 @@ class ItemSets(ABC):
 
     def in_memory(self) -> "ItemSets":
         """Convert the sets to the internal form, to read them more than once."""
-        rows = _DENSE_ENTRIES // max(1, self.n_items or 1)
-        blocks = [self.rows(block) for block in row_blocks(self.n_users, rows)]
-        return SparseSets(one_below_another(blocks), self.n_items)
+        block_users = _DENSE_ENTRIES // max(1, self.n_items or 1)
+        parts = [self.rows(block) for block in row_blocks(self.n_users, block_users)]
+        return SparseSets(one_below_another(parts), self.n_items)
 
     def own(self) -> "ItemSets":
         """Convert the sets to the internal form, in memory of their own."""
@@ -321,9 +337,10 @@ class DenseSets(ItemSets):
 
     is_dense = True
 
-    def __init__(self, matrix: npt.NDArray[Any], what: str) -> None:
+    def __init__(self, matrix: npt.NDArray[Any], name: str) -> None:
         super().__init__(matrix.shape[0], matrix.shape[1], matrix.shape[1])
-        self._matrix, self._what = matrix, what
+        self._matrix = matrix
+        self._name = name  # in errors
 
     def rows(self, block: slice) -> Rows:
         part = self._matrix[block]
@@ -334,10 +351,10 @@ class DenseSets(ItemSets):
         items = entries - users * n_items
         values = half_to_single(part[users, items])
         rows = Rows(start, items, values.astype(np.float64))
-        return checked_values(rows, self._what, block.start)
+        return checked_values(rows, self._name, block.start)
 
     def take(self, users: UserIndex) -> ItemSets:
-        return DenseSets(self._matrix[users], self._what)
+        return DenseSets(self._matrix[users], self._name)
 
 
 class SharedSet(ItemSets):
@@ -362,11 +379,14 @@ class SharedSet(ItemSets):
         return SharedSet(self.items, len(as_indices(users)), self.n_items)
 
     def crop(self, items: slice) -> ItemSets:
-        within = self.items[(self.items >= items.start) & (self.items < items.stop)]
-        return SharedSet(within - items.start, self.n_users, items.stop - items.start)
+        is_within = (self.items >= items.start) & (self.items < items.stop)
+        new_items = self.items[is_within] - items.start
+        return SharedSet(new_items, self.n_users, items.stop - items.start)
 
 
 class ItemMatrix(NamedTuple):
+    """Numbers about items, a row for each: an array, or the entries other than 0."""
+
     entries: npt.NDArray[Any] | Rows
     shape: tuple[int, int]
 
@@ -383,8 +403,8 @@ class Side:
 
     @property
     def of_users(self) -> dict[str, ItemSets]:
-        """What belongs to users, not to items."""
-        return {name: one for name, one in self.values.items() if isinstance(one, ItemSets)}
+        """The pieces that belong to users, not to items."""
+        return {name: sets for name, sets in self.values.items() if isinstance(sets, ItemSets)}
 
     def own(self) -> "Side":
         """Convert the sets of each user to the internal form; arrays about items are not copied."""
@@ -417,8 +437,9 @@ class Users(NamedTuple):
 
     def user_at(self, row: int) -> int:
         """The index of the user in a row."""
-        chosen = self.chosen
-        return chosen.start + row if isinstance(chosen, slice) else int(chosen[row])
+        if isinstance(self.chosen, slice):
+            return int(self.chosen.start + row)
+        return int(self.chosen[row])
 
     def own(self) -> "Users":
         """Convert all sets to the internal form, to take batches of users from them.
@@ -431,15 +452,16 @@ class Users(NamedTuple):
 
     def take(self, users: UserIndex) -> "Users":
         """Take some of the users, in the order given."""
-        taken = self._changed(lambda sets: sets.take(users))
-        return taken._replace(side=self.side.take(users), chosen=users)
+        batch = self._changed(lambda sets: sets.take(users))
+        return batch._replace(side=self.side.take(users), chosen=users)
 
     def _changed(self, change: Callable[[ItemSets], ItemSets]) -> "Users":
-        return self._replace(
-            truth=change(self.truth),
-            exclude=None if self.exclude is None else change(self.exclude),
-            candidates=None if self.candidates is None else change(self.candidates),
-        )
+        users = self._replace(truth=change(self.truth))
+        if self.exclude is not None:
+            users = users._replace(exclude=change(self.exclude))
+        if self.candidates is not None:
+            users = users._replace(candidates=change(self.candidates))
+        return users
 
     def swallowed(self) -> tuple[int, int]:
         """Count the users whose relevant items are all excluded, and those who have any."""
@@ -453,25 +475,30 @@ class Users(NamedTuple):
     @property
     def present(self) -> list[ItemSets]:
         """The truth, and the other sets that were given."""
-        return [one for one in (self.truth, self.exclude, self.candidates) if one is not None]
+        every = (self.truth, self.exclude, self.candidates)
+        return [sets for sets in every if sets is not None]
 
     @property
     def is_dense(self) -> bool:
         """True where any set is read from a dense matrix, block by block."""
-        return any(one.is_dense for one in self.present)
+        return any(sets.is_dense for sets in self.present)
 
 
-def checked_values(rows: Rows, what: str, first_user: int = 0, *, equal: bool = False) -> Rows:
-    """Drop explicit zeros; refuse NaN and values outside their range, by one of ``equal`` ones."""
-    values = rows.values
-    least, largest, expected, axes = VALUES.get(what, _SET)
-    read = values[:1] if equal else values
-    smallest = read.min(initial=np.inf)
-    if not (smallest >= least and read.max(initial=-np.inf) <= largest):  # NaN neither
-        bad = ~((values >= least) & (values <= largest))
-        entry = int(np.flatnonzero(bad)[0])
-        user, item = first_user + int(rows.users()[entry]), int(rows.items[entry])
-        place = f"({axes[0]} {user}, {axes[1]} {item})"
-        msg = f"{what} must hold {expected}, got {values[entry]:g} at {place}"
-        raise InputError(msg, argument=what)
-    return rows if smallest > 0.0 or read.all() else rows.keep(values != 0.0)
+def checked_values(rows: Rows, name: str, first_user: int = 0, *, are_equal: bool = False) -> Rows:
+    """Drop explicit zeros; refuse NaN and values outside their range, by one of equal values."""
+    values = rows.values[:1] if are_equal else rows.values
+    least, largest, expected, (row_axis, column_axis) = VALUES.get(name, _SET)
+    smallest = values.min(initial=np.inf)
+    # NaN is never >= a number.
+    if not (smallest >= least and values.max(initial=-np.inf) <= largest):
+        is_wrong = ~((values >= least) & (values <= largest))
+        entry = int(is_wrong.argmax())
+        user = first_user + int(rows.users()[entry])
+        msg = (
+            f"{name} must hold {expected}, got {values[entry]:g} at "
+            f"({row_axis} {user}, {column_axis} {rows.items[entry]})"
+        )
+        raise InputError(msg, argument=name)
+    if smallest > 0.0 or values.all():
+        return rows
+    return rows.keep(rows.values != 0.0)

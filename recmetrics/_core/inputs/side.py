@@ -6,7 +6,7 @@ in the signatures of ``Metrics.compute`` and ``Evaluator``, which spell the keyw
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal, NamedTuple, cast
@@ -20,6 +20,7 @@ from recmetrics._core.inputs.arrays import as_array, as_kernel_array, check_real
 from recmetrics._core.inputs.read_sets import (
     read_item_sets,
     read_numbers,
+    read_shared_set,
     read_train,
     refuse_outside,
 )
@@ -35,16 +36,19 @@ LEAST_PROPENSITY = 1e-100  # sums of weights stay finite
 _BLOCK = 1 << 20  # entries of a dense training matrix read at once
 
 
-class Known(NamedTuple):
-    """What a reader of side information may look at."""
+class Context(NamedTuple):
+    """Side information that was read before, and the sizes, for the reader of another piece."""
 
-    found: Mapping[str, Any]  # the side information read before
+    values: Mapping[str, Any]
     n_users: int
     n_items: int | None
 
 
 def read_side(
-    specs: Iterable[MetricSpec], given: Mapping[str, Any], n_users: int | None, n_items: int | None
+    specs: Iterable[MetricSpec],
+    keywords: Mapping[str, Any],
+    n_users: int | None,
+    n_items: int | None,
 ) -> Side:
     """Read the side information that ``specs`` need, check it, and prepare it for them.
 
@@ -52,65 +56,89 @@ def read_side(
     it; then the side information gives it.
     """
     specs = list(specs)
-    needed = {name for spec in specs for group in spec.needs for name in group}
-    found: dict[str, Any] = {}
+    needed: set[str] = set()
+    for spec in specs:
+        needed.update(*spec.needs)
+    values: dict[str, Any] = {}
     for name, side_input in SIDE.items():
-        if name in needed and given.get(name) is not None:
-            with at_fault(name):
-                one = side_input.read(given[name], name, Known(found, n_users or 0, n_items))
-            found[name] = one
-            if not isinstance(one, ItemSets):
-                n_items = one.shape[0] if n_items is None else n_items
-                if one.shape[0] != n_items:
-                    flipped = one.shape[1:] == (n_items,)
-                    hint = f"; it looks transposed: type {name}.T" if flipped else ""
-                    expected = f"{side_input.shape} with n_items = {n_items}"
-                    msg = f"{name} must be of shape {expected}, got {one.shape}{hint}"
-                    raise ShapeError(msg, argument=name)
-    named = dict.fromkeys(spec.stratum for spec in specs if spec.stratum is not None)
-    strata: dict[str, ItemSets] = {}
-    for name in named:
-        what = f"strata[{name!r}]"
-        with at_fault(what):
-            strata[name] = read_item_sets(given["strata"][name], what, (n_users, n_items))
-        n_items = strata[name].n_items if n_items is None else n_items
-    side = Side(n_items=n_items, values=found, strata=strata)
+        if name not in needed or keywords.get(name) is None:
+            continue
+        with at_fault(name):
+            context = Context(values, n_users or 0, n_items)
+            values[name] = side_input.read(keywords[name], name, context)
+        if isinstance(values[name], ItemSets):  # of users
+            continue
+        shape = values[name].shape
+        if n_items is None:
+            n_items = shape[0]
+        if shape[0] != n_items:
+            hint = f"; it looks transposed: type {name}.T" if shape[1:] == (n_items,) else ""
+            expected = f"{side_input.shape} with n_items = {n_items}"
+            msg = f"{name} must be of shape {expected}, got {shape}{hint}"
+            raise ShapeError(msg, argument=name)
+
+    strata, n_items = _read_strata(specs, keywords, n_users, n_items)
+    side = Side(n_items=n_items, values=values, strata=strata)
     for spec in specs:
         if spec.metric.prepare is not None:
             side.prepared[spec] = spec.metric.prepare(side, spec.values)
     return side
 
 
+def _read_strata(
+    specs: Sequence[MetricSpec],
+    keywords: Mapping[str, Any],
+    n_users: int | None,
+    n_items: int | None,
+) -> tuple[dict[str, ItemSets], int | None]:
+    """Read the strata of ``specs``; also gives n_items, from a stratum where nothing else does."""
+    strata: dict[str, ItemSets] = {}
+    for spec in specs:
+        name = spec.stratum
+        if name is None or name in strata:
+            continue
+        value = keywords["strata"][name]
+        argument = f"strata[{name!r}]"
+        with at_fault(argument):
+            if n_users is None:
+                strata[name] = read_shared_set(value, argument, n_items)
+            else:
+                strata[name] = read_item_sets(value, argument, (n_users, n_items))
+        if n_items is None:
+            n_items = strata[name].n_items
+    return strata, n_items
+
+
 def check_strata(side: Side, n_items: int) -> None:
     """Refuse items of a stream's strata outside a catalogue whose size was not known before."""
     for name, sets in side.strata.items():
 
-        def place(_: int, name: str = name) -> str:
+        def name_of(_: int, name: str = name) -> str:
             return f"strata[{name!r}]"
 
         shared = cast(SharedSet, sets)  # a stream takes no others
-        with at_fault(place(0)):
-            refuse_outside(shared.items[-1:], n_items, place)  # they ascend
+        with at_fault(name_of(0)):
+            refuse_outside(shared.items[-1:], n_items, name_of)  # they ascend
 
 
 def with_profile(side: Side, profile: Any, n_users: int) -> Side:
     """Add the profile of some users to side information that has been read."""
     with at_fault("profile"):
-        found = _read_profile(profile, "profile", Known(side.values, n_users, side.n_items))
-    return replace(side, values={**side.values, "profile": found})
+        sets = _read_profile(profile, "profile", Context(side.values, n_users, side.n_items))
+    return replace(side, values={**side.values, "profile": sets})
 
 
-def _reader_of(number: ItemNumber, make: str) -> Callable[[Any, str, Known], FloatArray]:
-    """Make a reader of a number for each item."""
+def _reader_of(number: ItemNumber, make: str) -> Callable[[Any, str, Context], FloatArray]:
+    """Make a reader of a number for each item; ``make`` is how to type valid ones, in errors."""
 
-    def read(value: Any, what: str, _: Known) -> FloatArray:
-        numbers = _read_numbers(value, what)
+    def read(value: Any, name: str, _: Context) -> FloatArray:
+        numbers = _read_vector(value, name)
         is_wrong = number.is_wrong(numbers)
         if is_wrong.any():
-            item = int(np.flatnonzero(is_wrong)[0])
+            item = int(is_wrong.argmax())
             msg = (
-                f"{what} must be {number.meaning}, got {numbers[item]:g} for item {item}; "
-                f"type {what}=recmetrics.{what}_from(train), or {make}"
+                f"{name} must be {number.meaning}, got {numbers[item]:g} for item {item}; "
+                f"type {name}=recmetrics.{name}_from(train), or {make}"
             )
             raise InputError(msg)
         return numbers
@@ -118,77 +146,76 @@ def _reader_of(number: ItemNumber, make: str) -> Callable[[Any, str, Known], Flo
     return read
 
 
-def _read_numbers(value: Any, what: str) -> FloatArray:
-    matrix: Any = value if sp.issparse(value) else as_array(value, what, "item")
-    shape = matrix.shape
-    if sp.issparse(value) or len(shape) != 1:
-        hint = f"for a training matrix type {what}=recmetrics.{what}_from(train)"
-        if 1 in shape and not sp.issparse(value):
-            hint = f"type np.ravel({what})"
-        msg = f"{what} must be 1-d (n_items,), got shape {shape}; {hint}"
+def _read_vector(value: Any, name: str) -> FloatArray:
+    is_sparse = sp.issparse(value)
+    vector: Any = value if is_sparse else as_array(value, name, "item")
+    if is_sparse or vector.ndim != 1:
+        hint = f"for a training matrix type {name}=recmetrics.{name}_from(train)"
+        if 1 in vector.shape and not is_sparse:
+            hint = f"type np.ravel({name})"
+        msg = f"{name} must be 1-d (n_items,), got shape {vector.shape}; {hint}"
         raise ShapeError(msg)
-    numbers: FloatArray = _real(matrix, what).astype(np.float64)
+    numbers: FloatArray = _real(vector, name).astype(np.float64)
     return numbers
 
 
-def _real(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
-    check_real(array, what)
+def _real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    check_real(array, name)
     return half_to_single(array)
 
 
-def _read_matrix(value: Any, what: str) -> Any:
+def _read_matrix(value: Any, name: str) -> Any:
     """Read a sparse matrix unchanged, or a dense one as an array of two dimensions."""
-    matrix: Any = value if sp.issparse(value) else _real(as_array(value, what), what)
+    matrix: Any = value if sp.issparse(value) else _real(as_array(value, name), name)
     if matrix.ndim != 2:
-        msg = f"{what} must be 2-d, got {matrix.ndim}-d of shape {matrix.shape}"
+        msg = f"{name} must be 2-d, got {matrix.ndim}-d of shape {matrix.shape}"
         raise ShapeError(msg)
     return matrix
 
 
-def _read_items(value: Any, what: str, _: Known) -> ItemMatrix:
+def _read_items(value: Any, name: str, _: Context) -> ItemMatrix:
     """Read a matrix with one row per item, dense or as its entries, for the kernels."""
-    matrix = _read_matrix(value, what)
-    shape = matrix.shape
+    matrix = _read_matrix(value, name)
     if sp.issparse(matrix):
-        return _entries(matrix, what)
+        return _entries(matrix, name)
     # Each dtype costs a compilation: float32 is kept, anything else becomes float64.
     dtype = np.float32 if matrix.dtype == np.float32 else np.float64
     array = as_kernel_array(np.ascontiguousarray(matrix, dtype))
-    finite = np.isfinite(array)
-    if not finite.all():
-        item, column = (int(place[0]) for place in np.nonzero(~finite))
+    is_finite = np.isfinite(array)
+    if not is_finite.all():
+        item, column = np.argwhere(~is_finite)[0]
         msg = (
-            f"{what} must hold finite numbers, got {array[item, column]:g} "
+            f"{name} must hold finite numbers, got {array[item, column]:g} "
             f"at (item {item}, column {column})"
         )
         raise InputError(msg)
-    return ItemMatrix(array, shape)
+    return ItemMatrix(array, matrix.shape)
 
 
-def _entries(matrix: Any, what: str) -> ItemMatrix:
-    return ItemMatrix(read_numbers(matrix, what).rows(slice(0, matrix.shape[0])), matrix.shape)
+def _entries(matrix: Any, name: str) -> ItemMatrix:
+    return ItemMatrix(read_numbers(matrix, name).rows(slice(0, matrix.shape[0])), matrix.shape)
 
 
-def _read_similarity(value: Any, what: str, known: Known) -> ItemMatrix:
-    similarity = _read_items(value, what, known)
+def _read_similarity(value: Any, name: str, context: Context) -> ItemMatrix:
+    similarity = _read_items(value, name, context)
     if similarity.shape[0] != similarity.shape[1]:
-        msg = f"{what} must be square, (n_items, n_items), got {similarity.shape}"
+        msg = f"{name} must be square, (n_items, n_items), got {similarity.shape}"
         raise ShapeError(msg)
     return similarity
 
 
-def _read_profile(value: Any, what: str, known: Known) -> ItemSets:
+def _read_profile(value: Any, name: str, context: Context) -> ItemSets:
     """Read genres of users or the training matrix, by the shape; if both fit, genres."""
-    matrix, n_users, n_items = _read_matrix(value, what), known.n_users, known.n_items or 0
-    n_genres = known.found["genres"].shape[1]
-    if matrix.shape not in ((n_users, n_genres), (n_users, n_items)):
+    matrix = _read_matrix(value, name)
+    of_genres = (context.n_users, context.values["genres"].shape[1])
+    of_train = (context.n_users, context.n_items or 0)
+    if matrix.shape not in (of_genres, of_train):
         msg = (
-            "profile must hold the genres of each user, (n_users, g) = "
-            f"{(n_users, n_genres)}, or be the training matrix, (n_users, n_items) = "
-            f"{(n_users, n_items)}, got {matrix.shape}"
+            f"profile must hold the genres of each user, (n_users, g) = {of_genres}, or be the "
+            f"training matrix, (n_users, n_items) = {of_train}, got {matrix.shape}"
         )
         raise ShapeError(msg)
-    return read_numbers(matrix, what)
+    return read_numbers(matrix, name)
 
 
 def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
@@ -225,13 +252,16 @@ def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
 
 
 def _counts(train: Any, n_items: int | None, caller: str) -> tuple[IntArray, int]:
+    """Count the users who have each item; also gives the number of all users."""
     sets = read_train(train, n_items)
     if sets.n_items is None:
         msg = f"{caller} needs n_items= if train lists item indices, got none"
         raise ArgumentError(msg, argument="n_items")
+    block_users = sets.n_users
+    if sets.is_dense:
+        block_users = _BLOCK // max(1, sets.n_items)
     counts = np.zeros(sets.n_items, np.int64)
-    rows = _BLOCK // max(1, sets.n_items) if sets.is_dense else sets.n_users
-    for block in row_blocks(sets.n_users, rows):
+    for block in row_blocks(sets.n_users, block_users):
         counts += np.bincount(sets.rows(block).items, minlength=sets.n_items)
     return counts, sets.n_users
 
@@ -288,32 +318,35 @@ def propensity_from(
         If ``train`` cannot be read, is empty, or has too few users for "jain" (fewer than 3).
     """
     one_of("model", model, Literal["power", "jain"])
-    for name, value, below, with_0, expected in (
-        ("gamma", gamma, math.inf, True, "a finite number >= 0"),
-        ("a", a, math.inf, False, "a finite number above 0"),
-        ("b", b, math.inf, False, "a finite number above 0"),
-        ("least", least, 1.0, True, "a number >= 0 and below 1"),
-    ):
-        is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not is_number or not 0.0 <= value < below or not (value or with_0):
-            msg = f"{name} must be {expected}, got {value!r}"
-            raise ArgumentError(msg, argument=name)
+    _check_parameter("gamma", gamma, "a finite number >= 0", lambda x: 0.0 <= x < math.inf)
+    _check_parameter("a", a, "a finite number above 0", lambda x: 0.0 < x < math.inf)
+    _check_parameter("b", b, "a finite number above 0", lambda x: 0.0 < x < math.inf)
+    _check_parameter("least", least, "a number >= 0 and below 1", lambda x: 0.0 <= x < 1.0)
     counts, n_users = _counts(train, n_items, "propensity_from")
     if counts.size and not counts.any():
         msg = "train holds no interactions, so no propensity can be estimated"
         raise InputError(msg, argument="train")
     if model == "power":
-        most = max(1, counts.max(initial=0))
-        propensity = (np.maximum(counts, 1) / most) ** ((gamma + 1.0) / 2.0)
+        largest_count = max(1, counts.max(initial=0))
+        propensity = (np.maximum(counts, 1) / largest_count) ** ((gamma + 1.0) / 2.0)
     else:
         if n_users < 3:
             msg = f"model='jain' needs at least 3 users in train, got {n_users}; type model='power'"
             raise InputError(msg, argument="train")
-        with np.errstate(over="ignore"):  # an infinite quotient is a propensity of 0, clipped
-            ratio = np.exp(a * (math.log(b + 1.0) - np.log(counts + b)))
-        propensity = 1.0 / (1.0 + (math.log(n_users) - 1.0) * ratio)
-    found: FloatArray = np.maximum(propensity, max(least, LEAST_PROPENSITY))
-    return found
+        # (b + 1)^a exp(-a log(n + b)) is one power: ((b + 1) / (n + b))^a.
+        with np.errstate(over="ignore"):  # an infinite power is a propensity of 0, clipped
+            power = np.exp(a * (math.log(b + 1.0) - np.log(counts + b)))
+        propensity = 1.0 / (1.0 + (math.log(n_users) - 1.0) * power)
+    clipped: FloatArray = np.maximum(propensity, max(least, LEAST_PROPENSITY))
+    return clipped
+
+
+def _check_parameter(
+    name: str, number: Any, expected: str, is_valid: Callable[[Any], bool]
+) -> None:
+    if isinstance(number, bool) or not isinstance(number, Real) or not is_valid(number):
+        msg = f"{name} must be {expected}, got {number!r}"
+        raise ArgumentError(msg, argument=name)
 
 
 def popularity_strata(
@@ -346,9 +379,7 @@ def popularity_strata(
     ArgumentError, InputError, InputTypeError
         As in ``popularity_from``. Also an ArgumentError if ``tail`` is outside its range.
     """
-    if isinstance(tail, bool) or not isinstance(tail, Real) or not 0.0 < tail < 1.0:
-        msg = f"tail must be a number above 0 and below 1, got {tail!r}"
-        raise ArgumentError(msg)
+    _check_parameter("tail", tail, "a number above 0 and below 1", lambda x: 0.0 < x < 1.0)
     in_tail = is_in_tail(popularity_from(train, n_items), float(tail))
     return {"head": ~in_tail, "tail": in_tail}
 
@@ -356,11 +387,13 @@ def popularity_strata(
 def is_in_tail(popularity: FloatArray, tail: float) -> BoolArray:
     """True for the items outside the head, which has 1 - ``tail`` of the interactions."""
     order = np.argsort(-popularity, kind="stable")
-    made = np.cumsum(popularity[order])
-    before = np.concatenate((np.zeros(1), made))[: made.size]
-    target = (1.0 - tail) * made[-1:].sum() * (1.0 - HEAD_SLACK)
+    cumulative = np.cumsum(popularity[order])
+    total = cumulative[-1:].sum()  # 0 without items
+    head = (1.0 - tail) * total * (1.0 - HEAD_SLACK)
+    # An item is in the head while the more popular ones do not fill it.
+    more_popular = np.concatenate((np.zeros(1), cumulative))[: cumulative.size]
     in_tail = np.ones(popularity.size, np.bool_)
-    in_tail[order[before < target]] = False
+    in_tail[order[more_popular < head]] = False
     return in_tail
 
 
@@ -411,7 +444,7 @@ SIDE |= {
     "genres": SideInput(
         content="1 if the item has the genre",
         shape="(n_items, g)",
-        read=lambda value, what, _: _entries(_read_matrix(value, what), what),
+        read=lambda value, name, _: _entries(_read_matrix(value, name), name),
         make="genres=item_genres, such as pandas.get_dummies of one genre per item",
         warm=np.eye,
         table="a table of 'item' and a column for each genre, 1 if the item has it",

@@ -18,104 +18,115 @@ from recmetrics._core.inputs.sets import VALUES, Rows, checked_values
 _FEW = 1 << 12  # rows that tell at once of most matrices whether their items ascend
 
 
-def rows_of_sparse(matrix: Any, what: str, n_threads: int | None = None) -> Rows:
+def rows_of_sparse(matrix: Any, name: str, n_threads: int | None = None) -> Rows:
     """Bring a sparse matrix into sorted, unique, non-zero entries, without changing its arrays."""
-    csr = _checked_csr(matrix, what, lambda given: _to_csr(given, what))
+    csr = _checked_csr(matrix, name, lambda sound: _to_csr(sound, name))
     indptr, indices, values = _entries(csr)
-    start = as_kernel_array(indptr.astype(np.int64, copy=False))
     if not is_canonical(indptr, indices):
-        ordered, repeats, equal = Rows(start, indices, values).ascending(n_threads)
-        if not repeats:
-            return checked_values(ordered, what, equal=equal)
-        values = _summable(values, what)
-        own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
-        own.sum_duplicates()
-        start, indices, values = own.indptr.astype(np.int64), own.indices, own.data
+        start = as_kernel_array(indptr.astype(np.int64, copy=False))
+        rows, any_repeated, are_equal = Rows(start, indices, values).ascending(n_threads)
+        if not any_repeated:
+            return checked_values(rows, name, are_equal=are_equal)
+        summable = _summable(values, name)
+        summed = sp.csr_array((summable, indices, indptr), shape=csr.shape, copy=True)
+        summed.sum_duplicates()
+        indptr, indices, values = _entries(summed)
         if matrix.dtype == np.bool_:
             values = np.minimum(values, 1.0)
     rows = Rows(
-        start,
+        as_kernel_array(indptr.astype(np.int64, copy=False)),
         as_kernel_array(indices.astype(np.int64, copy=False)),
         as_kernel_array(values.astype(np.float64, copy=False)),
     )
-    return checked_values(rows, what)
+    return checked_values(rows, name)
 
 
 def stored_entries(
-    matrix: Any, what: str
+    matrix: Any, name: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     """The pointers, items and values of all stored entries, even zeros; refuse repeated ones.
 
     The items of each row ascend. Arrays that already have this form are not copied.
     """
-    csr = _checked_csr(matrix, what, _dia_to_csr if matrix.format == "dia" else sp.csr_array)
+    to_csr = _dia_to_csr if matrix.format == "dia" else sp.csr_array
+    csr = _checked_csr(matrix, name, to_csr)
     indptr, indices, values = _entries(csr)
     # In these two formats SciPy adds repeated entries.
-    repeats = matrix.format in ("coo", "bsr") and len(indices) < matrix.data.size
+    any_repeated = matrix.format in ("coo", "bsr") and len(indices) < matrix.data.size
     if not is_canonical(indptr, indices):
-        own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
-        own.sort_indices()
-        indices, values = own.indices, own.data
-        repeats = repeats or not is_canonical(indptr, indices)
-    if repeats:
+        ordered = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
+        ordered.sort_indices()
+        indices = ordered.indices
+        values = ordered.data
+        any_repeated = any_repeated or not is_canonical(indptr, indices)
+    if any_repeated:
         user, item = _first_repeated(matrix)
         msg = (
-            f"{what} stores (user {user}, item {item}) twice; expected one entry for each item of "
-            f"a user; type {what}.sum_duplicates() to add them"
+            f"{name} stores (user {user}, item {item}) twice; expected one entry for each item of "
+            f"a user; type {name}.sum_duplicates() to add them"
         )
         raise InputError(msg)
     return indptr, indices, values
 
 
 def _dia_to_csr(matrix: Any) -> Any:
-    """Convert diagonals with the zeros that they store, which SciPy drops."""
-    places = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
-    csr = sp.csr_array(sp.dia_array((places, matrix.offsets), shape=matrix.shape))
+    """Convert diagonals with the zeros that they store, which SciPy drops.
+
+    So SciPy converts the numbers 1, 2, ... of the entries, in whose places their values are put.
+    """
+    numbers = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
+    csr = sp.csr_array(sp.dia_array((numbers, matrix.offsets), shape=matrix.shape))
     csr.data = matrix.data.reshape(-1)[csr.data - 1]
     return csr
 
 
 def _first_repeated(matrix: Any) -> tuple[int, int]:
+    """Find the row and column of the first entry, in their order, that is stored twice."""
     coo = matrix.tocoo()
     order = np.lexsort((coo.col, coo.row))
-    rows, columns = coo.row[order], coo.col[order]
-    repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
-    first = int(np.flatnonzero(repeated)[0])
-    return int(rows[first]), int(columns[first])
+    rows = coo.row[order]
+    columns = coo.col[order]
+    is_repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
+    entry = int(is_repeated.argmax())
+    return int(rows[entry]), int(columns[entry])
 
 
-def _checked_csr(matrix: Any, what: str, to_csr: Callable[[Any], Any]) -> Any:
+def _checked_csr(matrix: Any, name: str, to_csr: Callable[[Any], Any]) -> Any:
+    """Convert a matrix to CSR, whose arrays may be followed."""
     if not is_real(matrix.dtype):
-        msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
+        msg = f"{name} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)
     try:
         if matrix.format == "csr" and _is_sound(matrix):
             return matrix
-        whole = _made_anew(matrix)
-        csr: Any = whole if whole.format == "csr" else to_csr(whole)
+        sound = _rebuilt(matrix)
+        csr: Any = sound if sound.format == "csr" else to_csr(sound)
     except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
-        msg = f"{what} is a corrupt sparse matrix: {' '.join(str(error).split())}"
+        msg = f"{name} is a corrupt sparse matrix: {' '.join(str(error).split())}"
         raise InputError(msg) from None
     return csr
 
 
 def _is_sound(csr: Any) -> bool:
     """Say whether the arrays of a CSR matrix may be followed; SciPy takes long to say it of few."""
-    indptr, indices, (n_rows, n_columns) = csr.indptr, csr.indices, csr.shape
+    indptr = csr.indptr
+    indices = csr.indices
+    n_rows, n_columns = csr.shape
     if not (indptr.dtype.kind == indices.dtype.kind == "i" and indptr.shape == (n_rows + 1,)):
         return False
-    n = indptr[-1]
-    return bool(
-        indptr[0] == 0
-        and indices.ndim == csr.data.ndim == 1
-        and n <= min(len(indices), len(csr.data))
-        and (indptr[1:] >= indptr[:-1]).all()
-        # A negative index is a huge one here, so one pass finds both.
-        and indices[:n].view(indices.dtype.str.replace("i", "u")).max(initial=0) < max(1, n_columns)
-    )
+    if not indices.ndim == csr.data.ndim == 1:
+        return False
+    n_entries = indptr[-1]
+    if indptr[0] != 0 or n_entries > min(len(indices), len(csr.data)):
+        return False
+    if not (indptr[1:] >= indptr[:-1]).all():
+        return False
+    # Read as unsigned, a negative index is a huge one, so one pass finds both errors.
+    unsigned = indices[:n_entries].view(indices.dtype.str.replace("i", "u"))
+    return bool(unsigned.max(initial=0) < max(1, n_columns))
 
 
-def _made_anew(matrix: Any) -> Any:
+def _rebuilt(matrix: Any) -> Any:
     """Make a matrix of the arrays of another: SciPy checks them then, and not where it reads them.
 
     Lists and dicts are converted to CSR first.
@@ -125,42 +136,46 @@ def _made_anew(matrix: Any) -> Any:
         raise ValueError(msg)
     if matrix.format in ("lil", "dok"):
         matrix = sp.csr_array(matrix)
+
     make: Any = getattr(sp, f"{matrix.format}_array")
     if matrix.format == "coo":
         return make((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
     if matrix.format == "dia":
         return make((matrix.data, matrix.offsets), shape=matrix.shape)
-    made = make((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
-    made.check_format()
-    return made
+    rebuilt = make((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    rebuilt.check_format()
+    return rebuilt
 
 
 def _entries(csr: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    entries = slice(0, csr.indptr[-1])  # the arrays may be longer
-    return csr.indptr, csr.indices[entries], csr.data[entries]
+    n_entries = csr.indptr[-1]  # the arrays may be longer
+    return csr.indptr, csr.indices[:n_entries], csr.data[:n_entries]
 
 
-def _to_csr(matrix: Any, what: str) -> Any:
+def _to_csr(matrix: Any, name: str) -> Any:
+    """Convert a matrix to CSR, with the sum of repeated entries."""
     if matrix.dtype != np.bool_ and matrix.format in ("coo", "csc", "bsr", "dia"):
         matrix = matrix.copy()
-        matrix.data = _summable(matrix.data, what)
+        matrix.data = _summable(matrix.data, name)
     return sp.csr_array(matrix)
 
 
-def _summable(values: npt.NDArray[Any], what: str) -> npt.NDArray[np.float64]:
+def _summable(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
     """Values whose repeated entries may be added: numbers, or 1 for membership in a set."""
-    single = values.astype(np.float64)
-    if what not in VALUES:
-        single[~np.isnan(single)] = single[~np.isnan(single)] != 0.0
-    return single
+    numbers = values.astype(np.float64)
+    if name not in VALUES:
+        numbers[(numbers != 0.0) & ~np.isnan(numbers)] = 1.0
+    return numbers
 
 
 def is_canonical(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
     """Say whether the items of each row strictly ascend (SciPy would cache it on the matrix)."""
-    few = indptr[:_FEW]
-    if len(few) < len(indptr) and not is_canonical(few, indices[: few[-1]]):
+    head = indptr[:_FEW]
+    if len(head) < len(indptr) and not is_canonical(head, indices[: head[-1]]):
         return False  # as matrices in no order nearly always are; it saves reading them all
-    ascends = np.ones(len(indices) + 1, np.bool_)  # each entry against the previous; one more
+    # Each entry is compared with the one before, unless a row starts there. The last pointer, and
+    # those of empty rows at the end, stand one behind the last entry.
+    ascends = np.ones(len(indices) + 1, np.bool_)
     np.greater(indices[1:], indices[:-1], out=ascends[1:-1])
-    ascends[indptr] = True  # the first entry of a row
+    ascends[indptr] = True
     return bool(ascends.all())

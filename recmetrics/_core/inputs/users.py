@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._core.errors import (
     InputError,
@@ -40,14 +41,14 @@ _GRADES = 5  # the largest grade of a common scale
 def read_users(
     scores: Any,
     ground_truth: Any,
-    given: Mapping[str, Any],
+    keywords: Mapping[str, Any],
     request: Request,
     side: Side | None = None,
 ) -> Users:
     """Read the users of scores or rankings, of which only the shape and the items are read.
 
-    ``given`` are the shared keywords of the call. ``side`` is side information that has been read;
-    without it, what a metric of the request needs is read from ``given``.
+    ``keywords`` are the shared ones of the call. ``side`` is side information that has been read;
+    without it, what a metric of the request needs is read from ``keywords``.
     """
     if isinstance(scores, Rankings):
         with at_fault("truth"):
@@ -56,15 +57,16 @@ def read_users(
             )
     else:
         hint = getattr(scores, "if_transposed", None)
-        shape, threads = scores.shape, request.n_threads
         try:
-            truth = read_item_sets(ground_truth, "truth", shape, threads, if_transposed=hint)
+            truth = read_item_sets(
+                ground_truth, "truth", scores.shape, request.n_threads, if_transposed=hint
+            )
         except RecmetricsError as error:
             blame(error, "truth")
             raise
         if isinstance(scores, ScoreMatrix):
             _warn_if_exchanged(scores, truth)
-    return _users(truth, given, request, side)
+    return _users(truth, keywords, request, side)
 
 
 def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
@@ -72,14 +74,16 @@ def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
     n_users, n_items = scores.shape
     if not truth.is_dense or n_items < 2 or not n_users:
         return
-    first = slice(0, 1)
+    first_user = slice(0, 1)
     if isinstance(scores, SparseScores):
-        if len(truth.rows(first).items) == n_items:
+        if len(truth.rows(first_user).items) == n_items:
             msg = f"all {n_items:,} items are relevant to the first user, and scores is sparse"
             warn(f"{msg}; {MAY_BE_EXCHANGED}")
         return
-    for rows in (first, slice(0, min(n_users, 1 + _INSPECTED // n_items))):
-        block = scores.array[rows]  # mostly, the first row decides
+    # The first user mostly decides, and a few are read only if it does not.
+    few_users = slice(0, min(n_users, 1 + _INSPECTED // n_items))
+    for rows in (first_user, few_users):
+        block = scores.array[rows]
         is_graded = block.dtype.kind in "biuf" and block.min() == 0 and block.max() <= _GRADES
         if not (is_graded and np.all(block % 1 == 0)):
             return
@@ -90,26 +94,26 @@ def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
 
 
 def read_whole_users(
-    ground_truth: Any, n_items: int | None, given: Mapping[str, Any], request: Request
+    ground_truth: Any, n_items: int | None, keywords: Mapping[str, Any], request: Request
 ) -> Users:
     """Read the users of a truth without scores; the size of the catalogue must be known."""
     with at_fault("truth"):
         truth = read_whole_truth(ground_truth, n_items, request.n_threads)
-    return _users(truth, given, request)
+    return _users(truth, keywords, request)
 
 
 def _users(
-    truth: ItemSets, given: Mapping[str, Any], request: Request, side: Side | None = None
+    truth: ItemSets, keywords: Mapping[str, Any], request: Request, side: Side | None = None
 ) -> Users:
-    shape = truth.n_users, truth.n_items  # n_items is known wherever the other two are taken
-    exclude, candidates = (
-        read_set_if_given(given.get(name), name, shape, request.n_threads)
-        for name in ("exclude", "candidates")
-    )
+    """Read what belongs to the users beside their truth."""
+    shape = truth.n_users, truth.n_items  # n_items is known wherever the next two are taken
+    n_threads = request.n_threads
+    exclude = read_set_if_given(keywords.get("exclude"), "exclude", shape, n_threads)
+    candidates = read_set_if_given(keywords.get("candidates"), "candidates", shape, n_threads)
     if side is None:
         side = NO_SIDE
         if request.of_side:
-            side = read_side(request.of_side, given, truth.n_users, truth.n_items)
+            side = read_side(request.of_side, keywords, truth.n_users, truth.n_items)
     elif truth.n_items is not None:
         check_strata(side, truth.n_items)
     return Users(truth, exclude, candidates, side, side.n_items or truth.n_items)
@@ -128,15 +132,15 @@ def read_set_if_given(
 def read_which_users(users: WhichUsers, *, n_users: int, n_rows: int, source: str) -> UserIndex:
     """Read ``users=``, which names the user of each row of the ``source``, scores or ranking."""
     with at_fault("users"):
-        chosen = _sliced(users, n_users) if isinstance(users, slice) else _indices(users, n_users)
-    n_chosen = len(as_indices(chosen))
-    if n_chosen != n_rows:
+        index = _sliced(users, n_users) if isinstance(users, slice) else _indices(users, n_users)
+    n_named = len(as_indices(index))
+    if n_named != n_rows:
         msg = (
-            f"{source} has {n_rows} rows, but users= names {n_chosen} users; expected one user "
+            f"{source} has {n_rows} rows, but users= names {n_named} users; expected one user "
             "for each row"
         )
         raise ShapeError(msg, argument="users")
-    return chosen
+    return index
 
 
 def _sliced(users: slice, n_users: int) -> UserIndex:
@@ -171,39 +175,53 @@ def _indices(users: Any, n_users: int) -> UserIndex:
             f"{indices.dtype}; {hint}"
         )
         raise InputTypeError(msg)
-    first = int(indices[0]) if indices.size else 0
-    run = slice(first, first + indices.size)
-    if first >= 0 and run.stop <= n_users and (indices == np.arange(run.start, run.stop)).all():
-        return run
-    chosen = indices.astype(np.int64)
+    if not indices.size:
+        return slice(0, 0)
+
+    begin = int(indices[0])
+    end = begin + indices.size
+    if begin >= 0 and end <= n_users and (indices == np.arange(begin, end)).all():
+        return slice(begin, end)
+    index = indices.astype(np.int64)
     # Read as unsigned, negative numbers exceed every index: one pass finds both errors.
-    if chosen.size and chosen.view(np.uint64).max() >= n_users:
+    if index.view(np.uint64).max() >= n_users:
         outside = indices[(indices < 0) | (indices >= n_users)]
         msg = f"users names user {outside[0]}; expected indices 0 .. {n_users - 1}"
         raise InputError(msg)
-    return chosen
+    return index
 
 
 def digests_of(data: Users | Side) -> dict[str, str]:
     """Hash the sets and the side information by name, to compare them between processes."""
     side = data.side if isinstance(data, Users) else data
-    given = {**side.values, **{f"strata[{name!r}]": sets for name, sets in side.strata.items()}}
+    pieces: dict[str, Any] = dict(side.values)
+    pieces |= {f"strata[{stratum!r}]": sets for stratum, sets in side.strata.items()}
     if isinstance(data, Users):
-        given |= {"truth": data.truth, "exclude": data.exclude, "candidates": data.candidates}
+        pieces |= {"truth": data.truth, "exclude": data.exclude, "candidates": data.candidates}
+
     digests = {}
-    for name, value in given.items():
-        arrays = getattr(value, "entries", value)
-        if isinstance(value, SharedSet):
-            arrays = value.items
-        elif isinstance(value, ItemSets):
-            arrays = value.rows(slice(0, value.n_users))
-            if name not in ("truth", "profile"):  # the others are sets, whose values do not count
-                arrays = arrays._replace(values=np.empty(0))
-        if arrays is None or (name == "exclude" and not len(arrays.items)):
+    for name, piece in pieces.items():
+        if piece is None:
             continue
-        hashed = hashlib.blake2b(digest_size=8)
-        for array in arrays if isinstance(arrays, Rows) else (arrays,):
-            hashed.update(f"{array.dtype} {array.shape}".encode())
-            hashed.update(np.ascontiguousarray(array).data)
-        digests[name] = hashed.hexdigest()
+        arrays = _arrays_of(piece, name)
+        if name == "exclude" and not len(arrays[1]):  # of no items, as if it were not given
+            continue
+        digest = hashlib.blake2b(digest_size=8)
+        for array in arrays:
+            digest.update(f"{array.dtype} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        digests[name] = digest.hexdigest()
     return digests
+
+
+def _arrays_of(piece: Any, name: str) -> tuple[npt.NDArray[Any], ...]:
+    """The arrays that hold a piece of the users' data."""
+    if isinstance(piece, SharedSet):
+        return (piece.items,)
+    if isinstance(piece, ItemSets):
+        rows = piece.rows(slice(0, piece.n_users))
+        if name in ("truth", "profile"):
+            return rows
+        return rows._replace(values=np.empty(0))  # the others are sets, whose values do not count
+    entries = getattr(piece, "entries", piece)  # of an ``ItemMatrix``
+    return entries if isinstance(entries, Rows) else (entries,)

@@ -297,7 +297,7 @@ class ItemNumber(NamedTuple):
 class SideInput:
     """One piece of side information, as every entry point names, reads and describes it.
 
-    ``read`` is given the value, its name and what is ``Known``; it gives what metrics read.
+    ``read`` is given the value, its name and its ``Context``; it gives what metrics read.
     """
 
     content: str  # in errors
