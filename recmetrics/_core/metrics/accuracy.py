@@ -127,20 +127,21 @@ def _cut(hits: Hits, k: int, user: int) -> int:
 
 @helper
 def _n_relevant(hits: Hits, user: int, rel: float) -> int:
-    first = hits.start[user]
-    last = hits.start[user + 1]
+    """The number of relevant items whose relevance, in descending order, reaches ``rel``."""
+    begin = hits.start[user]
+    end = hits.start[user + 1]
     if rel > 0.0:
-        while last > first and hits.ideal[last - 1] < rel:
-            last -= 1
-    return last - first  # type: ignore[no-any-return]
+        while end > begin and hits.ideal[end - 1] < rel:
+            end -= 1
+    return end - begin  # type: ignore[no-any-return]
 
 
 @helper
 def _end(hits: Hits, user: int, depth: int) -> int:
     """The end of the slots of the hits within ``depth``, which begin at ``hits.start[user]``."""
     slot = hits.start[user]
-    last = slot + hits.n_hits[user]
-    while slot < last and hits.first[slot] <= depth:
+    end = slot + hits.n_hits[user]
+    while slot < end and hits.first[slot] <= depth:
         slot += 1
     return slot  # type: ignore[no-any-return]
 
@@ -150,14 +151,15 @@ def _hit_sum(hits: Hits, user: int, depth: int, rel: Any) -> float:
     """The number of hits within ``depth``; with None for ``rel`` the sum of their gains."""
     total = 0.0
     slot = hits.start[user]
-    last = slot + hits.n_hits[user]
-    while slot < last and hits.first[slot] <= depth:  # not by _end: half of the time
+    end = slot + hits.n_hits[user]
+    while slot < end and hits.first[slot] <= depth:  # not by _end: half of the time
         worth = hits.gain[slot]
         if rel is not None:
             worth = 1.0 if worth >= rel else 0.0
-        begin, end = hits.first[slot], hits.last[slot]
-        if end > depth:  # the chance that a hit of a tie group is within the cutoff
-            worth *= (depth - begin + 1) / (end - begin + 1)
+        first = hits.first[slot]
+        last = hits.last[slot]
+        if last > depth:  # the chance that a hit of a tie group is within the cutoff
+            worth *= (depth - first + 1) / (last - first + 1)
         total += worth
         slot += 1
     return total
@@ -165,6 +167,7 @@ def _hit_sum(hits: Hits, user: int, depth: int, rel: Any) -> float:
 
 @helper
 def _group_end(hits: Hits, slot: int, end: int) -> int:
+    """The end of the slots of the tie group that begins at ``slot``."""
     after = slot + 1
     while after < end and hits.first[after] == hits.first[slot]:
         after += 1
@@ -197,9 +200,9 @@ def _hits_over(divisor: float, hits: Hits, user: int, cut: int, rel: float, weig
     else:
         total = _hit_sum(hits, user, cut, None)
         if weigh == _PS:
-            first, last = hits.start[user], hits.start[user + 1]
+            begin = hits.start[user]
             divisor = 0.0
-            for slot in range(first, min(first + cut, last)):
+            for slot in range(begin, min(begin + cut, hits.start[user + 1])):
                 divisor += hits.ideal[slot]
     return _ratio(total, divisor)
 
@@ -218,16 +221,17 @@ def _hit(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     for user in hits.users:
         depth = _cut(hits, k, user)
         missed = 1.0  # the chance that every hit of the groups so far is below the cutoff
-        of_group = 0
+        n_before = 0  # hits of the tie group
         for slot in range(hits.start[user], _end(hits, user, depth)):
-            first, last = hits.first[slot], hits.last[slot]
+            first = hits.first[slot]
+            last = hits.last[slot]
             if slot == hits.start[user] or first != hits.first[slot - 1]:
-                of_group = 0
+                n_before = 0
             if hits.gain[slot] >= rel:
                 # The ranks below the cutoff among those that earlier hits of the group left.
-                below = max(0, last - depth - of_group)
-                missed *= below / (last - first + 1 - of_group)
-                of_group += 1
+                below = max(0, last - depth - n_before)
+                missed *= below / (last - first + 1 - n_before)
+                n_before += 1
                 if missed == 0.0:
                     break
         out[user] = 1.0 - missed
@@ -272,15 +276,19 @@ def precision_reference(
 ) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    divisor = min(k, len(user.gains)) if denom == "list" else k
-    return ratio(weighed_hits(user, k, rel, weigh), 1 if weigh == "ps" else divisor)
+    hits = weighed_hits(user, k, rel, weigh)
+    if weigh == "ps":
+        return hits
+    return ratio(hits, min(k, len(user.gains)) if denom == "list" else k)
 
 
 @kernel
 def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: Any) -> None:
     for user in hits.users:
         cut = _cut(hits, k, user)
-        divisor = min(cut, hits.length[user]) if denom == _BY_LIST else cut
+        divisor = cut
+        if denom == _BY_LIST:
+            divisor = min(cut, hits.length[user])
         out[user] = _hits_over(divisor, hits, user, cut, rel, weigh)
 
 
@@ -324,9 +332,9 @@ def precision_at_k(
 
 
 RecallDenom = Literal["capped", "relevant", "list"]
-_RECALL_CAPPED, _RECALL_RELEVANT, _RECALL_LIST = (
-    choice(RecallDenom, name) for name in ("capped", "relevant", "list")
-)
+_RECALL_CAPPED = choice(RecallDenom, "capped")
+_RECALL_RELEVANT = choice(RecallDenom, "relevant")
+_RECALL_LIST = choice(RecallDenom, "list")
 _RECALL_WORDS = {"capped": "/ min(R, {k})", "relevant": "/ R", "list": "/ min(R, {limits})"}
 
 
@@ -334,12 +342,15 @@ def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None, we
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
+    hits = weighed_hits(user, k, rel, weigh)
+    if weigh == "ps":
+        return hits
     divisor = {
         "capped": min(relevant, k),
         "relevant": relevant,
         "list": min(relevant, k, len(user.gains)),
     }
-    return ratio(weighed_hits(user, k, rel, weigh), 1 if weigh == "ps" else divisor[denom])
+    return ratio(hits, divisor[denom])
 
 
 @helper
@@ -354,9 +365,12 @@ def _recall_divisor(relevant: int, cut: int, length: int, denom: int) -> int:
 
 @kernel
 def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: Any) -> None:
+    least = rel
+    if weigh is not None:
+        least = 0.0  # the gains are weights of relevant items
     for user in hits.users:
         cut = _cut(hits, k, user)
-        relevant = _n_relevant(hits, user, 0.0 if weigh is not None else rel)
+        relevant = _n_relevant(hits, user, least)
         divisor = _recall_divisor(relevant, cut, hits.length[user], denom)
         out[user] = _hits_over(divisor, hits, user, cut, rel, weigh)
 
@@ -408,9 +422,9 @@ def recall_at_k(
 
 _LARGEST_BETA = 1e100  # its square is finite
 F1Denom = Literal["k", "list", "capped", "relevant", "list+relevant"]
-_F1_LIST, _F1_RELEVANT, _F1_BOTH = (
-    choice(F1Denom, name) for name in ("list", "relevant", "list+relevant")
-)
+_F1_LIST = choice(F1Denom, "list")
+_F1_RELEVANT = choice(F1Denom, "relevant")
+_F1_BOTH = choice(F1Denom, "list+relevant")
 
 
 def _of_both(precision: str, recall: str) -> str:
@@ -421,24 +435,28 @@ def _of_both(precision: str, recall: str) -> str:
 
 
 def f1_reference(user: OneUser, k: int, *, denom: str, beta: float, rel: float | None) -> float:
-    of_list, of_relevant = "list" in denom, "relevant" in denom
-    precision = precision_reference(user, k, denom="list" if of_list else "k", rel=rel, weigh="no")
-    denominator = "relevant" if of_relevant else "capped"
-    recall = recall_reference(user, k, denom=denominator, rel=rel, weigh="no")
+    precision_denom = "list" if "list" in denom else "k"
+    precision = precision_reference(user, k, denom=precision_denom, rel=rel, weigh="no")
+    recall_denom = "relevant" if "relevant" in denom else "capped"
+    recall = recall_reference(user, k, denom=recall_denom, rel=rel, weigh="no")
     return ratio((1 + beta**2) * precision * recall, beta**2 * precision + recall)
 
 
 @kernel
 def _f1(hits: Hits, k: int, out: FloatArray, denom: int, beta: float, rel: float) -> None:
     of_list = denom in (_F1_LIST, _F1_BOTH)
-    recall_denom = _RECALL_RELEVANT if denom in (_F1_RELEVANT, _F1_BOTH) else _RECALL_CAPPED
+    recall_denom = _RECALL_CAPPED
+    if denom in (_F1_RELEVANT, _F1_BOTH):
+        recall_denom = _RECALL_RELEVANT
     square = beta * beta
+
     for user in hits.users:
         cut = _cut(hits, k, user)
-        found = _hit_sum(hits, user, cut, rel)
-        precision = _ratio(found, min(cut, hits.length[user]) if of_list else cut)
+        length = hits.length[user]
+        n_hits = _hit_sum(hits, user, cut, rel)
+        precision = _ratio(n_hits, min(cut, length) if of_list else cut)
         relevant = _n_relevant(hits, user, rel)
-        recall = _ratio(found, _recall_divisor(relevant, cut, hits.length[user], recall_denom))
+        recall = _ratio(n_hits, _recall_divisor(relevant, cut, length, recall_denom))
         out[user] = _ratio((1.0 + square) * precision * recall, square * precision + recall)
 
 
@@ -496,9 +514,10 @@ def f1_at_k(
 
 
 MapDenom = Literal["capped", "relevant", "hits", "list", "k"]
-_MAP_RELEVANT, _MAP_HITS, _MAP_LIST, _MAP_K = (
-    choice(MapDenom, name) for name in ("relevant", "hits", "list", "k")
-)
+_MAP_RELEVANT = choice(MapDenom, "relevant")
+_MAP_HITS = choice(MapDenom, "hits")
+_MAP_LIST = choice(MapDenom, "list")
+_MAP_K = choice(MapDenom, "k")
 MapOver = Literal["hits", "ranks"]
 _OVER_RANKS = choice(MapOver, "ranks")
 
@@ -507,10 +526,10 @@ def map_reference(user: OneUser, k: int, *, denom: str, over: str, rel: float | 
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
-    found = hit_list(user, k, rel)
+    hits = hit_list(user, k, rel)
     if over == "ranks":
-        return ratio(sum(sum(found[:rank]) / rank for rank in range(1, k + 1)), k)
-    precisions = [sum(found[:rank]) / rank for rank, hit in enumerate(found, start=1) if hit]
+        return ratio(sum(sum(hits[:rank]) / rank for rank in range(1, k + 1)), k)
+    precisions = [sum(hits[:rank]) / rank for rank, hit in enumerate(hits, start=1) if hit]
     divisor = {
         "capped": min(relevant, k),
         "relevant": relevant,
@@ -536,18 +555,20 @@ def _mean_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
         slot = hits.start[user]
         end = _end(hits, user, cut)
         total = 0.0
-        found = 0.0  # expected hits so far
-        first = last = 0  # of a tie group
-        step = 0.0
+        n_hits = 0.0  # expected so far
+        first = 0  # rank of the tie group
+        last = 0
+        chance = 0.0  # of a hit at each rank of the group
         for rank in range(1, cut + 1):
             if rank > last and slot < end:
                 after = _group_end(hits, slot, end)
-                first, last = hits.first[slot], hits.last[slot]
-                step = _n_in_group(hits, slot, after, rel) / (last - first + 1)
+                first = hits.first[slot]
+                last = hits.last[slot]
+                chance = _n_in_group(hits, slot, after, rel) / (last - first + 1)
                 slot = after
             if first <= rank <= last:
-                found += step
-            total += found / rank
+                n_hits += chance
+            total += n_hits / rank
         out[user] = _ratio(total, cut)
 
 
@@ -557,23 +578,26 @@ def _average_precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: flo
         cut = _cut(hits, k, user)
         relevant = _n_relevant(hits, user, rel)
         end = _end(hits, user, cut)
-        found = 0
+        n_hits = 0
         precisions = 0.0
         slot = hits.start[user]
         while slot < end:
             after = _group_end(hits, slot, end)
             tied = _n_in_group(hits, slot, after, rel)
-            first, last = hits.first[slot], hits.last[slot]
-            places = last - first + 1
-            # The chance of a hit at a rank; given one, the expected hits at each rank before it.
-            chance = tied / places
-            others = (tied - 1) / (places - 1) if tied > 1 else 0.0
-            for rank in range(first, min(last, cut) + 1 if tied > 0 else first):
-                precisions += chance * (found + 1 + (rank - first) * others) / rank
-            found += tied
+            if tied > 0:
+                first = hits.first[slot]
+                last = hits.last[slot]
+                places = last - first + 1
+                # The chance of a hit at a rank, and given one, of a hit at each rank before it.
+                chance = tied / places
+                chance_before = (tied - 1) / max(1, places - 1)
+                for rank in range(first, min(last, cut) + 1):
+                    precisions += chance * (n_hits + 1 + (rank - first) * chance_before) / rank
+                n_hits += tied
             slot = after
+
         if denom == _MAP_HITS:
-            divisor = found
+            divisor = n_hits
         elif denom == _MAP_RELEVANT:
             divisor = relevant
         elif denom == _MAP_K:
@@ -649,8 +673,11 @@ def _mrr(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
             after = _group_end(hits, slot, end)
             tied = _n_in_group(hits, slot, after, rel)
             if tied > 0:
-                first, last = hits.first[slot], hits.last[slot]
-                chance = tied / (last - first + 1)  # that the first hit is at this rank
+                first = hits.first[slot]
+                last = hits.last[slot]
+                # That the first hit is at this rank: C(last - rank, tied - 1) of the
+                # C(last - first + 1, tied) sets of ranks that the hits may have.
+                chance = tied / (last - first + 1)
                 for rank in range(first, min(last - tied + 1, cut) + 1):
                     out[user] += chance / rank
                     left = last - rank
@@ -687,7 +714,9 @@ def mrr_at_k(
 
 
 IdealDepth = Literal["k", "all", "list", "full"]
-_ALL, _LIST, _FULL = (choice(IdealDepth, name) for name in ("all", "list", "full"))
+_ALL = choice(IdealDepth, "all")
+_LIST = choice(IdealDepth, "list")
+_FULL = choice(IdealDepth, "full")
 
 
 def ndcg_reference(
@@ -703,24 +732,28 @@ def ndcg_reference(
 ) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    listed, relevant = weighed_gains(user, k, gain, rel, weigh)
-    if weigh in ("ips", "snips"):
-        _, relevant = weighed_gains(user, k, gain, rel, "no")
-    best = sorted(relevant if ideal == "truth" else listed, reverse=True)
+    gains, ideal_gains = weighed_gains(user, k, gain, rel, weigh)
+    if ideal == "retrieved":
+        ideal_gains = gains
+    elif weigh in ("ips", "snips"):
+        _, ideal_gains = weighed_gains(user, k, gain, rel, "no")
+    ideal_gains = sorted(ideal_gains, reverse=True)
     if ideal_depth == "full":
-        best = best[:1] * k
-    depth = {"k": k, "full": k, "all": len(best), "list": min(k, len(user.gains))}
-    return ratio(dcg_of(listed, discount), dcg_of(best[: depth[ideal_depth]], discount))
+        ideal_gains = ideal_gains[:1] * k
+    depth = {"k": k, "full": k, "all": len(ideal_gains), "list": min(k, len(user.gains))}
+    return ratio(dcg_of(gains, discount), dcg_of(ideal_gains[: depth[ideal_depth]], discount))
 
 
 @helper
 def _dcg_of(hits: Hits, user: int, cut: int) -> float:
     total = 0.0
-    weight = 0.0
-    begin = slot = hits.start[user]
+    weight = 0.0  # mean discount of the ranks of the tie group
+    begin = hits.start[user]
     end = begin + hits.n_hits[user]
+    slot = begin
     while slot < end and hits.first[slot] <= cut:  # as in _hit_sum
-        first, last = hits.first[slot], hits.last[slot]
+        first = hits.first[slot]
+        last = hits.last[slot]
         if slot == begin or first != hits.first[slot - 1]:
             weight = 0.0
             for rank in range(first, min(last, cut) + 1):
@@ -735,27 +768,37 @@ def _dcg_of(hits: Hits, user: int, cut: int) -> float:
 @kernel
 def _ndcg(hits: Hits, k: int, out: FloatArray, ideal_depth: int) -> None:
     ideal = 0.0
-    gain, added = 0.0, 0  # where all gains are equal, as in binary truth, the ideal of ``added``
+    # Where all gains are equal, as in binary truth: the gain and the depth of this ideal.
+    equal_gain = 0.0
+    equal_depth = 0
     for user in hits.users:
-        dcg = _dcg_of(hits, user, _cut(hits, k, user))
+        depth = _cut(hits, k, user)
+        dcg = _dcg_of(hits, user, depth)
         if dcg == 0.0:
             continue
-        first, last = hits.start[user], hits.start[user + 1]
-        depth = _cut(hits, k, user)
-        if ideal_depth == _ALL:
-            depth = last - first
+
+        begin = hits.start[user]
+        relevant = hits.start[user + 1] - begin
+        step = 1
+        if ideal_depth == _FULL:
+            step = 0  # the largest gain at every rank
+        elif ideal_depth == _ALL:
+            depth = relevant
         elif ideal_depth == _LIST:
-            depth = min(depth, hits.length[user])
-        step = 0 if ideal_depth == _FULL else 1
-        if step == 1:
-            depth = min(depth, last - first)
-        largest = hits.ideal[first]
-        if depth != added or largest != gain or hits.ideal[first + step * (depth - 1)] != gain:
+            depth = min(depth, relevant, hits.length[user])
+        else:
+            depth = min(depth, relevant)
+
+        largest = hits.ideal[begin]
+        least = hits.ideal[begin + step * (depth - 1)]
+        if depth != equal_depth or largest != equal_gain or least != equal_gain:
             ideal = 0.0
             for i in range(depth):
-                ideal += hits.ideal[first + step * i] * hits.discount[i]
-            equal = hits.ideal[first + step * (depth - 1)] == largest
-            gain, added = largest, depth if equal else 0
+                ideal += hits.ideal[begin + step * i] * hits.discount[i]
+            equal_gain = largest
+            equal_depth = 0
+            if least == largest:
+                equal_depth = depth
         out[user] = _ratio(dcg, ideal)
 
 
@@ -971,10 +1014,10 @@ def rbp_reference(user: OneUser, k: int, *, p: float, normalize: str, rel: float
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
-    listed = hit_list(user, k, rel)
-    total = sum(p**i for i, hit in enumerate(listed) if hit)
+    hits = hit_list(user, k, rel)
+    total = sum(p**i for i, hit in enumerate(hits) if hit)
     if normalize == "yes":
-        return ratio(total, sum(p**i for i in range(min(relevant, len(listed)))))
+        return ratio(total, sum(p**i for i in range(min(relevant, len(hits)))))
     return (1 - p) * total
 
 
@@ -996,10 +1039,11 @@ def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: Any, rel: flo
         relevant = _n_relevant(hits, user, rel)
         cut = _cut(hits, k, user)
         total = 0.0
-        weight = 0.0
+        weight = 0.0  # mean over the ranks of the tie group
         begin = hits.start[user]
         for slot in range(begin, _end(hits, user, cut)):
-            first, last = hits.first[slot], hits.last[slot]
+            first = hits.first[slot]
+            last = hits.last[slot]
             if slot == begin or first != hits.first[slot - 1]:
                 weight = 0.0
                 for rank in range(first, min(last, cut) + 1):
@@ -1010,10 +1054,10 @@ def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: Any, rel: flo
                 total += weight
         out[user] = (1.0 - p) * total
         if normalize is not None:
-            best = 0.0
+            largest = 0.0  # that of a list with hits at all its first ranks
             for rank in range(1, min(relevant, cut, hits.length[user]) + 1):
-                best += _power(p, rank - 1)
-            out[user] = _ratio(total, best)
+                largest += _power(p, rank - 1)
+            out[user] = _ratio(total, largest)
 
 
 @metric(
@@ -1061,7 +1105,8 @@ def err_reference(user: OneUser, k: int, *, max_rel: float | None) -> float:
     if not user.relevances:
         return math.nan
     top_grade = user.relevances[0] if max_rel is None else max_rel
-    total, still_looking = 0.0, 1.0
+    total = 0.0
+    still_looking = 1.0
     for rank, relevance in enumerate(user.gains[:k], start=1):
         satisfied = (2**relevance - 1) / 2**top_grade
         total += still_looking * satisfied / rank
@@ -1072,8 +1117,9 @@ def err_reference(user: OneUser, k: int, *, max_rel: float | None) -> float:
 @helper
 def _satisfied(grade: float, top_grade: float) -> float:
     """(2^g - 1) / 2^G without the overflow of 2^G."""
-    least = -math.expm1(-grade * math.log(2.0)) if grade < 0.5 else 1.0 - 2.0**-grade
-    return least * 2.0 ** (grade - top_grade)  # type: ignore[no-any-return]
+    # 1 - 2^-g; by expm1 where the difference would lose digits.
+    share = -math.expm1(-grade * math.log(2.0)) if grade < 0.5 else 1.0 - 2.0**-grade
+    return share * 2.0 ** (grade - top_grade)  # type: ignore[no-any-return]
 
 
 @helper
@@ -1083,59 +1129,67 @@ def _err_of_group(
     after: int,
     top_grade: float,
     cut: int,
-    passed: FloatArray,
-    ends: FloatArray,
-    drawn: FloatArray,
+    going_on: FloatArray,
+    stopping: FloatArray,
+    above: FloatArray,
 ) -> float:
     """The contribution of the tie group of the hits ``slot`` to ``after``.
 
-    Over all orders, with P the chance to be satisfied by an item: ``passed[j]`` is the mean product
-    of 1 - P over j of the relevant items, ``ends[j]`` the same times the P of one more. At each
-    rank, ``drawn[j]`` is the chance that j relevant items came before it. All are means, so nothing
-    overflows or cancels. ``passed[n]``, the chance to go on after the group, stays in ``passed``.
+    Over all orders, with P the chance to be satisfied by an item: ``going_on[j]`` is the mean
+    product of 1 - P over j of the relevant items, ``stopping[j]`` the same times the P of one more.
+    At each rank, ``above[j]`` is the chance that j relevant items came before it. All are means,
+    so nothing overflows or cancels. ``going_on[n]``, the chance to go on after the group, stays in
+    ``going_on``.
     """
     n = after - slot
-    first, last = hits.first[slot], hits.last[slot]
-    passed[: n + 1] = 0.0
-    ends[: n + 1] = 0.0
-    drawn[: n + 1] = 0.0
-    passed[0] = 1.0
+    first = hits.first[slot]
+    last = hits.last[slot]
+    going_on[: n + 1] = 0.0
+    stopping[: n + 1] = 0.0
+    above[: n + 1] = 0.0
+
+    going_on[0] = 1.0
     for t in range(n):  # the means over t items become those over t + 1
         satisfied = _satisfied(hits.gain[slot + t], top_grade)
-        for j in range(t + 1, -1, -1):
-            one_less = passed[j - 1] if j > 0 else 0.0
-            end_less = ends[j - 1] if j > 0 else 0.0
-            mixed = j * (1.0 - satisfied)
-            ends[j] = (satisfied * passed[j] + mixed * end_less + (t - j) * ends[j]) / (t + 1)
-            passed[j] = ((t + 1 - j) * passed[j] + mixed * one_less) / (t + 1)
-    drawn[0] = 1.0
+        for j in range(t + 1, 0, -1):
+            unsatisfied = j * (1.0 - satisfied)
+            stopping[j] = (
+                satisfied * going_on[j] + unsatisfied * stopping[j - 1] + (t - j) * stopping[j]
+            ) / (t + 1)
+            going_on[j] = ((t + 1 - j) * going_on[j] + unsatisfied * going_on[j - 1]) / (t + 1)
+        stopping[0] = (satisfied + t * stopping[0]) / (t + 1)
+
+    above[0] = 1.0
     total = 0.0
     for rank in range(first, min(last, cut) + 1):
         left = last - rank + 1  # places, the one at this rank included
-        most = min(rank - first, n)
-        for j in range(most, -1, -1):
+        for j in range(min(rank - first, n), -1, -1):
             chance = (n - j) / left  # that this rank holds a relevant item
-            total += drawn[j] * chance * ends[j] / rank
+            total += above[j] * chance * stopping[j] / rank
             if j < n:
-                drawn[j + 1] += drawn[j] * chance
-            drawn[j] *= 1.0 - chance
+                above[j + 1] += above[j] * chance
+            above[j] *= 1.0 - chance
     return total
 
 
 @allocating_kernel
 def _err(hits: Hits, k: int, out: FloatArray, max_rel: float) -> None:
-    most = 1
+    most = 1  # relevant items of a user
     for user in hits.users:
         most = max(most, hits.start[user + 1] - hits.start[user])
-    passed, ends, drawn = np.empty(most + 1), np.empty(most + 1), np.empty(most + 1)
+    going_on = np.empty(most + 1)
+    stopping = np.empty(most + 1)
+    above = np.empty(most + 1)
+
     for user in hits.users:
-        first = hits.start[user]
-        top_grade = max_rel if max_rel > 0.0 else hits.ideal[first]
+        slot = hits.start[user]
+        top_grade = max_rel
+        if max_rel == 0.0:
+            top_grade = hits.ideal[slot]
         total = 0.0
         still_looking = 1.0
         cut = _cut(hits, k, user)
         end = _end(hits, user, cut)
-        slot = first
         while slot < end:
             after = _group_end(hits, slot, end)
             if hits.first[slot] == hits.last[slot]:  # as below, without the work of a group
@@ -1144,20 +1198,20 @@ def _err(hits: Hits, k: int, out: FloatArray, max_rel: float) -> None:
                 still_looking *= 1.0 - satisfied
             else:
                 total += still_looking * _err_of_group(
-                    hits, slot, after, top_grade, cut, passed, ends, drawn
+                    hits, slot, after, top_grade, cut, going_on, stopping, above
                 )
-                still_looking *= passed[after - slot]
+                still_looking *= going_on[after - slot]
             slot = after
         out[user] = total
 
 
 def _check_max_rel(hits: Hits, options: dict[str, Any]) -> None:
+    max_rel = options["max_rel"]
     largest = hits.ideal.max(initial=0.0)
-    if options["max_rel"] is not None and largest > options["max_rel"]:
+    if max_rel is not None and largest > max_rel:
         msg = (
-            f"err(max_rel={options['max_rel']:g}) needs relevances of at most "
-            f"{options['max_rel']:g}, got {largest:g}; give the largest grade of the scale: "
-            f"max_rel={largest:g} or more"
+            f"err(max_rel={max_rel:g}) needs relevances of at most {max_rel:g}, got {largest:g}; "
+            f"give the largest grade of the scale: max_rel={largest:g} or more"
         )
         raise InputError(msg)
 

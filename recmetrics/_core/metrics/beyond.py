@@ -8,6 +8,7 @@ of the side information; it is computed once for all blocks and batches. A mean 
 is 0.
 """
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Unpack
@@ -49,9 +50,9 @@ def _mean_over_list(
     length: IntArray,
     worth: FloatArray,
     k: int,
+    out: FloatArray,
     by_k: bool,
     skip_nan: bool,
-    out: FloatArray,
 ) -> None:
     """Average the values of the items of each list, or divide their sum by k."""
     for user in range(out.size):
@@ -64,7 +65,7 @@ def _mean_over_list(
                 total += value
                 count += 1
         if by_k:
-            count = cut if k == WHOLE_LIST else k
+            count = max(cut, k)  # cut only of the whole list, whose k is 0
         out[user] = total / count if count > 0 else 0.0
 
 
@@ -72,47 +73,50 @@ def _mean_over_list(
 
 
 def diversity_reference(user: OneList, k: int) -> float:
-    listed = user.items[:k]
-    pairs = [(a, b) for rank, a in enumerate(listed) for b in listed[rank + 1 :]]
-    return 1 - sum(user.similarity[a][b] for a, b in pairs) / len(pairs) if pairs else math.nan
+    similarities = [user.similarity[a][b] for a, b in itertools.combinations(user.items[:k], 2)]
+    if not similarities:
+        return math.nan
+    return 1 - sum(similarities) / len(similarities)
 
 
-class _Compared(NamedTuple):
-    """The data that items are compared by: features, or a similarity matrix."""
+class _Comparison(NamedTuple):
+    """What items are compared by: their features, or a similarity matrix."""
 
-    features: Array | Rows | None
-    scale: FloatArray  # 1 / the norm of each item's features
-    n_features: int
-    similarity: Array | Rows | None
+    entries: Array | Rows  # a row for each item
+    n_columns: int
+    scale: FloatArray | None  # 1 / the norm of each item's features; None for similarities
 
 
-def _compared(side: Side, _: Mapping[str, Any]) -> _Compared:
+def _comparison_by(side: Side, _: Mapping[str, Any]) -> _Comparison:
     if "features" not in side.values:
-        return _Compared(None, np.empty(0), 0, side.values["similarity"].entries)
+        entries, (_, n_items) = side.values["similarity"]
+        return _Comparison(entries, n_items, None)
     features, (n_items, n_features) = side.values["features"]
     if isinstance(features, Rows):
-        start, values = features.start, features.values
+        scale = _scales(features.start, features.values)
     else:
-        start, values = np.arange(n_items + 1) * n_features, features.reshape(-1)
-    return _Compared(features, _scales(start, values), n_features, None)
+        scale = _scales(np.arange(n_items + 1) * n_features, features.reshape(-1))
+    return _Comparison(features, n_features, scale)
 
 
-def _diversity(lists: Lists, compared: _Compared, k: int, out: FloatArray) -> None:
+def _diversity(lists: Lists, comparison: _Comparison, k: int, out: FloatArray) -> None:
     """Compare items by features in the linear form, or by a similarity matrix pair by pair.
 
     For the unit vectors e of m items, |sum e|^2 = m + 2 (sum of the cosines of all pairs). The
     cosine of a vector of zeros with any vector, itself too, is 0.
     """
-    items, length = lists.items, lists.length
-    features, scale, n_features, similarity = compared
-    if isinstance(features, Rows):
-        _diversity_of_entries(items, length, *features, scale, n_features, k, out)
-    elif features is not None:
-        _diversity_of_rows(items, length, features, scale, k, out)
-    elif isinstance(similarity, Rows):
-        _diversity_by_sparse_similarity(items, length, *similarity, k, out)
-    elif similarity is not None:  # pragma: no branch - without either nothing is called
-        _diversity_by_similarity(items, length, similarity, k, out)
+    items = lists.items
+    length = lists.length
+    entries, n_columns, scale = comparison
+    if isinstance(entries, Rows):
+        if scale is None:
+            _diversity_by_sparse_similarity(items, length, entries, k, out)
+        else:
+            _diversity_of_sparse_features(items, length, entries, scale, n_columns, k, out)
+    elif scale is None:
+        _diversity_by_similarity(items, length, entries, k, out)
+    else:
+        _diversity_of_features(items, length, entries, scale, k, out)
 
 
 @helper
@@ -122,11 +126,12 @@ def _inverse_norm(values: Array) -> float:
     largest = 0.0
     for i in range(values.size):
         largest = max(largest, abs(np.float64(values[i])))
+    if largest == 0.0:
+        return 0.0
     total = 0.0
-    if largest > 0.0:
-        for i in range(values.size):
-            total += (np.float64(values[i]) / largest) ** 2
-    return 1.0 / np.sqrt(total) / largest if largest > 0.0 else 0.0
+    for i in range(values.size):
+        total += (np.float64(values[i]) / largest) ** 2
+    return 1.0 / np.sqrt(total) / largest  # type: ignore[no-any-return]
 
 
 @allocating_kernel
@@ -138,7 +143,7 @@ def _scales(start: IntArray, values: Array) -> FloatArray:
 
 
 @allocating_kernel
-def _diversity_of_rows(
+def _diversity_of_features(
     items: IntArray, length: IntArray, features: Array, scale: FloatArray, k: int, out: FloatArray
 ) -> None:
     total = np.empty(features.shape[1])
@@ -162,12 +167,10 @@ def _diversity_of_rows(
 
 
 @allocating_kernel
-def _diversity_of_entries(
+def _diversity_of_sparse_features(
     items: IntArray,
     length: IntArray,
-    start: IntArray,
-    columns: IntArray,
-    values: FloatArray,
+    features: Rows,
     scale: FloatArray,
     n_features: int,
     k: int,
@@ -183,14 +186,15 @@ def _diversity_of_entries(
         for i in range(cut):
             item = items[user, i]
             n_units += scale[item] > 0.0
-            for entry in range(start[item], start[item + 1]):
-                total[columns[entry]] += scale[item] * values[entry]
+            for entry in range(features.start[item], features.start[item + 1]):
+                total[features.items[entry]] += scale[item] * features.values[entry]
         square = 0.0
         for i in range(cut):
             item = items[user, i]
-            for entry in range(start[item], start[item + 1]):
-                square += total[columns[entry]] * total[columns[entry]]
-                total[columns[entry]] = 0.0
+            for entry in range(features.start[item], features.start[item + 1]):
+                feature = features.items[entry]
+                square += total[feature] * total[feature]
+                total[feature] = 0.0
         out[user] = max(0.0, 1.0 - (square - n_units) / (cut * (cut - 1.0)))
 
 
@@ -205,35 +209,34 @@ def _diversity_by_similarity(
             row = similarity[items[user, i]]
             for j in range(i + 1, cut):
                 total += np.float64(row[items[user, j]])
-        out[user] = 1.0 - total / (0.5 * cut * (cut - 1.0)) if cut > 1 else np.nan
+        out[user] = np.nan
+        if cut > 1:
+            out[user] = 1.0 - total / (0.5 * cut * (cut - 1.0))
 
 
 @kernel
 def _diversity_by_sparse_similarity(
-    items: IntArray,
-    length: IntArray,
-    start: IntArray,
-    columns: IntArray,
-    values: FloatArray,
-    k: int,
-    out: FloatArray,
+    items: IntArray, length: IntArray, similarity: Rows, k: int, out: FloatArray
 ) -> None:
     for user in range(out.size):
         cut = _cut(k, length[user])
         total = 0.0
         for i in range(cut):
-            item = items[user, i]
+            begin = similarity.start[items[user, i]]
+            end = similarity.start[items[user, i] + 1]
             for j in range(i + 1, cut):
-                entry = place_of(items[user, j], columns, start[item], start[item + 1])
+                entry = place_of(items[user, j], similarity.items, begin, end)
                 if entry >= 0:
-                    total += values[entry]
-        out[user] = 1.0 - total / (0.5 * cut * (cut - 1.0)) if cut > 1 else np.nan
+                    total += similarity.values[entry]
+        out[user] = np.nan
+        if cut > 1:
+            out[user] = 1.0 - total / (0.5 * cut * (cut - 1.0))
 
 
 @metric(
     reads="lists",
     kernel=_diversity,
-    prepare=_compared,
+    prepare=_comparison_by,
     reference=diversity_reference,
     needs=(("features", "similarity"),),
     formula="1 - mean similarity of all pairs in {top} (cosine of the features)",
@@ -273,10 +276,13 @@ _SKIP = choice(Unseen, "skip")
 def novelty_reference(user: OneList, k: int, *, denom: str, unseen: str) -> float:
     least = min((share for share in user.popularity if share > 0), default=math.nan)
     of_unseen = {"rarest": -math.log2(least), "zero": 0.0, "inf": math.inf, "nan": math.nan}
-    shares = [user.popularity[item] for item in user.items[:k]]
-    if unseen == "skip":
-        shares = [share for share in shares if share > 0]
-    information = [-math.log2(share) if share > 0 else of_unseen[unseen] for share in shares]
+    information = []
+    for item in user.items[:k]:
+        share = user.popularity[item]
+        if share > 0:
+            information.append(-math.log2(share))
+        elif unseen != "skip":
+            information.append(of_unseen[unseen])
     return ratio(sum(information), k if denom == "k" else len(information))
 
 
@@ -302,8 +308,9 @@ def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
 def _novelty(
     lists: Lists, information: FloatArray, k: int, out: FloatArray, denom: int, unseen: int
 ) -> None:
-    by_k, skips = denom == _BY_K, unseen == _SKIP
-    _mean_over_list(lists.items, lists.length, information, k, by_k, skips, out)
+    by_k = denom == _BY_K
+    skip_nan = unseen == _SKIP
+    _mean_over_list(lists.items, lists.length, information, k, out, by_k, skip_nan)
 
 
 @metric(
@@ -368,7 +375,7 @@ def popularity_reference(user: OneList, k: int) -> float:
 
 
 def _mean_worth(lists: Lists, worth: FloatArray, k: int, out: FloatArray) -> None:
-    _mean_over_list(lists.items, lists.length, worth, k, False, False, out)
+    _mean_over_list(lists.items, lists.length, worth, k, out, by_k=False, skip_nan=False)
 
 
 @metric(
@@ -400,14 +407,15 @@ def popularity_at_k(
 def long_tail_reference(user: OneList, k: int, *, tail: float) -> float:
     by_popularity = sorted(enumerate(user.popularity), key=lambda pair: (-pair[1], pair[0]))
     target = (1 - tail) * sum(user.popularity) * (1 - HEAD_SLACK)
-    head, made = set(), 0.0
+    head = set()
+    of_head = 0.0
     for item, share in by_popularity:
-        if made >= target:
+        if of_head >= target:
             break
         head.add(item)
-        made += share
-    listed = user.items[:k]
-    return ratio(sum(item not in head for item in listed), len(listed))
+        of_head += share
+    items = user.items[:k]
+    return ratio(sum(item not in head for item in items), len(items))
 
 
 def _in_tail(side: Side, options: Mapping[str, Any]) -> FloatArray:
@@ -462,34 +470,49 @@ _SHARE_BY_K = choice(ShareDenom, "k")
 
 
 def share_reference(user: OneList, k: int, *, discount: str, denom: str, of: str | None) -> float:
-    listed = user.items[:k]
-    if not listed:
+    items = user.items[:k]
+    if not items:
         return math.nan
-    weights = [1.0 if discount == "no" else weight_of(rank, discount) for rank in range(1, k + 1)]
-    pairs = zip(listed, weights, strict=False)
-    total = sum(weight for item, weight in pairs if of is None or item in user.strata[of])
-    return total / sum(weights if denom == "k" else weights[: len(listed)])
+    weights = [1.0] * k
+    if discount != "no":
+        weights = [weight_of(rank, discount) for rank in range(1, k + 1)]
+    total = 0.0
+    for item, weight in zip(items, weights, strict=False):
+        if of is None or item in user.strata[of]:
+            total += weight
+    return total / sum(weights if denom == "k" else weights[: len(items)])
 
 
 def _share(
-    lists: Lists, chosen: ItemSets | Side, k: int, out: FloatArray, discount: int | None, denom: int
+    lists: Lists,
+    stratum: ItemSets | Side,
+    k: int,
+    out: FloatArray,
+    discount: int | None,
+    denom: int,
 ) -> None:
-    """Compute the share of the places; ``chosen`` is the ``Side`` where all items are."""
-    every = Rows(np.zeros(2, np.int64), np.empty(0, np.int64), np.empty(0))
-    by_k, own = denom == _SHARE_BY_K, every
-    if isinstance(chosen, SharedSet):
-        own = every._replace(start=np.array([0, len(chosen.items)]), items=chosen.items)
-    elif isinstance(chosen, ItemSets):
-        own = chosen.rows(lists.rows)
-    given = lists.items, lists.length, lists.ranks
-    if lists.any_order and own is not every:
+    """Compute the share of the places; ``stratum`` is the ``Side`` where all items are."""
+    start = np.zeros(2, np.int64)
+    members = np.empty(0, np.int64)
+    if isinstance(stratum, SharedSet):
+        members = stratum.items
+        start[1] = len(members)
+    elif isinstance(stratum, ItemSets):
+        start, members, _ = stratum.rows(lists.rows)
+    lists_and_stratum = lists.items, lists.length, lists.ranks, start, members
+
+    of_all = isinstance(stratum, Side)
+    by_k = denom == _SHARE_BY_K
+    if lists.any_order and not of_all:
         # Each place has the same chance to go to the stratum: its share of all items.
-        _share_of_places(*given, *own[:2], False, WHOLE_LIST, False, None, out)
-        of_all = np.empty_like(out)
-        _share_of_places(*given, *every[:2], True, k, by_k, discount, of_all)
-        out *= of_all
+        _share_of_places(
+            *lists_and_stratum, WHOLE_LIST, out, of_all=False, by_k=False, discount=None
+        )
+        exposure = np.empty_like(out)
+        _share_of_places(*lists_and_stratum, k, exposure, of_all=True, by_k=by_k, discount=discount)
+        out *= exposure
     else:
-        _share_of_places(*given, *own[:2], own is every, k, by_k, discount, out)
+        _share_of_places(*lists_and_stratum, k, out, of_all=of_all, by_k=by_k, discount=discount)
 
 
 @kernel
@@ -498,12 +521,12 @@ def _share_of_places(
     length: IntArray,
     ranks: Any,
     start: IntArray,
-    chosen: IntArray,
-    is_every: bool,
+    members: IntArray,
     k: int,
+    out: FloatArray,
+    of_all: bool,
     by_k: bool,
     discount: Any,
-    out: FloatArray,
 ) -> None:
     for user in range(out.size):
         row = min(user, start.size - 2)  # a stratum of all users is one row
@@ -516,7 +539,7 @@ def _share_of_places(
                 rank = ranks[user, i]
             exposure = _exposure(rank, discount)
             whole += exposure
-            if is_every or place_of(items[user, i], chosen, start[row], start[row + 1]) >= 0:
+            if of_all or place_of(items[user, i], members, start[row], start[row + 1]) >= 0:
                 total += exposure
         if by_k and k != WHOLE_LIST:
             whole = 0.0
@@ -577,46 +600,50 @@ def share_at_k(
 
 
 def serendipity_reference(user: OneList, k: int, *, rel: float | None) -> float:
-    if not any(relevance > 0 and is_hit(relevance, rel) for relevance in user.relevance):
+    relevant = {
+        item
+        for item, relevance in enumerate(user.relevance)
+        if relevance > 0 and is_hit(relevance, rel)
+    }
+    if not relevant:
         return math.nan
-    listed = user.items[:k]
-    found = [i for i in listed if user.relevance[i] > 0 and is_hit(user.relevance[i], rel)]
-    return ratio(sum(1 - user.popularity[item] for item in found), len(listed))
+    items = user.items[:k]
+    return ratio(sum(1 - user.popularity[item] for item in items if item in relevant), len(items))
 
 
 def _serendipity(lists: Lists, side: Side, k: int, out: FloatArray, rel: float) -> None:
-    _mean_over_relevant(
-        lists.items, lists.length, *lists.relevant, side.values["popularity"], k, rel, out
-    )
+    popularity = side.values["popularity"]
+    _mean_over_relevant(lists.items, lists.length, lists.relevant, popularity, k, rel, out)
 
 
 @kernel
 def _mean_over_relevant(
     items: IntArray,
     length: IntArray,
-    start: IntArray,
-    relevant: IntArray,
-    relevance: FloatArray,
+    relevant: Rows,
     popularity: FloatArray,
     k: int,
     rel: float,
     out: FloatArray,
 ) -> None:
     for user in range(out.size):
-        first, last = start[user], start[user + 1]
+        begin = relevant.start[user]
+        end = relevant.start[user + 1]
         n_relevant = 0
-        for slot in range(first, last):
-            n_relevant += relevance[slot] >= rel
+        for slot in range(begin, end):
+            n_relevant += relevant.values[slot] >= rel
         cut = _cut(k, length[user])
         total = 0.0
         for i in range(cut):
-            slot = place_of(items[user, i], relevant, first, last)
-            if slot >= 0 and relevance[slot] >= rel:
+            slot = place_of(items[user, i], relevant.items, begin, end)
+            if slot >= 0 and relevant.values[slot] >= rel:
                 total += 1.0 - popularity[items[user, i]]
         if n_relevant == 0:
             out[user] = np.nan
+        elif cut == 0:
+            out[user] = 0.0
         else:
-            out[user] = total / cut if cut > 0 else 0.0
+            out[user] = total / cut
 
 
 @metric(
@@ -653,9 +680,9 @@ def serendipity_at_k(
 
 
 def calibration_reference(user: OneList, k: int) -> float:
-    listed = [shares(user.genres[item]) for item in user.items[:k]]
+    of_items = [shares(user.genres[item]) for item in user.items[:k]]
     p = shares(user.profile)
-    q = shares([sum(column) for column in zip(*listed, strict=True)])
+    q = shares([sum(column) for column in zip(*of_items, strict=True)])
     if not any(p) or not any(q):
         return math.nan
     smoothed = [(1 - SMOOTHING) * b + SMOOTHING * a for a, b in zip(p, q, strict=True)]
@@ -667,52 +694,53 @@ def shares(weights: list[float]) -> list[float]:
 
 
 def _calibration(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
-    genres: Rows = side.values["genres"].entries
-    profile, n_genres = side.values["profile"], side.values["genres"].shape[1]
-    own: Rows = profile.rows(lists.rows)
+    genres = side.values["genres"]
+    n_genres = genres.shape[1]
+    profile = side.values["profile"]
+    of_items = profile.n_items != n_genres
+    profiles = profile.rows(lists.rows)
     _divergence(
-        lists.items, lists.length, *genres, n_genres, *own, profile.n_items != n_genres, k, out
+        lists.items, lists.length, genres.entries, n_genres, profiles, k, out, of_items=of_items
     )
 
 
 @helper
-def _add_genres(
-    start: IntArray, genres: IntArray, values: FloatArray, item: int, weight: float, p: FloatArray
-) -> None:
+def _add_genres(genres: Rows, item: int, weight: float, amounts: FloatArray) -> None:
+    """Divide ``weight`` among the genres of an item."""
+    begin = genres.start[item]
+    end = genres.start[item + 1]
     total = 0.0
-    for entry in range(start[item], start[item + 1]):
-        total += values[entry]
-    for entry in range(start[item], start[item + 1]):
-        p[genres[entry]] += weight * (values[entry] / total)
+    for entry in range(begin, end):
+        total += genres.values[entry]
+    for entry in range(begin, end):
+        amounts[genres.items[entry]] += weight * (genres.values[entry] / total)
 
 
 @allocating_kernel
 def _divergence(
     items: IntArray,
     length: IntArray,
-    start: IntArray,
-    genres: IntArray,
-    values: FloatArray,
+    genres: Rows,
     n_genres: int,
-    profile_start: IntArray,
-    profile: IntArray,
-    profile_values: FloatArray,
-    of_items: bool,
+    profiles: Rows,
     k: int,
     out: FloatArray,
+    of_items: bool,
 ) -> None:
+    """Fill the divergence; the profiles are items and their weights, or genres and theirs."""
     p = np.empty(n_genres)
     q = np.empty(n_genres)
     for user in range(out.size):
         p[:] = 0.0
         q[:] = 0.0
-        for slot in range(profile_start[user], profile_start[user + 1]):
+        for slot in range(profiles.start[user], profiles.start[user + 1]):
             if of_items:
-                _add_genres(start, genres, values, profile[slot], profile_values[slot], p)
+                _add_genres(genres, profiles.items[slot], profiles.values[slot], p)
             else:
-                p[profile[slot]] += profile_values[slot]
+                p[profiles.items[slot]] += profiles.values[slot]
         for i in range(_cut(k, length[user])):
-            _add_genres(start, genres, values, items[user, i], np.float64(1.0), q)
+            _add_genres(genres, items[user, i], np.float64(1.0), q)
+
         p_total = 0.0
         q_total = 0.0
         for genre in range(n_genres):
@@ -721,6 +749,7 @@ def _divergence(
         if p_total == 0.0 or q_total == 0.0:
             out[user] = np.nan
             continue
+
         divergence = 0.0
         for genre in range(n_genres):
             share = p[genre] / p_total

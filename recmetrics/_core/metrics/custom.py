@@ -120,11 +120,13 @@ def metric(
         parameters = _options_of(name, function)
         declaration = functools.wraps(function)(lambda: None)
         hints = typing.get_type_hints(function, include_extras=True)
-        declaration.__annotations__ = {p.name: _annotated(name, p, hints) for p in parameters}
+        options = []
+        declaration.__annotations__ = {}
+        for parameter in parameters:
+            annotation = _annotated(name, parameter, hints)
+            declaration.__annotations__[parameter.name] = annotation
+            options.append(read_option(parameter.name, parameter.default, annotation))
         declaration.__name__ = name
-        options = [
-            read_option(p.name, p.default, declaration.__annotations__[p.name]) for p in parameters
-        ]
         decorate = register(
             kernel=kernel or _kernel_of(function, options),
             reference=function,
@@ -146,36 +148,40 @@ def _check_name(name: str, function: Callable[..., Any]) -> None:
     if not _NAME.fullmatch(name):
         msg = f"a metric must have a name of small letters, digits and '_', got {name!r}"
         raise ArgumentError(msg)
-    known = METRICS.get(ALIASES.get(name, name))
-    if known is not None and known.module != function.__module__:
+    namesake = METRICS.get(ALIASES.get(name, name))
+    if namesake is not None and namesake.module != function.__module__:
         msg = f"the metric {name!r} exists; give the function another name"
         raise ArgumentError(msg)
 
 
 def _options_of(name: str, function: Callable[..., Any]) -> list[inspect.Parameter]:
     """The keyword-only parameters; refuses others than the user and k before them."""
-    parameters = list(inspect.signature(function).parameters.values())
-    options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    others = positional[2:]
-    # The star of "*values" would be the one behind which options stand.
-    gathering = [p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    options = []
+    positional = []
+    gathering = []  # the star of "*values" would be the one behind which options stand
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            options.append(parameter)
+        elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            gathering.append(parameter)
+        else:
+            positional.append(parameter)
 
     if len(positional) < 2 or positional[1].name != "k":
-        got = ", ".join(map(str, positional)) or "neither"
+        listing = ", ".join(map(str, positional)) or "neither"
         advice = f"type def {function.__name__}(user, k)"
     elif gathering:
-        got = ", ".join(map(str, gathering))
-        advice = f"leave out {got}, and write each option as a parameter after *"
-    elif others:
-        got = ", ".join(p.name for p in others)
-        written = ", ".join(map(str, [*positional[:2], "*", *others, *options]))
-        advice = f"write {got} after *: def {function.__name__}({written})"
+        listing = ", ".join(map(str, gathering))
+        advice = f"leave out {listing}, and write each option as a parameter after *"
+    elif positional[2:]:
+        listing = ", ".join(parameter.name for parameter in positional[2:])
+        signature = ", ".join(map(str, [*positional[:2], "*", *positional[2:], *options]))
+        advice = f"write {listing} after *: def {function.__name__}({signature})"
     else:
         return options
     msg = (
         f"the metric {name!r} must be a function of the user and k, with its options after *, got "
-        f"{got}; {advice}"
+        f"{listing}; {advice}"
     )
     raise ArgumentError(msg)
 
@@ -194,7 +200,10 @@ def _first_line(name: str, function: Callable[..., Any]) -> str:
 
 def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
     hint = hints.get(option.name)
-    kind, *about = get_args(hint) if get_origin(hint) is Annotated else (hint, option.name)
+    kind = hint
+    meaning: Any = option.name
+    if get_origin(hint) is Annotated:
+        kind, meaning, *_ = get_args(hint)
     is_choice = get_origin(kind) is Literal
     is_number = kind is float or set(get_args(kind)) == {float, type(None)}
     if option.name in _APPLIED:
@@ -206,7 +215,6 @@ def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -
             f'with float, float | None or Literal["a", "b"], got {option}'
         )
         raise ArgumentError(msg)
-    meaning = about[0]
     if is_number and not isinstance(meaning, Number):
         # A kernel gets 0 for a number that is not set.
         meaning = Number(str(meaning), above=0.0 if option.default is None else -math.inf)
@@ -215,13 +223,13 @@ def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -
 
 def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
     def kernel(hits: Hits, k: int, out: FloatArray, *codes: Any) -> None:
-        values = {
-            option.name: _value(option, code) for option, code in zip(options, codes, strict=True)
-        }
+        values = {}
+        for option, code in zip(options, codes, strict=True):
+            values[option.name] = _value(option, code)
         for user in range(len(out)):
-            depth = int(hits.length[user])
-            one = _one_user(hits, user, depth if k == WHOLE_LIST else min(k, depth))
-            number = reference(one, depth if k == WHOLE_LIST else k, **values)
+            length = int(hits.length[user])
+            cut = length if k == WHOLE_LIST else k
+            number = reference(_one_user(hits, user, min(cut, length)), cut, **values)
             if not isinstance(number, Real | np.bool_):
                 msg = (
                     f"the function {reference.__name__} of a metric must return a number, got "
@@ -230,15 +238,15 @@ def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
                 raise InputTypeError(msg)
             out[user] = number
 
-    parameters = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        for name in ("hits", "k", "out", *(option.name for option in options))
-    ]
+    names = ["hits", "k", "out", *(option.name for option in options)]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind) for name in names]
     kernel.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return kernel
 
 
 def _value(option: Option, code: Any) -> Any:
+    """The value of an option that a kernel gets as ``code``."""
     if option.choices:
         return "no" if code is None else option.choices[code]
     return None if option.default is None and code == 0.0 else code

@@ -12,8 +12,8 @@ from typing import Unpack
 import numpy as np
 
 from recmetrics._core.jit import helper, kernel
-from recmetrics._core.metrics.accuracy import Rel, _hit_sum, _n_relevant
-from recmetrics._core.metrics.reference import OneUser, hit_list, is_hit, n_relevant
+from recmetrics._core.metrics.accuracy import Rel, _cut, _hit_sum, _n_relevant
+from recmetrics._core.metrics.reference import OneUser, hit_list, n_relevant
 from recmetrics._core.options import ForHits
 from recmetrics._core.selection import WHOLE_LIST, Hits
 from recmetrics._core.spec import NO_RELEVANT_ITEM, metric
@@ -23,22 +23,26 @@ from recmetrics._core.types import FloatArray, Scores, Truth, UserValues
 
 
 def fallout_reference(user: OneUser, k: int, *, rel: float | None) -> float:
-    others = [not hit for hit in hit_list(user, len(user.gains), rel)]
-    return sum(others[:k]) / sum(others) if any(others) else math.nan
+    misses = [not hit for hit in hit_list(user, len(user.gains), rel)]
+    if not any(misses):
+        return math.nan
+    return sum(misses[:k]) / sum(misses)
 
 
 @kernel
 def _fallout(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     for user in range(out.size):
-        first = hits.start[user]
+        begin = hits.start[user]
         length = hits.length[user]
-        depth = length if k == WHOLE_LIST else min(k, length)
+        depth = min(_cut(hits, k, user), length)
         relevant = 0
-        for slot in range(first, first + hits.n_hits[user]):
+        for slot in range(begin, begin + hits.n_hits[user]):
             relevant += hits.gain[slot] >= rel
-        others = length - relevant
-        listed = _hit_sum(hits, user, depth, rel)
-        out[user] = (depth - listed) / others if others > 0 else np.nan
+        n_misses = length - relevant
+        n_hits = _hit_sum(hits, user, depth, rel)
+        out[user] = np.nan
+        if n_misses > 0:
+            out[user] = (depth - n_hits) / n_misses
 
 
 @metric(
@@ -77,42 +81,44 @@ def fallout_at_k(
 def auc_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    # With a cutoff, a list is in order, also where scores are equal.
-    values = user.scores if k is None else [-float(rank) for rank in range(len(user.scores))]
-    listed = list(zip(values, user.gains, strict=True))[:k]
-    relevant = [value for value, gain in listed if is_hit(gain, rel)]
-    others = [value for value, gain in listed if not is_hit(gain, rel)]
-    if listed and not others:
+    scores = user.scores[:k]
+    if k is not None:  # a list is in order, also where scores are equal
+        scores = [-float(rank) for rank in range(len(scores))]
+    hits = hit_list(user, len(scores), rel)
+    relevant = [score for score, hit in zip(scores, hits, strict=True) if hit]
+    irrelevant = [score for score, hit in zip(scores, hits, strict=True) if not hit]
+    if hits and not irrelevant:
         return math.nan if k is None else 1.0
     if not relevant:
         return 0.0
-    in_order = sum((a > b) + 0.5 * (a == b) for a in relevant for b in others)
-    return in_order / (len(relevant) * len(others))
+    in_order = sum((a > b) + 0.5 * (a == b) for a in relevant for b in irrelevant)
+    return in_order / (len(relevant) * len(irrelevant))
 
 
 @kernel
 def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     """Use mean ranks: the pairs in the wrong order are their sum - P (P + 1) / 2 (Mann-Whitney)."""
     for user in range(out.size):
-        first = hits.start[user]
+        begin = hits.start[user]
         relevant = _n_relevant(hits, user, rel)
-        length = hits.length[user] if k == WHOLE_LIST else min(k, hits.length[user])
-        found = 0
+        length = min(_cut(hits, k, user), hits.length[user])
+        n_hits = 0
         ranks = 0.0
-        for slot in range(first, first + hits.n_hits[user]):
+        for slot in range(begin, begin + hits.n_hits[user]):
             if hits.gain[slot] >= rel and hits.first[slot] <= length:
-                found += 1
+                n_hits += 1
                 ranks += 0.5 * (hits.first[slot] + hits.last[slot])
-        others = length - found
+
+        n_misses = length - n_hits
         if relevant == 0:
             out[user] = np.nan
-        elif found == 0:
+        elif n_hits == 0:
             out[user] = 0.0
-        elif others == 0:
+        elif n_misses == 0:
             out[user] = np.nan if k == WHOLE_LIST else 1.0
         else:
-            inverted = ranks - 0.5 * found * (found + 1)
-            out[user] = 1.0 - inverted / (found * others)
+            inverted = ranks - 0.5 * n_hits * (n_hits + 1)
+            out[user] = 1.0 - inverted / (n_hits * n_misses)
 
 
 @metric(
@@ -176,25 +182,26 @@ def mean_rank_reference(user: OneUser, k: int | None, *, rel: float | None) -> f
 def _ranks_above(hits: Hits, user: int, places: int, rel: float, relevant: int) -> float:
     """Sum the number of ranks above each relevant item, ``places`` for one below these ranks."""
     total = 0.0
-    found = 0
+    n_hits = 0
     for slot in range(hits.start[user], hits.start[user] + hits.n_hits[user]):
-        first, last = hits.first[slot], hits.last[slot]
+        first = hits.first[slot]
+        last = hits.last[slot]
         if hits.gain[slot] < rel or first > places:
             continue
-        found += 1
+        n_hits += 1
         if last <= places:
             total += 0.5 * (first + last) - 1.0
         else:  # tied: at some of the ranks it is below
-            listed = places - first + 1
-            above = listed * 0.5 * (first + places - 2) + (last - places) * places
+            n_within = places - first + 1
+            above = n_within * 0.5 * (first + places - 2) + (last - places) * places
             total += above / (last - first + 1)
-    return total + (relevant - found) * places
+    return total + (relevant - n_hits) * places
 
 
 @kernel
 def _mean_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     for user in range(out.size):
-        places = hits.length[user] if k == WHOLE_LIST else k
+        places = _cut(hits, k, user)
         relevant = _n_relevant(hits, user, rel)
         if relevant and places:
             out[user] = 1.0 + _ranks_above(hits, user, places, rel, relevant) / relevant
@@ -247,11 +254,9 @@ def mean_rank(
 def percentile_rank_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    last = len(user.gains) if k is None else k + 1  # place
-    ranks = [
-        rank for rank, hit in enumerate(hit_list(user, last if k is None else k, rel), 1) if hit
-    ]
-    shares = [(rank - 1) / (last - 1) if last > 1 else 0.0 for rank in ranks]
+    last = len(user.gains) if k is None else k + 1  # the rank with the share 1
+    hits = hit_list(user, len(user.gains), rel)[:k]
+    shares = [(rank - 1) / max(1, last - 1) for rank, hit in enumerate(hits, 1) if hit]
     shares += [1.0] * (n_relevant(user, rel) - len(shares))
     return sum(shares) / len(shares)
 
@@ -259,8 +264,10 @@ def percentile_rank_reference(user: OneUser, k: int | None, *, rel: float | None
 @kernel
 def _percentile_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     for user in range(out.size):
-        # Without a cutoff, the last item has 1, and so has an item that may not be recommended.
-        places = max(1, hits.length[user] - 1) if k == WHOLE_LIST else k
+        places = k
+        if k == WHOLE_LIST:
+            # The last item has 1, and so has an item that may not be recommended.
+            places = max(1, hits.length[user] - 1)
         relevant = _n_relevant(hits, user, rel)
         if relevant:
             above = _ranks_above(hits, user, places, rel, relevant)

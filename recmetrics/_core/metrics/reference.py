@@ -42,16 +42,16 @@ def weights_of(user: OneUser, rel: float | None, weigh: str) -> tuple[list[float
     pairs = zip(user.relevances, user.relevant_propensities, strict=True)
     relevant = [1.0 / p for relevance, p in pairs if is_hit(relevance, rel)]
     mean = sum(relevant) / len(relevant) if weigh == "snips" else 1.0
-    listed = [1.0 / p / mean for p in user.propensities]
-    return listed, [weight / mean for weight in relevant]
+    return [1.0 / p / mean for p in user.propensities], [weight / mean for weight in relevant]
 
 
 def weighed_hits(user: OneUser, k: int, rel: float | None, weigh: str) -> float:
     """The sum of the weights of the hits in the top k; under "ps" over that of the best order."""
-    listed, relevant = weights_of(user, rel, weigh)
-    total = sum(w for w, hit in zip(listed, hit_list(user, k, rel), strict=False) if hit)
-    best = sum(sorted(relevant, reverse=True)[:k])
-    return ratio(total, best) if weigh == "ps" else total
+    weights, relevant = weights_of(user, rel, weigh)
+    total = sum(w for w, hit in zip(weights, hit_list(user, k, rel), strict=False) if hit)
+    if weigh == "ps":
+        return ratio(total, sum(sorted(relevant, reverse=True)[:k]))
+    return total
 
 
 def gain_of(relevance: float, gain: str) -> float:
@@ -67,7 +67,9 @@ def gain_of(relevance: float, gain: str) -> float:
 
 def graded(relevances: list[float], rel: float | None) -> list[float]:
     """The relevances, or with ``rel`` 1 where they reach it and 0 where not."""
-    return relevances if rel is None else [float(relevance >= rel) for relevance in relevances]
+    if rel is None:
+        return relevances
+    return [float(relevance >= rel) for relevance in relevances]
 
 
 def weight_of(rank: int, discount: str) -> float:
@@ -85,13 +87,14 @@ def weighed_gains(
     user: OneUser, k: int, gain: str, rel: float | None, weigh: str
 ) -> tuple[list[float], list[float]]:
     """The gains in the top k, and those of all relevant items."""
-    listed, relevant = weights_of(user, rel, weigh)
-    in_list = zip(listed, graded(user.gains[:k], rel), strict=False)
+    weights, relevant = weights_of(user, rel, weigh)
+    in_list = zip(weights, graded(user.gains[:k], rel), strict=False)
     of_user = zip(relevant, filter(None, graded(user.relevances, rel)), strict=True)
     return [w * gain_of(g, gain) for w, g in in_list], [w * gain_of(g, gain) for w, g in of_user]
 
 
 def dcg_of(gains: list[float], discount: str) -> float:
+    """The sum of the gains, each times the factor of its rank."""
     return sum(gain * weight_of(rank, discount) for rank, gain in enumerate(gains, start=1))
 
 

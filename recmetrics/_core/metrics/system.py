@@ -5,6 +5,7 @@ the ``Exposure`` of the call, which holds the sums per item that all metrics of 
 cutoff share, and returns one number.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Unpack, get_args
@@ -21,14 +22,16 @@ from recmetrics._core.types import FloatArray, Scores, Truth, UserValues
 
 
 def coverage_reference(system: AllLists) -> float:
-    listed = {item for items in system.lists for item in items}
-    known = system.lists and system.catalogue
-    return len(listed) / len(system.catalogue) if known else math.nan
+    if not (system.lists and system.catalogue):
+        return math.nan
+    return len(set().union(*system.lists)) / len(system.catalogue)
 
 
 def _coverage(exposure: Exposure) -> float:
     n_items = np.count_nonzero(exposure.offered)
-    return float(np.count_nonzero(exposure.count) / n_items) if n_items else math.nan
+    if n_items == 0:
+        return math.nan
+    return float(np.count_nonzero(exposure.count) / n_items)
 
 
 @metric(
@@ -59,9 +62,11 @@ def coverage_at_k(
 
 def personalization_reference(system: AllLists) -> float:
     sets = [set(items) for items in system.lists if items]
-    pairs = [(a, b) for number, a in enumerate(sets) for b in sets[number + 1 :]]
+    if len(sets) < 2:
+        return math.nan
+    pairs = itertools.combinations(sets, 2)
     cosines = [len(a & b) / math.sqrt(len(a) * len(b)) for a, b in pairs]
-    return 1 - sum(cosines) / len(cosines) if cosines else math.nan
+    return 1 - sum(cosines) / len(cosines)
 
 
 def _personalization(exposure: Exposure) -> float:
@@ -119,17 +124,24 @@ _GINI_WORDS = {"n": "", "n-1": "n / (n - 1) times the "}
 _UNDEFINED_GINI = "no item is listed, or under denom=n-1 a catalogue of one item"
 
 
+def counts_of(system: AllLists) -> list[int]:
+    """In how many lists each item of the catalogue is."""
+    return [sum(item in items for items in system.lists) for item in system.catalogue]
+
+
 def gini_of(amounts: Sequence[float], denom: str) -> float:
+    """The sum of the differences of all pairs over twice the divisor times the sum."""
     total = sum(amounts)
-    n = len(amounts) - (denom == "n-1")
+    n = len(amounts)
+    if denom == "n-1":
+        n -= 1
     if total == 0 or n == 0:
         return math.nan
     return sum(abs(a - b) for a in amounts for b in amounts) / (2 * n * total)
 
 
 def gini_reference(system: AllLists, *, denom: str) -> float:
-    counts = [sum(item in items for items in system.lists) for item in system.catalogue]
-    return gini_of(counts, denom)
+    return gini_of(counts_of(system), denom)
 
 
 def _gini(exposure: Exposure, denom: int) -> float:
@@ -141,7 +153,9 @@ def _gini_of(amounts: FloatArray, denom: int) -> float:
     amounts = np.sort(amounts)
     total = amounts.sum()
     n = amounts.size
-    divisor = n - 1 if denom == _LESS_ONE else n
+    divisor = n
+    if denom == _LESS_ONE:
+        divisor = n - 1
     if total == 0.0 or divisor == 0:
         return math.nan
     rank = np.arange(1.0, n + 1.0)
@@ -183,7 +197,7 @@ def gini_at_k(
 
 
 def entropy_reference(system: AllLists) -> float:
-    counts = [sum(item in items for items in system.lists) for item in system.catalogue]
+    counts = counts_of(system)
     total = sum(counts)
     if total == 0:
         return math.nan
@@ -233,13 +247,17 @@ def exposure_gini_reference(system: AllLists, *, discount: str, p: float, denom:
     exposure = dict.fromkeys(system.catalogue, 0.0)
     for items in system.lists:
         for rank, item in enumerate(items, start=1):
-            is_power = discount == "geometric"
-            exposure[item] += p ** (rank - 1) if is_power else weight_of(rank, discount)
+            if discount == "geometric":
+                exposure[item] += p ** (rank - 1)
+            else:
+                exposure[item] += weight_of(rank, discount)
     return gini_of(list(exposure.values()), denom)
 
 
 def _weights(options: Mapping[str, Any]) -> tuple[str | float]:
-    return (options["p"] if options["discount"] == "geometric" else options["discount"],)
+    if options["discount"] == "geometric":
+        return (options["p"],)
+    return (options["discount"],)
 
 
 def _exposure_gini(exposure: Exposure, discount: int, p: float, denom: int) -> float:

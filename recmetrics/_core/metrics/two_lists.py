@@ -41,7 +41,9 @@ class Pairs(NamedTuple):
 
     def to_rank(self, k: int | None) -> "Pairs":
         """The lists cut at rank ``k``."""
-        return self if k is None else self._replace(length=np.minimum(self.length, k))
+        if k is None:
+            return self
+        return self._replace(length=np.minimum(self.length, k))
 
 
 def compared(a: tuple[IntArray, IntArray], b: tuple[IntArray, IntArray], n_items: int) -> Pairs:
@@ -49,16 +51,18 @@ def compared(a: tuple[IntArray, IntArray], b: tuple[IntArray, IntArray], n_items
 
     An item of -1 is a rank without an item; those at the end of a list do not count as ranks.
     """
-    (items_a, length_a), (items_b, length_b) = a, b
-    n_rows, depth = len(items_a), max(items_a.shape[1], items_b.shape[1])
+    items_a, length_a = a
+    items_b, length_b = b
+    n_rows = len(items_a)
+    depth = max(items_a.shape[1], items_b.shape[1])
     if n_items > items_a.size + items_b.size:
-        # A table of all items would exceed the lists.
-        both = np.concatenate([items_a.ravel(), items_b.ravel()])
-        known, number = np.unique(both, return_inverse=True)
-        number = number.reshape(-1) - np.searchsorted(known, 0)
-        items_a = number[: items_a.size].reshape(items_a.shape)
-        items_b = number[items_a.size :].reshape(items_b.shape)
-        n_items = len(known)
+        # A table of all items would exceed the lists: number those in the lists from 0.
+        items = np.concatenate([items_a.ravel(), items_b.ravel()])
+        distinct, numbers = np.unique(items, return_inverse=True)
+        numbers = numbers.reshape(-1) - np.searchsorted(distinct, 0)
+        items_a = numbers[: items_a.size].reshape(items_a.shape)
+        items_b = numbers[items_a.size :].reshape(items_b.shape)
+        n_items = len(distinct)
     pairs = Pairs(np.empty((n_rows, depth), np.int64), np.zeros((2, n_rows), np.int64))
     _count_common(items_a, length_a, items_b, length_b, np.full(n_items, -1, np.int64), *pairs)
     return pairs
@@ -108,8 +112,8 @@ class Measure:
     def option(self, name: str) -> Option:
         """Find the option called ``name``; the error names all."""
         if name not in self.options:
-            known = f"it has {', '.join(self.options)}" if self.options else "it takes none"
-            msg = f"measure {self.name!r} has no option {name!r}; {known}"
+            names = f"it has {', '.join(self.options)}" if self.options else "it takes none"
+            msg = f"measure {self.name!r} has no option {name!r}; {names}"
             raise UnknownOptionError(msg)
         return self.options[name]
 
@@ -125,7 +129,9 @@ def measure(compute: F) -> F:
 
 
 Form = Literal["ext", "min", "sum", "norm"]
-_EXT, _MIN, _NORM = (choice(Form, form) for form in ("ext", "min", "norm"))
+_EXT = choice(Form, "ext")
+_MIN = choice(Form, "min")
+_NORM = choice(Form, "norm")
 Patience = Annotated[
     float, Number("the probability that a reader continues to the next rank", below=1.0)
 ]
@@ -172,11 +178,18 @@ def _rbo(
     for user in range(out.size):
         shorter = min(length[0, user], length[1, user])
         longer = max(length[0, user], length[1, user])
-        if shorter == 0:
-            out[user] = np.nan if longer == 0 else 0.0
+        if longer == 0:
+            out[user] = np.nan
             continue
+        if shorter == 0:
+            out[user] = 0.0
+            continue
+
         at_end = common[user, shorter - 1]
-        value, total, shares, agreement = 0.0, 0.0, 0.0, 0.0
+        value = 0.0
+        total = 0.0
+        shares = 0.0
+        agreement = 0.0
         weight = 1.0 - p
         for rank in range(1, longer + 1):
             agreement = common[user, rank - 1] / rank
@@ -208,7 +221,7 @@ def overlap(pairs: Pairs, out: FloatArray) -> None:
     >>> overlap_ranked([[0, 1, 2, 3]], [[1, 0, 4, 3]], ["overlap@3", "overlap"])  # 2/3, 3/4
     {'overlap@3': array([0.66666667]), 'overlap': array([0.75])}
     """
-    _share_common(*pairs, False, out)
+    _share_common(*pairs, out, of_union=False)
 
 
 @measure
@@ -221,17 +234,22 @@ def jaccard(pairs: Pairs, out: FloatArray) -> None:
     >>> overlap_ranked([[0, 1, 2, 3]], [[1, 0, 4, 3]], ["jaccard@3", "jaccard"])  # 2/4, 3/5
     {'jaccard@3': array([0.5]), 'jaccard': array([0.6])}
     """
-    _share_common(*pairs, True, out)
+    _share_common(*pairs, out, of_union=True)
 
 
 @kernel
-def _share_common(common: IntArray, length: IntArray, of_union: bool, out: FloatArray) -> None:
+def _share_common(common: IntArray, length: IntArray, out: FloatArray, of_union: bool) -> None:
     """Divide the items in both lists by those in their union, or by the longer list; 0/0 is NaN."""
     for user in range(out.size):
         longer = max(length[0, user], length[1, user])
-        n_common = common[user, longer - 1] if longer else 0
-        n_either = length[0, user] + length[1, user] - n_common
-        out[user] = n_common / (n_either if of_union else longer) if longer else np.nan
+        if longer == 0:
+            out[user] = np.nan
+            continue
+        n_common = common[user, longer - 1]
+        divisor = longer
+        if of_union:
+            divisor = length[0, user] + length[1, user] - n_common
+        out[user] = n_common / divisor
 
 
 # --- Their strings -------------------------------------------------------------------------------
@@ -251,8 +269,8 @@ class MeasureSpec(NamedTuple):
 
 def read_measures(measures: MeasuresList) -> dict[str, MeasureSpec]:
     """Read the measures asked for, under the caller's own spelling and in the caller's order."""
-    given: object = measures
-    if isinstance(given, bytes) or hasattr(given, "shape") or not isinstance(given, Iterable):
+    value: object = measures  # of any type
+    if isinstance(value, bytes) or hasattr(value, "shape") or not isinstance(value, Iterable):
         msg = f"measures must be a list of {_EXPECTED}, got {measures!r:.80}"
         raise MetricSpecError(msg)
     texts = [measures] if isinstance(measures, str) else list(measures)
@@ -265,10 +283,11 @@ def read_measures(measures: MeasuresList) -> dict[str, MeasureSpec]:
 def _read(text: str) -> MeasureSpec:
     name, options, k = take_apart(text, "measure", _EXAMPLE)
     try:
-        found = _lookup(name)
-        values = {name: option.default for name, option in found.options.items()}
-        values |= {name: found.option(name).check(value) for name, value in options.items()}
-        return MeasureSpec(found, None if k is None else check_k(k), values)
+        measure = _lookup(name)
+        values = {option.name: option.default for option in measure.options.values()}
+        for name, value in options.items():
+            values[name] = measure.option(name).check(value)
+        return MeasureSpec(measure, None if k is None else check_k(k), values)
     except MetricSpecError as error:
         msg = f"in measure {text!r}: {error}"
         raise type(error)(msg, argument=error.argument) from None
