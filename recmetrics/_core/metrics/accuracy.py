@@ -590,7 +590,9 @@ def _average_precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: flo
                 places = last - first + 1
                 # The chance of a hit at a rank, and given one, of a hit at each rank before it.
                 chance = tied / places
-                chance_before = (tied - 1) / max(1, places - 1)
+                chance_before = 0.0
+                if tied > 1:
+                    chance_before = (tied - 1) / (places - 1)
                 for rank in range(first, min(last, cut) + 1):
                     precisions += chance * (n_hits + 1 + (rank - first) * chance_before) / rank
                 n_hits += tied

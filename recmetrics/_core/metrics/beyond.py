@@ -65,7 +65,7 @@ def _mean_over_list(
                 total += value
                 count += 1
         if by_k:
-            count = max(cut, k)  # cut only of the whole list, whose k is 0
+            count = cut if k == WHOLE_LIST else k
         out[user] = total / count if count > 0 else 0.0
 
 
