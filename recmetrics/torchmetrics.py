@@ -128,8 +128,10 @@ class RankingMetrics(Metric):
             self.add_state(name, [], dist_reduce_fx="cat")
         store = self._evaluator._results
         self._n_values = len(store.request.per_user)
-        n_offered = store.shape[1] if store.cutoffs.exposure else 0
-        self.add_state("offered", torch.zeros(n_offered or 0, dtype=torch.uint8), "max")
+        n_offered = 0
+        if store.cutoffs.exposure:
+            n_offered = store.shape[1] or 0
+        self.add_state("offered", torch.zeros(n_offered, dtype=torch.uint8), "max")
         # A MetricCollection merges metrics whose states are equal after the first batch, as those
         # of two truths can be by chance. The number tells them apart; clones share it.
         self.add_state("number", torch.tensor(next(_NUMBERS)), dist_reduce_fx="max")

@@ -127,8 +127,8 @@ class TaskGraph:
         texts = list(request.per_user)
         arrays = [da.concatenate(chunks, axis=1)]
         if request.of_exposure:
-            lists = [lists for _, lists in tasks]
-            lists = _merge(lists, lambda parts: _task(add_up)(parts, self._shared_job))
+            lists_of_blocks = [lists for _, lists in tasks]
+            lists = _merge(lists_of_blocks, lambda parts: _task(add_up)(parts, self._shared_job))
             of_all = _task(measure_all)(lists, self._shared_job)
             texts += request.of_exposure
             arrays.append(da.from_delayed(of_all, (len(request.of_exposure),), np.float64))
@@ -227,10 +227,10 @@ def _chunks_by_block(
     lines = _lines(array)
     tasks = []
     for users in blocks:
-        overlapping = [
-            line
-            for line in lines
-            if line[0].users.start < users.stop and line[0].users.stop > users.start
-        ]
+        overlapping = []
+        for line in lines:
+            users_of_line = line[0].users
+            if users_of_line.start < users.stop and users_of_line.stop > users.start:
+                overlapping.append(line)
         tasks.append(_task(read_chunks)(name, overlapping or lines[:1], users))
     return tasks

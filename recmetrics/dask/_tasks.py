@@ -99,7 +99,9 @@ def read_block(
     """Combine the sets and the profile of the users of a block."""
     if candidates is not None:  # may be one set for all
         candidates = candidates.take(slice(0, index.stop - index.start))
-    values = {} if profile is None else {"profile": profile}
+    values = {}
+    if profile is not None:
+        values["profile"] = profile
     side = Side(values=values, strata=strata)
     return Users(truth, exclude, candidates, side, truth.n_items, index)
 

@@ -192,9 +192,9 @@ class RecListAnalysis:
             treatment = "undefined"
 
         has_ranks = columns.rank is not None
-        metrics = [
-            of_ranks if has_ranks else of_rows for of_rows, of_ranks in self._metrics.values()
-        ]
+        metrics = []
+        for of_rows, of_ranks in self._metrics.values():
+            metrics.append(of_ranks if has_ranks else of_rows)
         values = measure_lists(lists, metrics)
         for values_of_lists in values.values():
             values_of_lists[n_present:] = np.nan

@@ -125,12 +125,11 @@ def unread_numbers(recs: Frame, columns: Columns) -> list[str]:
     if columns.rank is not None or columns.score is not None:
         return []
     types: Mapping[Any, Any] = recs.schema  # pandas has names of any type
-    names = [
-        name
-        for name, dtype in types.items()
-        if isinstance(name, str) and name != columns.item and dtype.is_numeric()
-        if not re.fullmatch(_INDEX, name)
-    ]
+    names = []
+    for name, dtype in types.items():
+        is_number = isinstance(name, str) and dtype.is_numeric()
+        if is_number and name != columns.item and not re.fullmatch(_INDEX, name):
+            names.append(name)
     return sorted(names, key=lambda name: not is_like_an_order(name))
 
 

@@ -23,9 +23,9 @@ from recmetrics._inspection import Identification, identify_by
 from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_order
 from recmetrics.tables._counts import Missing, TableSummary, summarise
 from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
-from recmetrics.tables._ids import as_integers
+from recmetrics.tables._ids import number_ids
 from recmetrics.tables._matching import ListsAndTruth, read_lists
-from recmetrics.tables._numbering import combine, number
+from recmetrics.tables._numbering import combine
 from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables
 from recmetrics.tables._values import StringMetric, measure_lists
 
@@ -218,7 +218,9 @@ def evaluate_table(
     request, default_gaps, ties = _read_request(metrics_list, options)
     recs_frame = read_frame(recs, "recs")
     truth_frame = read_frame(truth, "truth")
-    by = [] if options.get("by") is None else as_names(options["by"])
+    by = []
+    if options.get("by") is not None:
+        by = as_names(options["by"])
     columns = _choose_columns(recs_frame, truth_frame, by, options)
     side = ItemTables(request, options, recs_frame, truth_frame)
 
@@ -249,7 +251,7 @@ def evaluate_table(
     metrics = [StringMetric(text, spec) for text, (spec, _, _) in request.definitions.items()]
     systems = None  # a number for each list, equal where the ``by`` columns are
     if by:
-        systems = combine([number(as_integers([(lists.keys, "recs", name)]))[0] for name in by])
+        systems = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
     values = measure_lists(lists, metrics, arrays, request, n_items, systems)
     table: Table = lists.result(values, included=options["include_missing"])
     if not return_summary:

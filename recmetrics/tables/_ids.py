@@ -31,24 +31,30 @@ _INFERRED = {"integer": "integers", "boolean": "integers", "floating": "floats"}
 _COMMON: dict[str, Any] = {"integers": nw.Int64, "floats": nw.Float64, "strings": nw.String}
 
 
-def as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
-    """Convert columns of ids, each as (table, its label, name), to one array of integers.
+def number_ids(*columns: tuple[Frame, str, str]) -> tuple[IntArray, IntArray]:
+    """Number the ids of columns, each given as (table, its label, name), together.
 
-    Integers are equal where the ids are.
+    Gives the number of each row, equal where the ids are, and for each number its first row.
     """
+    return number(_as_integers(columns))
+
+
+def _as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
+    """Convert columns of ids to one array of integers, equal where the ids are."""
     parts = [(label, ids_of(frame, label, name)) for frame, label, name in columns if len(frame)]
     _require_one_kind(parts)
-    if all(part.dtype.is_integer() or part.dtype == nw.Boolean for _, part in parts):
+    series = [part for _, part in parts]
+    if all(part.dtype.is_integer() or part.dtype == nw.Boolean for part in series):
         arrays = [_whole_numbers(part, label) for label, part in parts]
-        return np.concatenate(arrays) if arrays else np.empty(0, np.int64)
-    if all(part.dtype.is_float() for _, part in parts):
+        return np.concatenate([np.empty(0, np.int64), *arrays])
+    if all(part.dtype.is_float() for part in series):
         # The bits of equal numbers are equal once 0 is added: -0.0 becomes 0.0.
-        floats = [np.asarray(part.to_numpy(), np.float64) for _, part in parts]
+        floats = [np.asarray(part.to_numpy(), np.float64) for part in series]
         return (np.concatenate(floats) + 0.0).view(np.int64)
     encode = {PANDAS: _of_pandas, POLARS: _of_polars, PYARROW: _of_pyarrow}
-    of_library = encode[parts[0][1].implementation]
+    of_library = encode[series[0].implementation]
     try:
-        return np.asarray(of_library([part.to_native() for _, part in parts]), np.int64)
+        return np.asarray(of_library([part.to_native() for part in series]), np.int64)
     except MemoryError:
         raise
     except Exception:  # of any type, by the library and by the ids

@@ -50,8 +50,9 @@ def _sort_by_id(
     numbers, first = number(items)
     ids = take(recs.select(columns.item), first).get_column(columns.item).to_list()
     words = [word if isinstance(word, bytes) else str(word).encode() for word in ids]
+    descending = sorted(range(len(words)), key=words.__getitem__, reverse=True)
     place = np.empty(len(words))
-    place[sorted(range(len(words)), key=words.__getitem__, reverse=True)] = np.arange(len(words))
+    place[descending] = np.arange(len(words))
     sort_groups(start, order, place[numbers[order]])
 
 
@@ -80,15 +81,16 @@ def read_gaps(
     gapped = np.unique(of_list[(offset != offset[begin]) | ~np.isin(offset, (0.0, 1.0))])
     if rank_gaps == "close":
         return lists, gapped
-    last = n_items if n_items is not None and gapped.size else _LAST_RANK
-    expected = f"expected integers from 1 to {last:,}"
-    if last != _LAST_RANK:
-        expected += ", the size of the catalogue"
+    last = _LAST_RANK
+    limit = f"{_LAST_RANK:,}"
+    if n_items is not None and gapped.size:
+        last = n_items
+        limit = f"{n_items:,}, the size of the catalogue"
 
     def fault_of(row: int) -> str:
         return (
-            f"holds rank {value_at(recs, name, row)!r}, {expected}, since ranks are kept as they "
-            "are; rank_gaps='close' uses only the order of the ranks"
+            f"holds rank {value_at(recs, name, row)!r}, expected integers from 1 to {limit}, since "
+            "ranks are kept as they are; rank_gaps='close' uses only the order of the ranks"
         )
 
     is_wrong = (numbers < 1.0) | (numbers > last) | (numbers != np.floor(numbers))

@@ -14,7 +14,7 @@ from recmetrics._core.spec import TableTies
 from recmetrics._core.types import IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import Frame, described, keyed, take, with_columns
-from recmetrics.tables._ids import as_integers, refuse_repeats, stack, warn_of_foreign_ids
+from recmetrics.tables._ids import number_ids, refuse_repeats, stack, warn_of_foreign_ids
 from recmetrics.tables._list_order import read_gaps, refuse_equal_ranks, sort_lists
 from recmetrics.tables._numbering import combine, group, has_equals, number
 from recmetrics.tables._truth import read_truth
@@ -203,15 +203,10 @@ def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | N
     ids_of = {} if items is None else {columns.item: items}  # of recs, then of truth
     for name in (columns.item, *columns.truth_keys):
         if name not in ids_of:
-            tables = [(recs, "recs", name), (truth, "truth", name)]
-            ids_of[name], _ = number(as_integers(tables))
+            ids_of[name], _ = number_ids((recs, "recs", name), (truth, "truth", name))
     for name, ids in ids_of.items():
         warn_of_foreign_ids(recs, truth, "truth", name, ids[:n_recs], ids[n_recs:])
-    model_ids = [
-        number(as_integers([(recs, "recs", name)]))[0]
-        for name in columns.keys
-        if name not in ids_of
-    ]
+    model_ids = [number_ids((recs, "recs", name))[0] for name in columns.keys if name not in ids_of]
     truths = _together([ids_of[name] for name in columns.truth_keys], n_recs + len(truth))
     return _Ids(
         ids_of[columns.item],

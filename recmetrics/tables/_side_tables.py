@@ -20,8 +20,7 @@ from recmetrics.tables._frames import (
     require_same_kind,
     value_at,
 )
-from recmetrics.tables._ids import as_integers, refuse_repeats, warn_of_foreign_ids
-from recmetrics.tables._numbering import number
+from recmetrics.tables._ids import number_ids, refuse_repeats, warn_of_foreign_ids
 
 _OTHERS = "other items of "
 FORMS = {name: side.table for name, side in SIDE.items()}
@@ -71,7 +70,7 @@ class ItemTables:
             self._frames = {"catalogue": self._tables["catalogue"]} | self._frames
         columns = self._columns_of_items()
         ends = np.cumsum([len(frame) for frame, _, _ in columns.values()])
-        numbers, first = number(as_integers(list(columns.values())))
+        numbers, first = number_ids(*columns.values())
         self._items = dict(zip(columns, np.split(numbers, ends[:-1]), strict=True))
         self.items = np.concatenate([self._items["recs"], self._items["truth"]])
         self.n_items = len(first)
@@ -112,17 +111,17 @@ class ItemTables:
         return arrays
 
     def _shares(self, name: str) -> FloatArray:
-        items, table = self._items[name], self._tables[name]
-        warn_of_foreign_ids(
-            self._frames["recs"], table, name, self._item, self._items["recs"], items
-        )
+        items = self._items[name]
+        table = self._tables[name]
+        recs = self._frames["recs"]
+        warn_of_foreign_ids(recs, table, name, self._item, self._items["recs"], items)
         if self._user in table.columns:
             return self._of_train(name)
         return _spread(self._numbers(name), items, self.n_items)
 
     def _of_train(self, name: str) -> FloatArray:
         """Compute a number for each item from the training interactions of a table."""
-        users, first = number(as_integers([(self._tables[name], name, self._user)]))
+        users, first = number_ids((self._tables[name], name, self._user))
         of_train = cast(Callable[..., FloatArray], SIDE[name].of_train)  # both forms have it
         return of_train(self._pairs(name, users, len(first)), self.n_items)
 
@@ -179,8 +178,8 @@ class ItemTables:
         return _spread(values, rows, n_users)[lists]
 
     def _users_of(self, name: str, keys: Frame) -> tuple[IntArray, IntArray, int]:
-        columns = [(keys, "recs", self._user), (self._tables[name], name, self._user)]
-        numbers, first = number(as_integers(columns))
+        column = self._tables[name], name, self._user
+        numbers, first = number_ids((keys, "recs", self._user), column)
         return numbers[: len(keys)], numbers[len(keys) :], len(first)
 
     def _pairs(self, name: str, users: IntArray, n_users: int) -> Any:
@@ -193,11 +192,11 @@ class ItemTables:
 
     def _numbers(self, name: str) -> FloatArray:
         """Read one number for each row."""
-        columns, frame = self._columns(name), self._tables[name]
+        columns = self._columns(name)
         if len(columns) != 1:
             self._refuse_form(name)
         self._refuse_repeats(name)
-        numbers = numbers_of(frame, name, columns[0])
+        numbers = numbers_of(self._tables[name], name, columns[0])
         item_number = cast(ItemNumber, SIDE[name].number)  # both forms have it
         expected = f"expected {item_number.meaning}, or the training interactions"
         is_wrong = item_number.is_wrong(numbers)

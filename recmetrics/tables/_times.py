@@ -23,8 +23,8 @@ from recmetrics.tables._frames import (
     value_at,
     with_zone,
 )
-from recmetrics.tables._ids import as_integers
-from recmetrics.tables._numbering import combine, number
+from recmetrics.tables._ids import number_ids
+from recmetrics.tables._numbering import combine
 
 
 class TimeFinding(NamedTuple):
@@ -119,28 +119,28 @@ def audit_times(
     InputError, InputTypeError, ArgumentError
         If a table cannot be read, lacks a column, or has a row without an id or a time.
     """
-    frames = {"train": read_frame(train, "train"), "truth": read_frame(truth, "truth")}
+    train_frame = read_frame(train, "train")
+    truth_frame = read_frame(truth, "truth")
+    frames = {"train": train_frame, "truth": truth_frame}
     for label, frame in frames.items():
         require_columns(frame, label, [user, item, time])
-    require_same_kind(frames["train"], frames["truth"], "truth", "train")
-    users, items = (
-        number(as_integers([(frame, label, name) for label, frame in frames.items()]))[0]
-        for name in (user, item)
-    )
-    columns = [times_of(frame, label, time) for label, frame in frames.items()]
+    require_same_kind(train_frame, truth_frame, "truth", "train")
+    users, _ = number_ids((train_frame, "train", user), (truth_frame, "truth", user))
+    items, _ = number_ids((train_frame, "train", item), (truth_frame, "truth", item))
+    columns = [times_of(train_frame, "train", time), times_of(truth_frame, "truth", time)]
     if (columns[0].dtype.kind == "M") != (columns[1].dtype.kind == "M"):
-        kinds = [frame.schema[time] for frame in frames.values()]
         msg = (
-            f"column {time!r}: train holds {kinds[0]}, truth holds {kinds[1]}, expected numbers or "
-            "dates in both"
+            f"column {time!r}: train holds {train_frame.schema[time]}, truth holds "
+            f"{truth_frame.schema[time]}, expected numbers or dates in both"
         )
         raise InputTypeError(msg)
     _refuse_one_zone(frames, time)
 
     times = _in_order(columns)
-    checks = _checks(frames["train"], frames["truth"], users, items, times, [user, item])
+    checks = _checks(train_frame, truth_frame, users, items, times, [user, item])
     findings = {name: finding for name, finding in checks.items() if finding.n}
-    n_train, n_truth = map(len, frames.values())
+    n_train = len(train_frame)
+    n_truth = len(truth_frame)
     n_users = len(np.unique(users[n_train:]))
     information = {}
     if n_truth == n_users and "after_first_test" in findings:
