@@ -81,7 +81,7 @@ from recmetrics.cli._terminal import (
 _SCORES = "a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
 _TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 # Warnings of the library after which the numbers say nothing about the model.
-_NOTHING = re.compile("^truth, .* no id of recs occurs here|are scores and truth exchanged")
+_MEANINGLESS = re.compile("^truth, .* no id of recs occurs here|are scores and truth exchanged")
 _SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".parquet")
 
 
@@ -139,9 +139,9 @@ def evaluate(args: Namespace) -> None:
     try:
         _report(args, measured, notes)
     except InputError:  # no user has a value, maybe for the reason in a note
-        _refuse_nothing(notes)
+        _refuse_meaningless(notes)
         raise
-    _refuse_nothing(notes)
+    _refuse_meaningless(notes)
 
 
 def identify_files(args: Namespace) -> None:
@@ -160,13 +160,13 @@ def identify_files(args: Namespace) -> None:
     args = Namespace(**{row.name: row.default for row in EVALUATE} | vars(args))
     form, sources = _files(args)
     with _noted(args) as notes:
-        work = identify_recommendations if form == "RECS" else _identify_scores
-        found = work(args, sources)
+        search = identify_recommendations if form == "RECS" else _identify_scores
+        identification = search(args, sources)
     if args.json:
-        write_json(found.to_dict() | {"notes": notes})
+        write_json(identification.to_dict() | {"notes": notes})
     else:
-        show(found.to_text(width()))
-    _refuse_nothing(notes)
+        show(identification.to_text(width()))
+    _refuse_meaningless(notes)
 
 
 @contextmanager
@@ -182,55 +182,64 @@ def _noted(args: Namespace) -> Iterator[list[str]]:
         finally:
             for warning in caught:
                 argument = getattr(warning.message, "argument", None)
-                notes.append(with_options(str(warning.message), argument, args.spellings))
+                note = with_options(str(warning.message), argument, args.spellings)
+                notes.append(note)
                 # The others are the error below the numbers.
-                if not (is_measured and _NOTHING.search(notes[-1])):
-                    tell(f"note: {notes[-1]}")
+                if not (is_measured and _MEANINGLESS.search(note)):
+                    tell(f"note: {note}")
 
 
-def _refuse_nothing(notes: Sequence[str]) -> None:
+def _refuse_meaningless(notes: Sequence[str]) -> None:
     for note in notes:
-        if _NOTHING.search(note):
+        if _MEANINGLESS.search(note):
             msg = f"nothing was measured: {note}"
             raise CommandError(msg)
 
 
 def _files(args: Namespace) -> tuple[str, dict[str, Source]]:
-    """Tell the form of the files by their number and the name of the first; refuse other options.
+    """Give the form of the files, and the files by the argument that each becomes.
 
-    Also gives the files by the argument that each becomes.
+    Their number and the name of the first tell the form; options that it does not take are refused.
     """
     if not args.files:
         msg = "give the files: recmetrics evaluate SCORES TRUTH; see 'recmetrics evaluate --help'"
         raise CommandError(msg)
-    path, *others = map(Path, args.files)
-    form = ("RECS" if others else "GROUPS") if is_table(path) else "SCORES"
-    if form == "SCORES" and not others:
+    path = Path(args.files[0])
+    has_truth = len(args.files) > 1
+    form = "SCORES"
+    if is_table(path):
+        form = "RECS" if has_truth else "GROUPS"
+    if form == "SCORES" and not has_truth:
         msg = (
             f"{Source('SCORES', path)} needs a TRUTH; type: recmetrics evaluate "
             f"{quote(str(path))} TRUTH; only a table of groups (.csv, .tsv or .parquet) needs none"
         )
         raise CommandError(msg)
     for row in EVALUATE:
-        takers = row.forms.split()
-        if form in takers:
+        if form in row.forms.split():
             continue
         args.spellings.pop(row.name, None)  # no message says to type it
-        if getattr(args, row.name) == row.default:
-            continue
-        wanted = ", or ".join(f"{each}, {FORMS[each]}" for each in takers)
-        got = f"{form} is {FORMS[form]}"
-        if takers == ["GROUPS"]:  # no form that is given with a TRUTH
-            got = f"got {Source('TRUTH', others[0])}"
-        elif form == "GROUPS" and "RECS" in takers:
-            got += f"; type recmetrics evaluate {quote(str(path))} TRUTH"
-        elif form == "SCORES" and path.suffix not in (".npy", ".npz"):
-            got = f"{Source(form, path)} is neither .csv, .tsv nor .parquet"
-        elif form == "RECS" and row.name == "exclude":
-            got += "; leave the items of training out of RECS instead"
-        msg = f"{row.flag} goes with {wanted}; {got}"
-        raise CommandError(msg)
+        if getattr(args, row.name) != row.default:
+            _refuse_option(row, form, args.files)
     return form, sources_of(args, form.lower())
+
+
+def _refuse_option(row: Row, form: str, files: Sequence[str]) -> NoReturn:
+    """Say which forms take an option, and why that of these files does not."""
+    path = Path(files[0])
+    takers = row.forms.split()
+    expected = ", or ".join(f"{taker}, {FORMS[taker]}" for taker in takers)
+    reason = f"{form} is {FORMS[form]}"
+    if takers == ["GROUPS"]:  # no form that is given with a TRUTH
+        reason = f"got {Source('TRUTH', Path(files[1]))}"
+    elif form == "GROUPS" and "RECS" in takers:
+        reason += f"; type recmetrics evaluate {quote(str(path))} TRUTH"
+    elif form == "SCORES" and path.suffix not in (".npy", ".npz"):
+        reason = f"{Source(form, path)} is neither .csv, .tsv nor .parquet"
+    elif form == "RECS" and row.name == "exclude":
+        reason += "; leave the items of training out of RECS instead"
+    msg = f"{row.flag} goes with {expected}; {reason}"
+    raise CommandError(msg)
 
 
 def _report(args: Namespace, measured: Measured, notes: list[str]) -> None:
@@ -257,32 +266,44 @@ def _report(args: Namespace, measured: Measured, notes: list[str]) -> None:
 def _scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     metrics = args.metrics or default_metrics(args.convention)
     scores, truth, sets, shape = _read_matrices(sources)
-    given: dict[str, Any] = {}
+    strata = strata_of(args, sources).items()
+    side: dict[str, Any] = {
+        "strata": {name: read_user_items(source, shape) for name, source in strata}
+    }
     for name, source in sources.items():
         if name in SIDE and (of_train := SIDE[name].of_train) is not None:
             args.spellings["train"] = source.spelling
-            given[name] = of_train(read_user_items(source, shape))
+            side[name] = of_train(read_user_items(source, shape))
         elif name in SIDE:
-            given[name] = read_array(source, _TABLE)
-    strata = strata_of(args, sources).items()
-    given["strata"] = {name: read_user_items(source, shape) for name, source in strata}
-    report = _audit(args, scores, truth, metrics, sets) if args.audit else None
-    if report is not None and not args.json:
-        # Before the metrics are computed: the report says more than an error of theirs.
-        show(fold(str(report)))
-        show("")
+            side[name] = read_array(source, _TABLE)
+
+    report = None
+    if args.audit:
+        report = _audit(args, scores, truth, metrics, sets)
+        if not args.json:
+            # Before the metrics are computed: the report says more than an error of theirs.
+            show(fold(str(report)))
+            show("")
     rules = rules_of(args) | {"nan": args.nan, "ties": args.ties}
     with progress("evaluating users:") as on_progress:
         evaluation = Metrics.evaluate(
-            scores, truth, metrics, progress=on_progress, **sets, **given, **rules
+            scores, truth, metrics, progress=on_progress, **sets, **side, **rules
         )
     evaluation.notes = (f"{shape[0]:,} users x {shape[1]:,} items", *evaluation.notes)
-    levels: dict[str, dict[str, Any]] = {"chance": {}, "ceiling": {}} if args.chance else {}
-    more: dict[str, Any] = {n: given[n] for n in ("strata", "propensity") if n in given}
-    more |= {"undefined": args.undefined, "convention": args.convention, **sets}
-    for text, level in product(metrics, levels):
+    if not args.chance:
+        return Measured(evaluation, audit=report)
+
+    options = {
+        "undefined": args.undefined,
+        "convention": args.convention,
+        "strata": side["strata"],
+        "propensity": side.get("propensity"),
+        **sets,
+    }
+    levels: dict[str, dict[str, Any]] = {"chance": {}, "ceiling": {}}
+    for metric, level in product(metrics, levels):
         with suppress(ArgumentError):  # a metric that has no such level
-            levels[level] |= getattr(Metrics, level)(truth, text, n_items=shape[1], **more)
+            levels[level] |= getattr(Metrics, level)(truth, metric, n_items=shape[1], **options)
     return Measured(evaluation, levels=levels, audit=report)
 
 
@@ -299,8 +320,10 @@ def _read_matrices(
     scores = read_array(sources["scores"], _SCORES)
     shape = (*scores.shape, 0, 0)[:2]  # the library refuses other dimensions
     truth = read_user_items(sources["truth"], shape, graded=True)
-    given = (name for name in ("exclude", "candidates") if name in sources)
-    sets = {name: read_user_items(sources[name], shape) for name in given}
+    sets = {}
+    for name in ("exclude", "candidates"):
+        if name in sources:
+            sets[name] = read_user_items(sources[name], shape)
     return scores, truth, sets, shape
 
 
@@ -309,7 +332,8 @@ def _audit(
 ) -> Audit:
     with at_fault("metrics_list"):
         cutoffs = [text.rpartition("@")[2] for metric in metrics for text in spell(metric)]
-    k = max((int(each) for each in cutoffs if each.strip().isdecimal()), default=scores.shape[1])
+    numbers = [int(cutoff) for cutoff in cutoffs if cutoff.strip().isdecimal()]
+    k = max(numbers, default=scores.shape[1])
     with progress("auditing users:") as on_progress:
         return audit(
             scores, truth, **sets, k=max(1, k), n_threads=args.n_threads, progress=on_progress
@@ -409,24 +433,25 @@ class _Parser(argparse.ArgumentParser):
         write(message)
 
 
-def _parser(name: str, description: str, **more: Any) -> _Parser:
-    described, _, examples = inspect.cleandoc(description).partition("\nFor example:\n")
+def _parser(name: str, docstring: str, usage: str | None = None) -> _Parser:
+    description, _, examples = inspect.cleandoc(docstring).partition("\nFor example:\n")
     return _Parser(
         prog=name,
-        description=described,
+        usage=usage,
+        description=description,
         epilog=f"examples:\n{examples}" if examples else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
-        **more,
     )
 
 
 def _refuse(name: str, argv: Sequence[str]) -> None:
-    summaries = {each: (it.run.__doc__ or "").partition("\n")[0] for each, it in _COMMANDS.items()}
-    commands = "\n".join(f"  {each:<13}{summary}" for each, summary in summaries.items())
-    described = f"Ranking metrics for recommender systems, per user.\n\ncommands:\n{commands}\n\n"
-    described += "for the options of a command, and examples: recmetrics COMMAND --help"
-    parser = _parser("recmetrics", described, usage="recmetrics [options] COMMAND ...")
+    description = "Ranking metrics for recommender systems, per user.\n\ncommands:\n"
+    for command_name, command in _COMMANDS.items():
+        summary = (command.run.__doc__ or "").partition("\n")[0]
+        description += f"  {command_name:<13}{summary}\n"
+    description += "\nfor the options of a command, and examples: recmetrics COMMAND --help"
+    parser = _parser("recmetrics", description, "recmetrics [options] COMMAND ...")
     parser.add_argument("--version", action="version", version=f"recmetrics {__version__}")
     if name.startswith("-"):
         parser.parse_args(argv)
@@ -449,20 +474,24 @@ def _read(name: str, words: Sequence[str]) -> Namespace:
             groups[row.instead_of] = parser.add_mutually_exclusive_group()
         settings = {"help": row.help, **row.settings}
         groups[row.instead_of].add_argument(*row.flags.split(), **settings)
-    args, others = parser.parse_known_args(words)
-    if unknown := [word for word in others if word.startswith("-")]:
-        flag, options = unknown[0].partition("=")[0], " ".join(row.flags for row in rows)
-        hint = did_you_mean(flag, options.split())
-        parser.error(f"unknown option {flag!r}{hint and f'; {hint}'}")
-    args.files = [*getattr(args, "files", []), *others]  # some stand behind an option
+    args, other_words = parser.parse_known_args(words)
+    for word in other_words:
+        if word.startswith("-"):
+            flag = word.partition("=")[0]
+            hint = did_you_mean(flag, " ".join(row.flags for row in rows).split())
+            message = f"unknown option {flag!r}"
+            parser.error(f"{message}; {hint}" if hint else message)
+    args.files = [*getattr(args, "files", []), *other_words]  # some stand behind an option
     args.spellings = dict(_spellings(name))
     _refuse_files_among_metrics(name, args)
     if name == "identify":
         args.metric = _only_metric(args)
     if len(args.files) > most:
-        more = args.files[most]
-        hint = f"; to write JSON to a file type: --json > {more}" if "--json" in words else ""
-        parser.error(f"unexpected word {more!r} behind {names or name}{hint}")
+        word = args.files[most]
+        message = f"unexpected word {word!r} behind {names or name}"
+        if "--json" in words:
+            message += f"; to write JSON to a file type: --json > {word}"
+        parser.error(message)
     return args
 
 
@@ -481,8 +510,8 @@ def _only_metric(args: Namespace) -> str:
     """Give the metric of ``identify``; words behind it that are metrics were read as files."""
     metrics = [*args.metric, *filter(_is_metric, args.files)]
     if len(metrics) > 1:
-        named = " and ".join(map(repr, metrics))
-        msg = f"-m takes one metric in identify, got {named}; run the command once for each"
+        listing = " and ".join(map(repr, metrics))
+        msg = f"-m takes one metric in identify, got {listing}; run the command once for each"
         raise CommandError(msg)
     return str(metrics[0])
 

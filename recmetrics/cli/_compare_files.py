@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from itertools import count
-from operator import methodcaller
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from recmetrics import Comparison, compare
 from recmetrics._files import Source, read_per_user, read_segments
+from recmetrics._printing import Printed
 from recmetrics._report import Gate, Movers
 from recmetrics.cli._output import atomic, check_output, require_matplotlib
 from recmetrics.cli._table_files import read_any
 from recmetrics.cli._terminal import CommandError, show, width, write, write_json
 
-Given: TypeAlias = tuple[dict[str, Any], Sequence[str] | None]
+Inputs: TypeAlias = tuple[dict[str, Any], Sequence[str] | None]
 """Arguments of ``compare``, and the ids of users that the results lack."""
 
 
@@ -41,9 +40,10 @@ def compare_files(args: Namespace) -> int:
       recmetrics compare old.npz new.npz --baseline old --gate 'ndcg@10 >= -1%'
       recmetrics compare values.csv --model model --movers 5
     """
-    given, users = _read_files(args) if args.model is None else _read_table(args)
-    found = compare(
-        **given,
+    read = _read_files if args.model is None else _read_table
+    arguments, users = read(args)
+    comparison = compare(
+        **arguments,
         metrics=args.metrics,
         model=args.model,
         confidence=args.confidence,
@@ -52,98 +52,122 @@ def compare_files(args: Namespace) -> int:
         paired_runs=args.paired_runs,
         rng=args.seed,
     )
-    shown = found.compact(digits=args.digits) if args.compact else found
-    gate, movers = _gate(args, found), _movers(args, found, users)
+    parts: list[Printed] = [comparison]
+    if args.compact:
+        parts = [comparison.compact(digits=args.digits)]
+    extras: dict[str, Any] = {}  # of the JSON
+    status = 0
+    if args.rules is not None:
+        gate = _gate(args, comparison)
+        status = _status(gate, args.open)
+        extras["gate"] = gate.to_dict()
+        parts.append(gate)
+    if args.movers is not None:
+        movers = _movers(args.movers, comparison, users)
+        extras["movers"] = [asdict(table) for table in movers]
+        parts += movers
     if args.plot is not None:
         with atomic(args.plot) as file:
-            found.plot().savefig(file, format=args.plot.suffix[1:].lower())
-    parts = [shown, *([gate] if gate else []), *movers]
+            comparison.plot().savefig(file, format=args.plot.suffix[1:].lower())
+
     if args.json:
-        document = found.to_dict()
-        document |= {"gate": gate.to_dict()} if gate else {}
-        document |= {"movers": [asdict(each) for each in movers]} if movers else {}
-        write_json(document)
-    elif args.markdown or args.latex:
-        form = methodcaller("to_markdown" if args.markdown else "to_latex")
-        write("\n".join(map(form, parts)))
+        write_json(comparison.to_dict() | extras)
+    elif args.markdown:
+        write("\n".join(part.to_markdown() for part in parts))
+    elif args.latex:
+        write("\n".join(part.to_latex() for part in parts))
     else:
-        show("\n\n".join(each.to_text(width()) for each in parts))
-    passed = True if gate is None else gate.passed
-    return {True: 0, False: 1, None: {"pass": 0, "fail": 1, None: 3}[args.open]}[passed]
+        show("\n\n".join(part.to_text(width()) for part in parts))
+    return status
 
 
-def _gate(args: Namespace, found: Comparison) -> Gate | None:
-    if args.rules is None:
-        return None
-    given = {"min_users": args.min_users, "looks": args.looks}
-    settings = {name: each for name, each in given.items() if each is not None}
-    return found.gate(args.rules, **settings)
+def _gate(args: Namespace, comparison: Comparison) -> Gate:
+    settings = {}
+    for name in ("min_users", "looks"):
+        if (setting := getattr(args, name)) is not None:
+            settings[name] = setting
+    return comparison.gate(args.rules, **settings)
 
 
-def _movers(args: Namespace, found: Comparison, users: Sequence[str] | None) -> list[Movers]:
-    if args.movers is None:
-        return []
-    metrics = [metric for metric in found.metrics if metric not in found.samples.system]
-    pairs = dict.fromkeys((each.model, each.against) for each in found.differences)
+def _status(gate: Gate, when_open: str | None) -> int:
+    """Give the exit status of a verdict; ``--open`` may take an open one as passed or failed."""
+    if gate.passed is None:
+        return {"pass": 0, "fail": 1, None: 3}[when_open]
+    return 0 if gate.passed else 1
+
+
+def _movers(n: int, comparison: Comparison, users: Sequence[str] | None) -> list[Movers]:
+    pairs = dict.fromkeys((record.model, record.against) for record in comparison.differences)
     return [
-        found.movers(metric, args.movers, model=model, against=against, users=users)
+        comparison.movers(metric, n, model=model, against=against, users=users)
         for model, against in pairs
-        for metric in metrics
+        for metric in comparison.metrics
+        if metric not in comparison.samples.system
     ]
 
 
-def _read_files(args: Namespace) -> Given:
+def _read_files(args: Namespace) -> Inputs:
     models = _models(args.files)
     names = list(models.values())
     if len(set(names)) < 2:
-        what = "two files or more" if len(models) < 2 else "the files of two models or more"
+        files = "two files or more" if len(models) < 2 else "the files of two models or more"
         msg = (
-            f"give {what} to compare, or one table of all models and --model COLUMN; "
+            f"give {files} to compare, or one table of all models and --model COLUMN; "
             "see 'recmetrics compare --help'"
         )
         raise CommandError(msg)
-    _check_options(args, [*models] if args.by is None else [*models, args.by])
+    inputs = list(models)
+    if args.by is not None:
+        inputs.append(args.by)
+    _check_options(args, inputs)
+
+    # The baseline may be typed as its file.
     baseline = {str(path): name for path, name in models.items()}.get(args.baseline, args.baseline)
     if baseline is not None and baseline not in names:
         msg = f"--baseline {baseline!r} is not one of the models: {', '.join(dict.fromkeys(names))}"
         raise CommandError(msg)
-    read = {Source("FILE", path): read_per_user(Source("FILE", path)) for path in models}
-    users = [(source, ids) for source, (_, ids) in read.items()]
-    by, labels = Source("--by", args.by), None
+
+    runs: dict[str, list[Any]] = {name: [] for name in names}
+    users_of: dict[Source, list[str]] = {}
+    for path, name in models.items():
+        source = Source("FILE", path)
+        values, users = read_per_user(source)
+        runs[name].append(values)
+        if users is not None:
+            users_of[source] = users
+    labels = None
     if args.by is not None:
-        args.spellings["by"] = by.spelling
-        labels, ids = read_segments(by)
-        users.append((by, ids))
-    _require_same_users(users)
-    runs: dict[str, list[Any]] = {}
-    for name, (values, _) in zip(names, read.values(), strict=True):
-        runs.setdefault(name, []).append(values)
-    ids = next((each for _, each in users if each is not None), None)
-    return {"results": runs, "by": labels, "baseline": baseline}, ids
+        segments = Source("--by", args.by)
+        args.spellings["by"] = segments.spelling
+        labels, labelled_users = read_segments(segments)
+        if labelled_users is not None:
+            users_of[segments] = labelled_users
+    return {"results": runs, "by": labels, "baseline": baseline}, _common_users(users_of)
 
 
-def _read_table(args: Namespace) -> Given:
+def _read_table(args: Namespace) -> Inputs:
     if len(args.files) != 1:
         msg = f"--model takes one table of all models, got {len(args.files)} files"
         raise CommandError(msg)
     source = Source("FILE", Path(args.files[0]))
     _check_options(args, [source.path])
     by = None if args.by is None else str(args.by)
-    given = {"results": read_any(source), "by": by, "baseline": args.baseline}
+    arguments = {"results": read_any(source), "by": by, "baseline": args.baseline}
     args.spellings |= {"results": source.spelling, "by": "--by"}
-    return given, None
+    return arguments, None
 
 
 def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:
-    """Refuse options that the output asked for does not have, and a picture nobody can write."""
-    for option, given, has, instead in (
+    """Refuse options of an output that is not printed, and a picture that cannot be written."""
+    gate = "--gate; type --gate RULE"
+    for option, value, is_printed, output in (
         ("--digits", args.digits, args.compact, "the compact table; type --compact"),
-        ("--min-users", args.min_users, args.rules, "--gate; type --gate RULE"),
-        ("--looks", args.looks, args.rules, "--gate; type --gate RULE"),
-        ("--open", args.open, args.rules, "--gate; type --gate RULE"),
+        ("--min-users", args.min_users, args.rules, gate),
+        ("--looks", args.looks, args.rules, gate),
+        ("--open", args.open, args.rules, gate),
     ):
-        if given is not None and not has:
-            msg = f"{option} applies to {instead} as well"
+        if value is not None and not is_printed:
+            msg = f"{option} applies to {output} as well"
             raise CommandError(msg)
     if args.compact and args.json:
         msg = "--json prints all numbers, not the compact table; leave out --compact"
@@ -154,56 +178,63 @@ def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:
 
 
 def _models(files: Sequence[str]) -> dict[Path, str]:
-    """Give the name of each file: NAME in NAME=FILE, unless that is a file, or its own."""
-    paths: list[Path] = []
-    named: dict[Path, str] = {}
-    for each in files:
-        name, sign, file = each.partition("=")
-        is_named = sign and name.strip() and file and not set(name) & {"/", os.sep}
-        if is_named and not Path(each).exists():
-            paths.append(Path(file))
-            named[paths[-1]] = name
+    """Give the model of each file: NAME in NAME=FILE, unless that is a file, or the file's name."""
+    models: dict[Path, str] = {}
+    full_paths = set()
+    for word in files:
+        name, _, file = word.partition("=")
+        is_named = name.strip() and file and not set(name) & {"/", os.sep}
+        if is_named and not Path(word).exists():
+            path = Path(file)
         else:
-            paths.append(Path(each))
-    full = [os.path.realpath(path) for path in paths]
-    for i, path in enumerate(paths):
-        if full[i] in full[:i]:
+            path = Path(word)
+            name = ""
+        full_path = os.path.realpath(path)
+        if full_path in full_paths:
             msg = f"FILE {str(path)!r} is given twice; give every file once"
             raise CommandError(msg)
-    unnamed = [path for path in paths if path not in named]
-    own = dict(zip(unnamed, model_names(unnamed), strict=True))
-    for path, name in own.items():
-        if name in named.values():
+        full_paths.add(full_path)
+        models[path] = name
+
+    typed_names = set(models.values())
+    unnamed = [path for path, name in models.items() if not name]
+    for path, name in zip(unnamed, model_names(unnamed), strict=True):
+        if name in typed_names:
             msg = (
                 f"{name!r} is the name of FILE {str(path)!r} and of a FILE given as {name}=FILE; "
                 f"type {name}={path} if it is a run of the same model, or another name"
             )
             raise CommandError(msg)
-    names = own | named
-    return {path: names[path] for path in paths}
+        models[path] = name
+    return models
 
 
 def model_names(paths: Sequence[Path]) -> list[str]:
     """Name each file by its stem, and by as much of its path as makes the names different."""
     full = [Path(os.path.realpath(path)) for path in paths]
     stems = [path.parent / path.stem for path in full]
-    tried = (
-        ["/".join(path.parts[-depth:]) for path in each]
-        for depth in count(1)
-        for each in (stems, full)  # two files may differ only in the suffix
-    )
-    return next(names for names in tried if len(set(names)) == len(names))
+    depth = 0
+    while True:  # full paths differ
+        depth += 1
+        for variants in (stems, full):  # two files may differ only in the suffix
+            names = ["/".join(path.parts[-depth:]) for path in variants]
+            if len(set(names)) == len(names):
+                return names
 
 
-def _require_same_users(files: Sequence[tuple[Source, list[str] | None]]) -> None:
-    """Refuse files with other users than the first file with ids, or in another order."""
-    named = [(source, users) for source, users in files if users is not None]
-    for source, users in named[1:]:
-        first, expected = named[0]
-        for place, (user, wanted) in enumerate(zip(users, expected, strict=False), start=1):
-            if user != wanted:
+def _common_users(users_of: Mapping[Source, list[str]]) -> list[str] | None:
+    """Give the users of all files, None if no file has ids; refuse other users or another order."""
+    if not users_of:
+        return None
+    first_source, *sources = users_of
+    common_users = users_of[first_source]
+    for source in sources:
+        pairs = zip(users_of[source], common_users, strict=False)
+        for place, (user, expected) in enumerate(pairs, start=1):
+            if user != expected:
                 msg = (
-                    f"{source} has user {user[:40]!r} in place {place}, where {first} has user "
-                    f"{wanted[:40]!r}; expected the same users in the same order"
+                    f"{source} has user {user[:40]!r} in place {place}, where {first_source} has "
+                    f"user {expected[:40]!r}; expected the same users in the same order"
                 )
                 raise CommandError(msg)
+    return common_users

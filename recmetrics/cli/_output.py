@@ -24,17 +24,18 @@ def check_output(
     option: str, path: Path, suffixes: Sequence[str], inputs: Sequence[Path] = ()
 ) -> None:
     """Refuse an output that a person has mistyped, before the work is done."""
-    given, folder = f"{option} {str(path)!r}", str(path.parent)
+    words = f"{option} {str(path)!r}"
+    folder = str(path.parent)
     if path.suffix.lower() not in suffixes:
-        msg = f"{given}: expected a file name that ends in {' or '.join(suffixes)}"
+        msg = f"{words}: expected a file name that ends in {' or '.join(suffixes)}"
     elif path.is_dir():
-        msg = f"{given} is a folder; expected the name of a file"
+        msg = f"{words} is a folder; expected the name of a file"
     elif not path.parent.is_dir():
-        msg = f"{given}: the folder {folder!r} does not exist; create it first"
+        msg = f"{words}: the folder {folder!r} does not exist; create it first"
     elif not os.access(path.parent, os.W_OK):  # pragma: no cover - not for root
-        msg = f"{given}: the folder {folder!r} cannot be written; choose another"
-    elif path.exists() and any(each.exists() and path.samefile(each) for each in inputs):
-        msg = f"{given} is also an input; choose another name"
+        msg = f"{words}: the folder {folder!r} cannot be written; choose another"
+    elif path.exists() and any(file.exists() and path.samefile(file) for file in inputs):
+        msg = f"{words} is also an input; choose another name"
     else:
         return
     raise CommandError(msg)
@@ -73,7 +74,7 @@ def write_per_user(
     or under another ``noun``. Metrics of all lists are left out. In text, every digit is written,
     and an undefined value is an empty cell.
     """
-    columns: dict[str, Any] = {metric: each for metric, each in values.items() if each.ndim}
+    columns: dict[str, Any] = {metric: column for metric, column in values.items() if column.ndim}
     with atomic(path) as file:
         if path.suffix.lower() == ".npz":
             ids: dict[str, Any] = {} if users is None else {noun: np.array(users, np.str_)}
@@ -82,10 +83,15 @@ def write_per_user(
         text = TextIOWrapper(file, encoding="utf-8", newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([noun, *columns])
-        n_users = max(map(len, columns.values()), default=0)
-        cells = (["" if math.isnan(v) else v for v in each.tolist()] for each in columns.values())
-        writer.writerows(zip(range(n_users) if users is None else users, *cells, strict=False))
+        if users is None:
+            n_users = max(map(len, columns.values()), default=0)
+            users = list(map(str, range(n_users)))
+        writer.writerows(zip(users, *map(_cells, columns.values()), strict=False))
         text.detach()  # flushes; the caller closes the file
+
+
+def _cells(values: npt.NDArray[np.float64]) -> list[float | str]:
+    return ["" if math.isnan(value) else value for value in values.tolist()]
 
 
 def can_draw() -> bool:

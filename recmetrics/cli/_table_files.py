@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Mapping, Sequence
-from itertools import combinations
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,75 +36,86 @@ class Columns(NamedTuple):
     instead: tuple[Collection[str], str] = ((), "")  # columns of another kind of table, and advice
 
     @property
-    def named(self) -> list[str]:
+    def required_names(self) -> list[str]:
         """The columns that must be there."""
-        return [*self.ids, *(self.numbers if self.required else ())]
+        return [*self.ids, *self.numbers] if self.required else [*self.ids]
 
     @property
     def expected(self) -> str:
         """The kind of table, in errors."""
-        *names, last = self.named
-        columns = f"columns {', '.join(names)} and {last}" if names else f"column {last}"
+        *names, last_name = self.required_names
+        columns = f"column {last_name}"
+        if names:
+            columns = f"columns {', '.join(names)} and {last_name}"
         return f"a table .csv, .tsv or .parquet with a header and the {columns}"
 
-    def found(self, source: Source, has: Sequence[str]) -> tuple[list[str], list[str]]:
+    def choose(self, source: Source, header: Sequence[str]) -> tuple[list[str], list[str]]:
         """Give the columns to read, and those to read if they hold numbers."""
-        for name in has:
-            if has.count(name) > 1:
+        for name in header:
+            if header.count(name) > 1:
                 msg = f"{source} has the column {name!r} twice; expected every name once"
                 raise CommandError(msg)
-        separator = next((each for each in ";\t|" if len(has) == 1 and each in has[0]), None)
-        if separator is not None:
-            msg = f"{source} separates its columns by {separator!r}; expected ',' in a .csv"
-            raise CommandError(msg)
-        if missing := [name for name in self.named if name not in has]:
+        for separator in ";\t|":
+            if len(header) == 1 and separator in header[0]:
+                msg = f"{source} separates its columns by {separator!r}; expected ',' in a .csv"
+                raise CommandError(msg)
+        if missing := [name for name in self.required_names if name not in header]:
             noun = "column" if len(missing) == 1 else "columns"
             msg = (
                 f"{source} has no {noun} {' and '.join(map(repr, missing))}; it has "
-                f"{', '.join(map(repr, has)) or 'no columns'}; expected "
-                f"{self._advice(missing, has)}"
+                f"{', '.join(map(repr, header)) or 'no columns'}; expected "
+                f"{self._advice(missing, header)}"
             )
             raise CommandError(msg)
-        read = [name for name in has if name in (*self.ids, *self.maybe_ids, *self.numbers)]
-        if any(name in self.numbers for name in read):
-            return read, []
-        others = (name for name in has if name not in read)
-        return read, [name for name in others if self.maybe is None or name in self.maybe]
 
-    def _advice(self, missing: Sequence[str], has: Sequence[str]) -> str:
+        names = [name for name in header if name in (*self.ids, *self.maybe_ids, *self.numbers)]
+        if any(name in self.numbers for name in names):
+            return names, []
+        other_names = [name for name in header if name not in names]
+        if self.maybe is not None:
+            other_names = [name for name in other_names if name in self.maybe]
+        return names, other_names
+
+    def _advice(self, missing: Sequence[str], header: Sequence[str]) -> str:
+        """Say what a table should have, and what to type where it lacks columns."""
         from recmetrics.tables import looks_like
 
         lacks_id = not set(missing).isdisjoint(self.ids)
         expected = self.expected if lacks_id else "one of these"
-        if lacks_id and not set(self.instead[0]).isdisjoint(has):
+        if lacks_id and not set(self.instead[0]).isdisjoint(header):
             return f"{expected}; {self.instead[1]}"
-        near = {
-            option: next((column for column in has if looks_like(column, option)), "")
-            for option, name in self.options.items()
-            if name in missing
-        }
-        alike = [column for column in near.values() if column]
-        if self.is_first and near:
-            typed = " ".join(f"--{option} {quote(near[option] or 'COLUMN')}" for option in near)
-            it_has = "it has" if len(near) == 1 else "they have"
-            others = "" if len(alike) == len(near) else f" if {it_has} another name"
-            return f"{expected}; type {typed}{others}"
-        if alike:
-            renamed = " and ".join(map(repr, alike))
-            return f"{expected}; rename {renamed}: the columns have the same names in every table"
-        hint = did_you_mean(missing[0], has)
+
+        options = [option for option, name in self.options.items() if name in missing]
+        likely: dict[str, str] = {}  # the column that each option may mean
+        for option in options:
+            for column in header:
+                if looks_like(column, option):
+                    likely.setdefault(option, column)
+        if self.is_first and options:
+            words = [f"--{option} {quote(likely.get(option, 'COLUMN'))}" for option in options]
+            advice = f"type {' '.join(words)}"
+            if len(likely) < len(options):
+                it_has = "it has" if len(options) == 1 else "they have"
+                advice += f" if {it_has} another name"
+            return f"{expected}; {advice}"
+        if likely:
+            columns = " and ".join(map(repr, likely.values()))
+            return f"{expected}; rename {columns}: the columns have the same names in every table"
+        hint = did_you_mean(missing[0], header)
         return f"{expected}; {hint}" if hint and not lacks_id else expected
 
 
 def refuse_same(names: Mapping[str, str]) -> None:
     """Refuse two options that name one column."""
-    for one, other in combinations(names, 2):
-        if names[one] == names[other]:
+    option_of: dict[str, str] = {}
+    for option, name in names.items():
+        if name in option_of:
             msg = (
-                f"--{one} and --{other} have the same column {names[one]!r}; expected a column for "
-                "each"
+                f"--{option_of[name]} and --{option} have the same column {name!r}; expected a "
+                "column for each"
             )
             raise CommandError(msg)
+        option_of[name] = option
 
 
 def read_frame(source: Source, columns: Columns) -> pl.DataFrame:
@@ -119,7 +129,7 @@ def read_frame(source: Source, columns: Columns) -> pl.DataFrame:
             frame = _read_text(source, columns, separator)
         else:
             schema = polars.read_parquet_schema(source.path)
-            names, maybe = columns.found(source, list(schema))
+            names, maybe = columns.choose(source, list(schema))
             names += [name for name in maybe if schema[name].is_numeric()]
             frame = polars.read_parquet(source.path, columns=names)
     if frame.is_empty():
@@ -156,10 +166,11 @@ def _start(source: Source, expected: str) -> str | None:
     except ImportError as error:
         msg = f"tables need the package polars; type: {INSTALL}"
         raise CommandError(msg) from error
-    first, suffix = start(source, expected), source.path.suffix.lower()
+    first_bytes = start(source, expected)
+    suffix = source.path.suffix.lower()
     if suffix == ".parquet":
         return None
-    refuse_other_formats(source, first, expected)
+    refuse_other_formats(source, first_bytes, expected)
     return "\t" if suffix == ".tsv" else ","
 
 
@@ -169,7 +180,7 @@ def _read_text(source: Source, columns: Columns, separator: str) -> pl.DataFrame
 
     with source.path.open(encoding="utf-8-sig", newline="") as file:
         header = next(csv.reader(file, delimiter=separator), [])
-    names, maybe = columns.found(source, header)
+    names, maybe = columns.choose(source, header)
     frame = polars.read_csv(
         source.path, columns=[*names, *maybe], separator=separator, infer_schema_length=0
     )
@@ -185,9 +196,9 @@ def _read_text(source: Source, columns: Columns, separator: str) -> pl.DataFrame
         if numbers.null_count() and name in columns.times:
             numbers = _dates(source, text)
         if name in columns.times and numbers.dtype == polars.Float64:
-            whole = text.str.strip_chars().cast(polars.Int64, strict=False)
-            if not whole.null_count():  # float64 would make two times of nanoseconds one
-                numbers = whole
+            integers = text.str.strip_chars().cast(polars.Int64, strict=False)
+            if not integers.null_count():  # float64 would make two times of nanoseconds one
+                numbers = integers
         if not numbers.null_count():
             frame = frame.with_columns(numbers)
         elif name in maybe:
@@ -195,8 +206,7 @@ def _read_text(source: Source, columns: Columns, separator: str) -> pl.DataFrame
         else:
             row = numbers.is_null().arg_true()[0]
             cell = (text[row] or "")[:40]
-            wrong = f"holds {cell!r} as {name}; expected a number"
-            raise _in_row(source, row, wrong)
+            raise _in_row(source, row, f"holds {cell!r} as {name}; expected a number")
     return frame
 
 
@@ -208,12 +218,11 @@ def _dates(source: Source, text: pl.Series) -> pl.Series:
     has_zone = text.str.contains(_ZONE)
     if is_date.all() and has_zone.any() and not has_zone.all():
         row = has_zone.ne(has_zone[0]).arg_max() or 0
-        has, first = ("a", "none") if has_zone[row] else ("no", "one")
-        wrong = (
-            f"has {has} time zone in {text[row]!r}, where row 0 has {first}; expected a zone such "
-            "as Z or +01:00 behind each time, or behind none"
-        )
-        raise _in_row(source, row, wrong)
+        fault = f"has no time zone in {text[row]!r}, where row 0 has one"
+        if has_zone[row]:
+            fault = f"has a time zone in {text[row]!r}, where row 0 has none"
+        expected = "expected a zone such as Z or +01:00 behind each time, or behind none"
+        raise _in_row(source, row, f"{fault}; {expected}")
     try:
         dates = text.str.to_datetime(strict=False, time_zone="UTC")
     except polars.exceptions.ComputeError:  # pragma: no cover  # no date; newer ones give null
@@ -221,5 +230,5 @@ def _dates(source: Source, text: pl.Series) -> pl.Series:
     return dates if has_zone.all() else dates.dt.replace_time_zone(None)
 
 
-def _in_row(source: Source, row: int, wrong: str) -> CommandError:
-    return CommandError(f"{source}, row {row} (counted from 0) {wrong}")
+def _in_row(source: Source, row: int, fault: str) -> CommandError:
+    return CommandError(f"{source}, row {row} (counted from 0) {fault}")

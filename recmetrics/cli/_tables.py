@@ -26,26 +26,32 @@ _ARGUMENTS = {"group": "ids", "score": "scores", "relevance": "relevance"}
 
 
 def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Measured:
-    given = _read_recommendations(args, sources) | rules_of(args)
-    from recmetrics import tables as library  # which needs narwhals, as the extra has it
+    arguments = _read_recommendations(args, sources) | rules_of(args)
+    from recmetrics.tables import evaluate_table  # which needs narwhals, as the extra has it
 
-    metrics = args.metrics or [text for text in default_metrics(args.convention) if "@" in text]
-    result, counts = library.evaluate_table(metrics_list=metrics, return_summary=True, **given)
-    values = {text: result[text].to_numpy() for text in counts.means}
-    for text, column in values.items():
-        if not spec_of(text).metric.per_user:  # one value, which the table repeats for each list
-            values[text] = np.array(column[0] if len(column) else np.nan)
+    metrics = args.metrics
+    if not metrics:
+        # A metric without a cutoff, such as auc, ranks all items, also those that no list has.
+        metrics = [metric for metric in default_metrics(args.convention) if "@" in metric]
+    frame, counts = evaluate_table(metrics_list=metrics, return_summary=True, **arguments)
+    values = {}
+    for metric in counts.means:
+        values[metric] = frame[metric].to_numpy()
+        if not spec_of(metric).metric.per_user:  # one value, which the table repeats for each list
+            values[metric] = np.array(values[metric][0] if len(frame) else np.nan)
     notes = [counted(counts.n_lists, "user"), f"lists {counts.order}"]
-    notes += [counts.short] if counts.n_short else []
+    if counts.n_short:
+        notes.append(counts.short)
     if counts.n_missing:
-        told = "counted as empty lists; --no-include-missing leaves them out"
+        treatment = "counted as empty lists; --no-include-missing leaves them out"
         if counts.missing == "left out":
-            told = "left out; --include-missing counts them"
+            treatment = "left out; --include-missing counts them"
         notes.append(
             f"users of TRUTH without recommendations: {counts.n_missing:,}, the first "
-            f"{counts.first_missing}, {told}"
+            f"{counts.first_missing}, {treatment}"
         )
-    notes += [f"wasted or dropped: {counts.invalid}"] if any(counts.invalid) else []
+    if any(counts.invalid):
+        notes.append(f"wasted or dropped: {counts.invalid}")
     evaluation = Evaluation(
         values,
         notes=notes,
@@ -53,42 +59,44 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
         undefined=args.undefined,
         convention=args.convention,
     )
-    return Measured(evaluation, result[given["user"]].to_list())
+    return Measured(evaluation, frame[arguments["user"]].to_list())
 
 
 def identify_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Identification:
-    given = _read_recommendations(args, sources)
+    tables = _read_recommendations(args, sources)
     from recmetrics.tables import identify_table  # which needs narwhals, as the extra has it
 
-    return identify_table(value=args.value, metric=args.metric, n_threads=args.n_threads, **given)
+    return identify_table(value=args.value, metric=args.metric, n_threads=args.n_threads, **tables)
 
 
 def _read_recommendations(args: Namespace, sources: Mapping[str, Source]) -> dict[str, Any]:
     """Give the tables, and the options that say how they are read, as the library names them."""
     columns = _columns(args, sources["truth"])
-    given: dict[str, Any] = {
-        name: read_frame(source, columns[name])
-        for name, source in sources.items()
-        if name in columns
-    }
-    if strata := strata_of(args, sources):
-        given["strata"] = {
-            name: read_frame(source, columns["strata"]) for name, source in strata.items()
-        }
-    names = ("rank", "score", "relevance", "in_order", "rank_gaps", "repeats", "unknown")
-    return given | {
+    arguments: dict[str, Any] = {
         "user": args.user or "user",
         "item": args.item or "item",
         "include_missing": args.include_missing is not False,
-        **{name: getattr(args, name) for name in names},
     }
+    for name in ("rank", "score", "relevance", "in_order", "rank_gaps", "repeats", "unknown"):
+        arguments[name] = getattr(args, name)
+    for name, source in sources.items():
+        if name in columns:
+            arguments[name] = read_frame(source, columns[name])
+    if strata := strata_of(args, sources):
+        arguments["strata"] = {
+            name: read_frame(source, columns["strata"]) for name, source in strata.items()
+        }
+    return arguments
 
 
 def _columns(args: Namespace, truth: Source) -> dict[str, Columns]:
-    ids = {"user": args.user or "user", "item": args.item or "item"}
-    order = {each: getattr(args, each) for each in ("score", "rank") if getattr(args, each)}
+    """Give the columns of each table, by the argument that the table becomes."""
+    user = args.user or "user"
+    item = args.item or "item"
+    ids = {"user": user, "item": item}
+    order = {name: getattr(args, name) for name in ("score", "rank") if getattr(args, name)}
     refuse_same(ids | order)
-    user, item = ids.values()
+
     table = Columns([user, item], (), ids, is_first=False)
     catalogue = table._replace(ids=[item])
     recs = Columns(
@@ -114,7 +122,7 @@ def _columns(args: Namespace, truth: Source) -> dict[str, Columns]:
 
 def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     source = sources["groups"]
-    names = {each: getattr(args, each) or each for each in _ARGUMENTS}
+    names = {option: getattr(args, option) or option for option in _ARGUMENTS}
     refuse_same(names)
     group, *numbers = names.values()
     advice = (
@@ -130,16 +138,17 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
             raise CommandError(msg)
         if not (dtype.is_integer() or dtype.is_float()):  # Boolean with null, Decimal
             frame = frame.with_columns(frame[name].cast(float))
-    scores, relevance = (frame[name].to_numpy() for name in numbers)
-    metrics, rules = args.metrics or default_metrics(args.convention), rules_of(args)
-    args.spellings.update(
-        {
-            argument: f"{source.spelling}, column {names[name]!r}, rows counted from 0"
-            for name, argument in _ARGUMENTS.items()
-        }
-    )
+    for option, argument in _ARGUMENTS.items():
+        column = f"column {names[option]!r}, rows counted from 0"
+        args.spellings[argument] = f"{source.spelling}, {column}"
     values = Metrics.compute_groups(
-        scores, relevance, metrics, ids=ids, nan=args.nan, ties=args.ties, **rules
+        frame[names["score"]].to_numpy(),
+        frame[names["relevance"]].to_numpy(),
+        args.metrics or default_metrics(args.convention),
+        ids=ids,
+        nan=args.nan,
+        ties=args.ties,
+        **rules_of(args),
     )
     groups = list(dict.fromkeys(ids))  # the order of the values
     evaluation = Evaluation(
@@ -170,30 +179,31 @@ def audit_time_files(args: Namespace) -> None:
     *ids, time = names.values()
     columns = Columns(ids, [time], names, required=True, times=[time])
     sources = sources_of(args, "train")
-    train, truth = (read_frame(source, columns) for source in sources.values())
-    _refuse_one_zone(sources, {"train": train, "truth": truth}, time)
-    from recmetrics import tables as library  # which needs narwhals, as the extra has it
+    frames = {source: read_frame(source, columns) for source in sources.values()}
+    _refuse_one_zone(frames, time)
+    from recmetrics.tables import audit_times  # which needs narwhals, as the extra has it
 
-    found = library.audit_times(train, truth, **names)
+    train, truth = frames.values()
+    audit = audit_times(train, truth, **names)
     if not args.json:
-        show(fold(str(found)))
+        show(fold(str(audit)))
         return
-    document = asdict(found)
+    document = asdict(audit)
     for name in ("findings", "information"):
-        document[name] = {key: each._asdict() for key, each in document[name].items()}
+        document[name] = {check: finding._asdict() for check, finding in document[name].items()}
     write_json(document)
 
 
-def _refuse_one_zone(sources: Mapping[str, Source], frames: Mapping[str, Any], column: str) -> None:
+def _refuse_one_zone(frames: Mapping[Source, Any], column: str) -> None:
     """Refuse dates with a time zone in one file alone; numbers are left to the library."""
-    dtypes = {name: frame.schema[column] for name, frame in frames.items()}
+    dtypes = {source: frame.schema[column] for source, frame in frames.items()}
     if not all(dtype.is_temporal() for dtype in dtypes.values()):
         return
-    zoned = [name for name, dtype in dtypes.items() if getattr(dtype, "time_zone", None)]
-    lacking = [name for name in frames if name not in zoned]
-    if zoned and lacking:
+    with_zone = [source for source, dtype in dtypes.items() if getattr(dtype, "time_zone", None)]
+    without_zone = [source for source in dtypes if source not in with_zone]
+    if with_zone and without_zone:
         msg = (
-            f"{sources[lacking[0]]}, column {column!r} has no time zone, and {sources[zoned[0]]} "
+            f"{without_zone[0]}, column {column!r} has no time zone, and {with_zone[0]} "
             "has one; expected a zone in both files or in none: write it behind each time, such as "
             "2020-01-31T12:00:00Z"
         )
