@@ -65,14 +65,17 @@ def demo(args: Namespace) -> None:
     if plot is not None:
         _draw(plot, curve, level=_validate(popularity, data))
     show(f"\n{_compared(data, {BASELINE: popularity, MODEL: scores}, args.seed)}")
-    why = "--no-plot" if args.no_plot else INSTALL
-    show(f"no learning curve: {why}" if plot is None else f"learning curve: {plot.resolve()}")
+    if plot is not None:
+        show(f"learning curve: {plot.resolve()}")
+    else:
+        show(f"no learning curve: {'--no-plot' if args.no_plot else INSTALL}")
     show(f"the code of this demonstration: {Path(__file__).resolve()}")
 
 
 def _compared(data: Split, scores: Mapping[str, Scores], seed: int) -> Comparison:
     """Compute all metrics of both models, one after the other, so that the bar moves."""
-    metrics, seen = [*default_metrics(), _BEYOND], data.train + data.validation
+    metrics = [*default_metrics(), _BEYOND]
+    seen = data.train + data.validation
     shares = popularity_from(data.train)
     models: dict[str, dict[str, Scores]] = {name: {} for name in scores}
     steps = [(name, metric) for metric in metrics for name in scores]
@@ -169,18 +172,18 @@ def simulate(n_users: int, n_items: int, rng: np.random.Generator) -> Interactio
 
     lengths = rng.lognormal(np.log(_TYPICAL_LENGTH), 0.5, n_users).astype(np.int64)
     lengths = np.clip(lengths, 5, max(5, n_items // 4))
-    chosen = np.argsort(-utility, axis=1)[:, : lengths.max()]
-    taken = np.arange(chosen.shape[1]) < lengths[:, None]
-    return _matrix(np.repeat(np.arange(n_users), lengths), chosen[taken], (n_users, n_items))
+    best_items = np.argsort(-utility, axis=1)[:, : lengths.max()]
+    is_within = np.arange(best_items.shape[1]) < lengths[:, None]
+    user_of = np.repeat(np.arange(n_users), lengths)
+    return _matrix(user_of, best_items[is_within], (n_users, n_items))
 
 
 def split(interactions: Interactions, rng: np.random.Generator) -> Split:
     """Split each user's interactions at random: 70 % train, 10 % validation, 20 % test."""
-    users = interactions.tocoo().row
+    users = interactions.tocoo().row  # in ascending order, also after the shuffle
     lengths = np.bincount(users, minlength=interactions.shape[0])
-    # Position of each interaction in its user's own shuffled order, from 0 to just below 1.
-    order = np.lexsort((rng.random(users.size), users))
-    users, items = users[order], interactions.indices[order]
+    items = interactions.indices[np.lexsort((rng.random(users.size), users))]
+    # The place of each interaction among those of its user, from 0 to just below 1.
     position = (np.arange(users.size) - interactions.indptr[users]) / lengths[users]
     parts = [position < 0.7, (position >= 0.7) & (position < 0.8), position >= 0.8]
     return Split(*(_matrix(users[part], items[part], interactions.shape) for part in parts))

@@ -21,13 +21,15 @@ from recmetrics.cli._terminal import fold, show, width, write
 
 def default_metrics(convention: Convention | None = None) -> list[str]:
     """List the metrics of hits in [0, 1], higher is better, that the convention has, at 10."""
-    known = {line.metric for line in CONVENTIONS[convention].lines} if convention else None
-    return [
-        _title(metric, DEFAULT_K)
+    metrics = [
+        metric
         for metric in METRICS.values()
         if metric.reads == "hits" and metric.bounds == (0, 1) and metric.higher_is_better
-        if known is None or _title(metric) in known
     ]
+    if convention is not None:
+        titles = {line.metric for line in CONVENTIONS[convention].lines}
+        metrics = [metric for metric in metrics if _title(metric) in titles]
+    return [_title(metric, DEFAULT_K) for metric in metrics]
 
 
 def metric_pages(args: Namespace) -> None:
@@ -47,30 +49,42 @@ def metric_pages(args: Namespace) -> None:
     elif args.files:
         show(_page(args.files[0]))
     else:
-        most = width() or 1_000
-        gap = max(len(_title(metric)) for metric in metrics)
+        columns = width() or 1_000
+        title_width = max(len(_title(metric)) for metric in metrics)
         for metric in metrics:
-            meaning, *_ = re.split(r"[:;] ", re.sub(r"``|\*|\.$", "", metric.summary))
-            line = f"{_title(metric):<{gap}}  {meaning}"
-            show(line if len(line) <= most else f"{line[: most - 1]}\u2026")
+            summary = re.sub(r"``|\*|\.$", "", metric.summary)
+            meaning, *_ = re.split(r"[:;] ", summary)
+            line = f"{_title(metric):<{title_width}}  {meaning}"
+            if len(line) > columns:
+                line = f"{line[: columns - 1]}\u2026"
+            show(line)
         show("\nto see the formula, options and bounds of one metric: recmetrics metrics NAME")
 
 
 def _page(text: str) -> str:
-    explained, metric = explain(text), spec_of(text).metric
+    explanation = explain(text)
+    metric = spec_of(text).metric
     summary, _, details = inspect.cleandoc(metric.description).partition("\n")
-    heading, facts = explained.title, explained.facts
+    heading = explanation.title
+    facts = explanation.facts
     if text.strip().lower() == metric.name:
         heading = f"{_title(metric)}: {summary}"
-        facts = {name: facts[name] for name in ("bounds", "citation")}
-        facts = {"formula": metric.formula} | facts
-    needs = ", ".join(_needs(metric))
-    facts |= {"needs": needs, "undefined": metric.undefined, "also": ", ".join(metric.aliases)}
+        facts = {
+            "formula": metric.formula,
+            "bounds": facts["bounds"],
+            "citation": facts["citation"],
+        }
+    facts |= {
+        "needs": _needs(metric),
+        "undefined": metric.undefined,
+        "also": ", ".join(metric.aliases),
+    }
     lines = [heading.replace("``", ""), ""]
     for name, fact in facts.items():
-        lines += [
-            f"{'' if i else name:<12}{line}" for i, line in enumerate(fact.splitlines()) if line
-        ]
+        label = name
+        for line in filter(None, fact.splitlines()):
+            lines.append(f"{label:<12}{line}")
+            label = ""
     parts = [fold("\n".join(lines))]
     if metric.options:
         columns = [
@@ -100,26 +114,29 @@ def _title(metric: Metric, k: int | str = "k") -> str:
     return metric.name if metric.default_k is None else f"{metric.name}@{k}"
 
 
-def _needs(metric: Metric) -> list[str]:
-    return [" or ".join(group) for group in metric.needs]
+def _needs(metric: Metric) -> str:
+    return ", ".join(" or ".join(alternatives) for alternatives in metric.needs)
 
 
 def _markdown(metrics: list[Metric]) -> str:
     """Write every metric with its aliases, options and formula, as their page shows them."""
     rows = [("metric", "options", "needs", "value"), ("---", "---", "---", "---")]
     for metric in metrics:
-        options = " ".join(f"`{_first_is_default(option)}`" for option in metric.options.values())
-        formula = f"of all lists: {metric.formula}" if not metric.per_user else metric.formula
         names = ", ".join(f"`{name}`" for name in (_title(metric), *metric.aliases))
-        rows.append((names, options, ", ".join(_needs(metric)), formula))
+        options = " ".join(f"`{_first_is_default(option)}`" for option in metric.options.values())
+        formula = metric.formula
+        if not metric.per_user:
+            formula = f"of all lists: {formula}"
+        rows.append((names, options, _needs(metric), formula))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _first_is_default(option: Option) -> str:
-    if option.choices or option.default is None:
-        value = "NAME" if option.is_name else "NUMBER"
-        return f"{option.name}={','.join(option.choices) or value}"
-    return f"{option.name}={option.default:g}"
+    if option.choices:
+        return f"{option.name}={','.join(option.choices)}"
+    if option.default is not None:
+        return f"{option.name}={option.default:g}"
+    return f"{option.name}={'NAME' if option.is_name else 'NUMBER'}"
 
 
 def _default(option: Option) -> str:
@@ -131,6 +148,9 @@ def _values(option: Option) -> str:
         return ", ".join(option.choices)
     if option.is_name:
         return "a name"
-    limits = [f"above {option.above:g}"] if math.isfinite(option.above) else []
-    limits += [f"below {option.below:g}"] if math.isfinite(option.below) else []
-    return " ".join(["a number", " and ".join(limits)]).strip()
+    limits = []
+    if math.isfinite(option.above):
+        limits.append(f"above {option.above:g}")
+    if math.isfinite(option.below):
+        limits.append(f"below {option.below:g}")
+    return f"a number {' and '.join(limits)}".strip()
