@@ -53,7 +53,9 @@ def _read_npz(source: Source) -> PerUser:
     if fault:
         msg = f"cannot read {source}: {fault}; expected {_EXPECTED}"
         raise InputError(msg)
-    return arrays, None if ids is None else [str(user) for user in ids.tolist()]
+    if ids is None:
+        return arrays, None
+    return arrays, [str(user) for user in ids.tolist()]
 
 
 def _fault(arrays: dict[str, npt.NDArray[Any]], ids: npt.NDArray[Any] | None, noun: str) -> str:

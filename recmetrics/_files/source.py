@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from recmetrics._core.errors import InputError, RecmetricsError
+from recmetrics._printing import counted
 
 NPY = b"\x93NUMPY"
 ZIP = b"PK"
@@ -75,7 +76,9 @@ def start(source: Source, expected: str) -> bytes:
 def refuse_other_formats(source: Source, first: bytes, expected: str) -> None:
     """Refuse a file whose first bytes show that it is no text, and name its format."""
     kind = "" if first else "empty"
-    kind = next((name for magic, name in _FORMATS.items() if first.startswith(magic)), kind)
+    for magic, name in _FORMATS.items():
+        if first.startswith(magic):
+            kind = name
     if kind:
         msg = f"{source} is {kind}; expected {expected}"
         raise InputError(msg)
@@ -161,7 +164,7 @@ def read_user_items(source: Source, shape: tuple[int, int], *, graded: bool = Fa
 
 def _parse(fields: list[str], shape: tuple[int, int], *, graded: bool) -> tuple[int, int, float]:
     if not 2 <= len(fields) <= 3:
-        msg = f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}; expected {_LINE}"
+        msg = f"{counted(len(fields), 'field')}; expected {_LINE}"
         raise ValueError(msg)
     user = _index("user", fields[0], shape[0])
     item = _index("item", fields[1], shape[1])

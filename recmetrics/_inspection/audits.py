@@ -207,8 +207,8 @@ def audit(
         n_items=n_items,
         k=k,
         dtype=dtype_name(matrix.array),
-        depend_on_ties=_of_users(_depends_on_order(hits), 0),
-        without_truth=_of_users(np.diff(hits.start) == 0, 0),
+        depend_on_ties=_of_users(_depends_on_order(hits)),
+        without_truth=_of_users(np.diff(hits.start) == 0),
         grades=_grades(hits),
         **inspection.findings(),
         **_stored(ground_truth, n_items),
@@ -269,8 +269,8 @@ def audit_ranked(
         n_items=n_items,
         k=k,
         dtype=str(rankings.lists.items.dtype),
-        short=_of_users(hits.length < k, 0),
-        without_truth=_of_users(np.diff(hits.start) == 0, 0),
+        short=_of_users(hits.length < k),
+        without_truth=_of_users(np.diff(hits.start) == 0),
         grades=_grades(hits),
         **_of_invalid(rankings, selection, n_items),
         **largest,
@@ -440,8 +440,8 @@ def _largest(rows: Rows | FlatLists) -> Finding:
     return _of_places(rows.users()[is_largest], rows.items[is_largest])
 
 
-def _of_users(mask: BoolArray, first: int) -> Finding:
+def _of_users(mask: BoolArray, start: int = 0) -> Finding:
     users = np.flatnonzero(mask)
     if not users.size:
         return _NONE
-    return Finding(users.size, 0, first + int(users[0]))
+    return Finding(users.size, 0, start + int(users[0]))

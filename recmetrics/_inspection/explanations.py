@@ -67,13 +67,13 @@ class Explanation:
 
     def __str__(self) -> str:
         width = 12 if self.convention else 10
-        facts = (f"{label:<{width}}{line}" for label, line in _lines(self.facts))
+        facts = (f"{label:<{width}}{line}" for label, line in fact_lines(self.facts))
         return "\n".join([self.title, "", *facts])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return facts_in_html(self.title, _lines(self.facts))
+        return facts_in_html(self.title, fact_lines(self.facts))
 
 
 def interval(bounds: tuple[float, float]) -> str:
@@ -83,10 +83,14 @@ def interval(bounds: tuple[float, float]) -> str:
     return f"[{low:g}, {end}"
 
 
-def _lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def fact_lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The lines of facts, each with the label of its fact if it is the first of it."""
     for label, fact in facts.items():
-        for number, line in enumerate(fact.splitlines()):
-            yield "" if number else label, line
+        first_line, *more_lines = fact.splitlines() or [""]
+        if first_line:
+            yield label, first_line
+        for line in more_lines:
+            yield "", line
 
 
 def explain(metric: str, *, convention: Convention | None = None) -> Explanation:
@@ -181,7 +185,9 @@ def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
     if line.ties == "expected":
         notes.append("the mean over all orders of equal scores")
     call = f"{system.name}: {line.call.format(k=spec.k)}"
-    return f"{call} ({', '.join(notes)})" if notes else call
+    if notes:
+        call += f" ({', '.join(notes)})"
+    return call
 
 
 def _without_truth(definition: Definition) -> str:
@@ -221,6 +227,7 @@ def _ties(definition: Definition) -> str:
         return (
             "the mean over all orders of equal scores, as in the convention, unless ties= is given"
         )
-    has_policies = metric.reads == "hits" and not metric.no_expectation
-    unless = ", unless ties= is given" if has_policies else ""
-    return f"equal scores rank by the lower item index{unless}"
+    ranking = "equal scores rank by the lower item index"
+    if metric.reads == "hits" and not metric.no_expectation:
+        return f"{ranking}, unless ties= is given"
+    return ranking

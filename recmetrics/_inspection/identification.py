@@ -258,7 +258,9 @@ def identify_by(
         indices = np.flatnonzero(distances <= half + _ROUNDING).tolist()
         # The share of the range that rounds to each mean.
         widths = np.minimum(means + half, high) - np.maximum(means - half, low)
-        by_chance = float(widths.sum() / (high - low)) if high > low else 1.0
+        by_chance = 1.0
+        if high > low:
+            by_chance = float(widths.sum() / (high - low))
 
     matches = {i: _match(groups[i], systems, float(distances[i])) for i in {*indices, nearest}}
     if decimals is not None:
@@ -281,7 +283,9 @@ def _read(value: object, spec: MetricSpec) -> tuple[str | float, float, int | No
     number = math.nan
     decimals = None
     if isinstance(value, str) and (text := _VALUE.fullmatch(value)):
-        exact = Decimal(text[1]).scaleb(-2 if text[2] else 0)
+        exact = Decimal(text[1])
+        if text[2]:  # per cent
+            exact = exact.scaleb(-2)
         number = float(exact)
         decimals = -cast(int, exact.as_tuple().exponent)
     elif isinstance(value, Real) and not isinstance(value, bool):
@@ -293,8 +297,9 @@ def _read(value: object, spec: MetricSpec) -> tuple[str | float, float, int | No
         raise ArgumentError(msg, argument="value")
     low, high = spec.bounds
     if not low <= number <= high:
-        hint = f"; for a percentage type '{value} %'" if high < number <= 100 * high else ""
-        msg = f"value must be from {low:g} to {high:g}, as those of {spec}, got {literal}{hint}"
+        msg = f"value must be from {low:g} to {high:g}, as those of {spec}, got {literal}"
+        if high < number <= 100 * high:
+            msg += f"; for a percentage type '{value} %'"
         raise ArgumentError(msg, argument="value")
     return value if isinstance(value, str) else number, number, decimals
 

@@ -236,8 +236,10 @@ class _Model(NamedTuple):
     scores: AnyScores | Rankings
 
     def place(self) -> int:
-        """The priority of this kind of model for leading."""
-        return isinstance(self.scores, ScoreMatrix) + isinstance(self.scores, SparseScores)
+        """The place of this kind of model; the model of the lower one leads."""
+        if isinstance(self.scores, SparseScores):
+            return 2
+        return 1 if isinstance(self.scores, ScoreMatrix) else 0
 
     def ranker(self, users: Users, rows: slice | None = None) -> Ranker:
         """Make the ranker of all users, or of some consecutive ones."""
@@ -262,7 +264,9 @@ def _rules(
 ) -> Request:
     """Make the request for the deepest lists that are read; no metric of it is computed."""
     cutoffs = [spec.k for spec in specs.values() if spec.k is not None]
-    deepest = None if whole or len(cutoffs) < len(specs) else max(cutoffs)
+    deepest = None
+    if not whole and len(cutoffs) == len(specs):
+        deepest = max(cutoffs)
     return Request(make_spec("hit", deepest), **shared)
 
 

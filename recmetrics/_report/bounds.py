@@ -137,14 +137,14 @@ class Moments(NamedTuple):
 def moments_of(values: Floats, weights: Floats | None = None) -> Moments:
     """Sum the powers of the distances of values, (..., n_users), from their mean.
 
-    Distances that are rounding of the mean count as 0. Without values, the mean is NaN.
+    Distances that are rounding of the mean count as 0.
     """
     n = values.shape[-1]
     if weights is None:
-        mean = values.mean(axis=-1) if n else math.nan
+        mean = values.mean(axis=-1)
     else:
         total = weights.sum(axis=-1)
-        mean = np.einsum("...n,...n->...", weights, values) / total if n else math.nan
+        mean = np.einsum("...n,...n->...", weights, values) / total
     distances = values - np.expand_dims(mean, -1)
     weighted_distances = distances if weights is None else weights * distances
     powers = weighted_distances * distances
@@ -408,6 +408,7 @@ class Bounds(NamedTuple):
         """The least true mean, up to ``largest``, that so many users show; NaN for none."""
         n = self.moments.n_effective
         means = [plan.detectable(n, largest, alpha, POWER) for plan in self.plans()]
+        # The one NaN of math: records that hold it are equal.
         return math.nan if any(map(math.isnan, means)) else max(means)
 
 
@@ -422,7 +423,9 @@ def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 
     sides = ((moments, limits, n_below), (moments.negated(), limits.negated(), n_above))
     for side_moments, side_limits, n_users in sides:
         # Values without spread bound nothing unless it is known how far away other users can be.
-        has_added = n_users < FEW_USERS if has_spread else side_limits.has_floor
+        has_added = side_limits.has_floor
+        if has_spread:
+            has_added = n_users < FEW_USERS
         tail = tail_of(side_moments, side_limits.least if has_added else None)
         tails.append(tail._replace(least=side_limits.floor))
     lower, upper = tails

@@ -87,7 +87,9 @@ def plot_legend(comparison: Compared) -> list[str]:
     if comparison.differences:
         lines += _marked("* significant", _significance(comparison))
         lines += _few_users(comparison)
-    return [*lines, _UNCOVERED] if comparison.n_runs and comparison.differences else lines
+        if comparison.n_runs:
+            lines.append(_UNCOVERED)
+    return lines
 
 
 def compact_legend(
@@ -96,9 +98,10 @@ def compact_legend(
     """The notes below the table of models by metrics; ``best`` and ``marks`` are its signs."""
     lines = [f"{best}: the best mean of a metric", *_models(comparison, metrics)]
     if comparison.differences:
-        baseline = comparison.baseline
-        only = "" if baseline is None else f"; each is compared with {one_line(baseline)} alone"
-        lines.append(f"{marks}: {_BETTER}{only}")
+        line = f"{marks}: {_BETTER}"
+        if comparison.baseline is not None:
+            line += f"; each is compared with {one_line(comparison.baseline)} alone"
+        lines.append(line)
         lines += _marked("significant", _significance(comparison))
         lines += _few_users(comparison)
     if comparison.n_runs:
@@ -116,7 +119,9 @@ def _marked(mark: str, lines: Iterator[str]) -> list[str]:
 def _intervals(comparison: Compared) -> Iterator[str]:
     counts = comparison.n_runs
     n_resamples = comparison.n_resamples
-    units = "users and runs" if counts and n_resamples is not None else "users"
+    units = "users"
+    if counts and n_resamples is not None:
+        units = "users and runs"
     line = grids.intervals_by(comparison.confidence, n_resamples, FEW_USERS, units)
     if counts and n_resamples is None:
         line += "; the variance over runs is added"
@@ -167,16 +172,19 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterato
     if comparison.correction is not None:
         correction = f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
     test, *more_tests = [_TESTS[test] for test in comparison.tests]
-    also = f" (also {', '.join(more_tests)})" if more_tests else ""
-    yield f"p < {1 - comparison.confidence:.2g} by {test}{also}, {correction}"
+    tests = test
+    if more_tests:
+        tests += f" (also {', '.join(more_tests)})"
+    yield f"p < {1 - comparison.confidence:.2g} by {tests}, {correction}"
 
     if comparison.tests[0] != "t":
         yield f"the intervals are not those of the {test}, and may disagree with it"
     else:
         differences = comparison.differences if with_groups else tested
         if any(difference.p_raised for difference in differences):
-            is_bootstrap = comparison.n_resamples is not None
-            interval = "t interval, which is not shown," if is_bootstrap else "interval"
+            interval = "interval"
+            if comparison.n_resamples is not None:
+                interval = "t interval, which is not shown,"
             yield (
                 f"p is raised to agree with the {interval} where few users gain or lose, or "
                 "differences are skewed"
@@ -310,8 +318,9 @@ def models_by_metrics(
     """The means of a group, with the letters of the models that they are better than."""
     models = [*comparison.models, *comparison.levels]
     places = _decimals(comparison)
-    compared = comparison.models if comparison.differences else ()
-    letters = {model: _letter(i) for i, model in enumerate(compared)}
+    letters = {}
+    if comparison.differences:
+        letters = {model: _letter(i) for i, model in enumerate(comparison.models)}
 
     losers: dict[tuple[str, str], list[str]] = {}  # the letters of those whom a model beats
     for difference in comparison.differences:
@@ -321,8 +330,13 @@ def models_by_metrics(
                 names.reverse()
             winner, loser = names
             losers.setdefault((difference.metric, winner), []).append(letters[loser])
-    means = {(mean.metric, mean.model): mean for mean in comparison.means if mean.group == group}
-    best = {key for key, mean in means.items() if mean.best}
+    means = {}
+    best = set()
+    for mean in comparison.means:
+        if mean.group == group:
+            means[mean.metric, mean.model] = mean.mean
+            if mean.best:
+                best.add((mean.metric, mean.model))
 
     def column(metric: str) -> Column:
         marks = {model: "".join(sorted(losers.get((metric, model), []))) for model in models}
@@ -330,15 +344,14 @@ def models_by_metrics(
         decimals = f".{places[metric] if digits is None else digits}f"
 
         def text(model: str) -> str:
-            mean = means.get((metric, model))  # a level may have none
-            value = grids.shown(mean.mean if mean else None, decimals)
+            value = grids.shown(means.get((metric, model)), decimals)  # a level may have none
             is_best = (metric, model) in best
             if form == "latex":
                 return _in_latex(value, marks[model], is_best)
-            if form == "text":
-                value = f"[{value}]" if is_best else f" {value} "
-                return f"{value} {marks[model]:<{width}}" if width else value
-            return f"{value} {marks[model]}".rstrip()
+            if form == "markdown":
+                return f"{value} {marks[model]}".rstrip()
+            value = f"[{value}]" if is_best else f" {value} "
+            return f"{value} {marks[model]:<{width}}" if width else value
 
         heading = one_line(metric)
         if form == "latex":
@@ -362,18 +375,24 @@ def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
     text = grids.escape_latex(text)
     if is_best:
         text = rf"\textbf{{{text}}}"
-    return f"{text}$^{{{marks}}}$" if marks else text
+    if marks:
+        text = f"{text}$^{{{marks}}}$"
+    return text
 
 
 def _p(test: Test, difference: Difference) -> str:
     p = difference.p[test]
-    return "<0.0001" if p < 0.0001 else grids.shown(p, ".4f")
+    if p < 0.0001:
+        return "<0.0001"
+    return grids.shown(p, ".4f")
 
 
 def _between(numbers: Sequence[int], noun: str) -> str:
     low = min(numbers)
     high = max(numbers)
-    return counted(high, noun) if low == high else f"{low} to {high} {plural(noun)}"
+    if low == high:
+        return counted(high, noun)
+    return f"{low} to {high} {plural(noun)}"
 
 
 def _letter(index: int) -> str:
@@ -411,7 +430,9 @@ class CompactTable(Printed):
             means.
         """
         if caption is None:
-            caption = f"Means over users{' and runs' if self.comparison.n_runs else ''}."
+            caption = "Means over users."
+            if self.comparison.n_runs:
+                caption = "Means over users and runs."
         notes = compact_legend(self.comparison, self.metrics, "bold", "superscripts")
         lines = [
             "% \\usepackage{booktabs}",

@@ -15,19 +15,13 @@ from recmetrics._core.options import check_count, check_share, one_of
 from recmetrics._core.results import mean_of
 from recmetrics._printing import split
 from recmetrics._report import statistics
-from recmetrics._report.bounds import (
-    Bounds,
-    Range,
-    bounds_of_difference,
-    bounds_of_mean,
-    interval_of,
-)
+from recmetrics._report.bounds import Bounds, Range, bounds_of_difference, bounds_of_mean
 from recmetrics._report.comparison import Comparison
 from recmetrics._report.records import Difference, Mean
 from recmetrics._report.result_tables import read_columns, spec_if_known
 from recmetrics._report.samples import Samples, Values, check_runs, read_samples
 from recmetrics._report.settings import check_known, read_seed, several
-from recmetrics._report.statistics import Correction, Sample, Sums, Test
+from recmetrics._report.statistics import Basis, Correction, Sample, Sums, Test
 
 
 def compare(
@@ -224,11 +218,11 @@ def compare(
     records: list[Mean | Difference] = []
     with np.errstate(all="ignore"):  # of differences, sums and squares that overflow
         for group in samples.groups:
-            pairs = _records(settings, group, observed)
-            if n_resamples is None:
-                records += [record for record, _ in pairs]
-            else:
-                records += statistics.bounded(pairs, confidence, n_resamples, settings.seed)
+            group_records, observed_metrics = statistics.with_intervals(
+                _records(settings, group), confidence, n_resamples, settings.seed, samples.levels
+            )
+            records += group_records
+            observed |= observed_metrics
     overall, of_groups = split(record for record in records if isinstance(record, Difference))
     return Comparison(
         models=samples.models,
@@ -259,13 +253,8 @@ class Settings(NamedTuple):
     samples: Samples
 
 
-def _records(
-    settings: Settings, group: Any, observed: set[str]
-) -> Iterator[tuple[Mean | Difference, Sample]]:
-    """Compute means and differences of a group, None: of all users, and what to resample.
-
-    Adds to ``observed`` the metrics whose bounds rest on the least or largest value of all models.
-    """
+def _records(settings: Settings, group: Any) -> Iterator[tuple[Mean | Difference, Basis]]:
+    """Compute means and differences of a group, None: of all users, and the basis of intervals."""
     samples = settings.samples
     for metric in samples.metrics:
         if group is not None and metric in samples.system:
@@ -275,38 +264,28 @@ def _records(
             for model in (*samples.models, *samples.levels)
             if metric in samples.values[model]
         }
-        sums = {}
-        if settings.n_resamples is not None:
-            for model, users in users_of_model.items():
-                runs = samples.runs[model][metric][:, users.users]
-                sums[model] = statistics.sums_of_runs(runs, users.weights, settings.seed)
-        for mean in _means(settings, group, metric, users_of_model, observed):
-            yield mean, Sample(sums.get(mean.model, ()))
+        sums: dict[str, tuple[Sums, ...]] = {}
+        for mean in _means(settings, group, metric, users_of_model):
+            users = users_of_model[mean.model]
+            runs = samples.runs[mean.model][metric][:, users.users]
+            if settings.n_resamples is None:
+                bounds = bounds_of_mean(users.values, users.weights, settings.limits[metric])
+                yield mean, Basis(bounds, statistics.spreads_of_runs(runs, None, users.weights))
+            else:
+                sums[mean.model] = statistics.sums_of_runs(runs, users.weights, settings.seed)
+                yield mean, Basis(sample=Sample(sums[mean.model]))
         if metric not in samples.system:
-            yield from _differences(settings, group, metric, users_of_model, sums, observed)
+            yield from _differences(settings, group, metric, users_of_model, sums)
 
 
 def _means(
-    settings: Settings,
-    group: Any,
-    metric: str,
-    users_of_model: Mapping[str, Values],
-    observed: set[str],
+    settings: Settings, group: Any, metric: str, users_of_model: Mapping[str, Values]
 ) -> list[Mean]:
-    """Describe the values of all models, with intervals where no bootstrap gives them."""
+    """Describe the values of all models, and mark the best."""
     samples = settings.samples
     means = []
     for model, users in users_of_model.items():
-        mean = Mean(**samples.describe(group, metric, model, users))
-        if settings.n_resamples is None:
-            runs = samples.runs[model][metric][:, users.users]
-            spreads = statistics.spreads_of_runs(runs, None, users.weights)
-            bounds = bounds_of_mean(users.values, users.weights, settings.limits[metric])
-            low, high = interval_of(bounds, settings.confidence, spreads)
-            mean = replace(mean, low=low, high=high)
-            if bounds is not None and bounds.is_observed and model in samples.models:
-                observed.add(metric)
-        means.append(mean)
+        means.append(Mean(**samples.describe(group, metric, model, users)))
 
     # The best of the models' means, if they are not all equal; levels are never the best.
     numbers = {mean.mean for mean in means if mean.model in samples.models}
@@ -325,9 +304,8 @@ def _differences(
     metric: str,
     users_of_model: Mapping[str, Values],
     sums: Mapping[str, tuple[Sums, ...]],
-    observed: set[str],
-) -> Iterator[tuple[Difference, Sample]]:
-    """Compare all pairs of models, with intervals or what to resample for them."""
+) -> Iterator[tuple[Difference, Basis]]:
+    """Compare all pairs of models; ``sums`` are those of each model to resample."""
     samples = settings.samples
     limits = settings.limits[metric].of_difference()
     for pair in _pairs(settings):
@@ -337,10 +315,7 @@ def _differences(
         new, old = (samples.runs[model][metric][:, users.users] for model in pair)
         if settings.n_resamples is None:
             spreads = statistics.spreads_of_runs(new, old, users.weights, settings.paired_runs)
-            low, high = interval_of(bounds, settings.confidence, spreads)
-            if bounds is not None and bounds.is_observed:
-                observed.add(metric)
-            yield replace(difference, low=low, high=high), Sample(())
+            yield difference, Basis(bounds, spreads)
         else:
             # A pair of as many users as the model alone has the same: they are summed once.
             n_users = users.users.size
@@ -351,7 +326,7 @@ def _differences(
             sample = statistics.sample_of_pair(
                 (new, old), users.weights, settings.seed, settings.paired_runs, shared
             )
-            yield difference, sample
+            yield difference, Basis(sample=sample)
 
 
 def _difference(

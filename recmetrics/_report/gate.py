@@ -265,9 +265,9 @@ def judge(
 def _all_hold(verdicts: Sequence[Verdict]) -> bool | None:
     """Say whether all rules hold in the groups that are judged; None if that is open."""
     words = {verdict.verdict for verdict in verdicts} - {FEW}
-    if FAILS in words:
-        return False
-    return True if words == {HOLDS} else None
+    if words == {HOLDS}:
+        return True
+    return False if FAILS in words else None
 
 
 def read_rule(text: Any, comparison: Compared) -> Rule:
@@ -297,6 +297,9 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
             raise ArgumentError(msg)
     limits = comparison.samples.limits(metric)
     _check_margin(match, limits)
+    margin = float(match["margin"])
+    if match["percent"]:
+        margin /= 100
 
     groups: tuple[Any, ...] = (None,)
     if match["every"]:
@@ -308,7 +311,7 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
         metric,
         direction=-1 if is_lower else 1,
         is_strict=not match["sign"].endswith("="),
-        margin=float(match["margin"]) / (100 if match["percent"] else 1),
+        margin=margin,
         is_share=bool(match["percent"]),
         groups=groups,
         limits=limits,
@@ -327,11 +330,14 @@ def _check_signs(match: re.Match[str], is_lower: bool) -> None:
     metric, sign, number, percent = match.group("metric", "sign", "margin", "percent")
     ending = percent + match.string[match.end("percent") :].rstrip()
     if is_lower != sign.startswith("<"):
-        right = ("<" if is_lower else ">") + sign[1:]
-        better = "lower" if is_lower else "higher"
+        better = "higher"
+        right_sign = sign.replace("<", ">")
+        if is_lower:
+            better = "lower"
+            right_sign = sign.replace(">", "<")
         msg = (
             f"the rule {match.string!r} bounds {metric} on the wrong side: {better} is better; "
-            f"type '{metric} {right} {number}{ending}'"
+            f"type '{metric} {right_sign} {number}{ending}'"
         )
         raise ArgumentError(msg)
     if float(number) and number[0] not in "+-":
@@ -389,10 +395,12 @@ def _tested(
     if rule.is_share:
         mean_old = mean_of(old, users.weights)
         if n_users and not mean_old > 0:
-            place = "" if group is None else f" in the group {group!r}"
+            mean_in_words = f"{mean_old:g}"
+            if group is not None:
+                mean_in_words += f" in the group {group!r}"
             msg = (
                 f"the rule {rule.text!r} is a share of the mean of {baseline!r}, which is "
-                f"{mean_old:g}{place}; expected a mean above 0: give the margin as a number"
+                f"{mean_in_words}; expected a mean above 0: give the margin as a number"
             )
             raise ArgumentError(msg)
         margin = rule.margin * mean_old

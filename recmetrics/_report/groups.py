@@ -74,9 +74,11 @@ def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
     if isinstance(dtype, np.dtype) and dtype.kind == "M":
         entries = list(np.asarray(labels))  # tolist() would make integers of nanoseconds
     else:
-        methods = ("to_list", "tolist", "to_pylist")
-        method = next((method for method in methods if hasattr(labels, method)), None)
-        entries = list(labels if method is None else getattr(labels, method)())
+        entries = labels
+        for method in ("to_list", "tolist", "to_pylist"):
+            if hasattr(labels, method):
+                entries = getattr(labels, method)()
+                break
     plain_labels = [plain(entry) for entry in entries]
     for user, label in enumerate(plain_labels):
         try:

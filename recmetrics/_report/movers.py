@@ -76,7 +76,9 @@ def movers_of(
         raise ArgumentError(msg)
     new = samples.values[model][metric]
     old = samples.values[against][metric]
-    ids = samples.users if users is None else read_labels("users", "id", users, new.size)
+    ids: Sequence[Any] = samples.users or range(new.size)
+    if users is not None:
+        ids = read_labels("users", "id", users, new.size)
     differences, rows, *_ = samples.of(None, metric, model, against)
 
     def largest(kind: str, sign: int) -> tuple[Mover, ...]:
@@ -87,7 +89,7 @@ def movers_of(
             Mover(
                 metric=metric,
                 kind=kind,
-                user=row if ids is None else ids[row],
+                user=ids[row],
                 value=float(new[row]),
                 against=float(old[row]),
                 difference=float(differences[place]),

@@ -86,8 +86,9 @@ def _rows(records: Sequence[Record]) -> dict[str, list[Any]]:
     n_cutoffs = Counter(curve for curve, _ in {_curve_of(record.metric) for record in records})
     rows: dict[str, list[Any]] = {}
     for record in records:
-        curve, _ = _curve_of(record.metric)
-        name = curve if n_cutoffs[curve] >= _CURVE else record.metric
+        name, _ = _curve_of(record.metric)
+        if n_cutoffs[name] < _CURVE:
+            name = record.metric
         rows.setdefault(name, []).append(record)
     return rows
 

@@ -233,9 +233,10 @@ def _plain(document: Any) -> Any:
 
 def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
     """Make a data frame of records, by default with the first package that is installed."""
+    names = get_args(Frames)
     if backend is not None:
         one_of("backend", backend, Frames)
-    names = get_args(Frames) if backend is None else (backend,)
+        names = (backend,)
     name = next(filter(find_spec, names), None)
     if name is None:
         msg = f"to_frame needs the package {' or '.join(names)}; type: pip install {names[0]}"
@@ -243,10 +244,10 @@ def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
     package = importlib.import_module(name)
     kinds = {type(record.get("group")) for record in records} - {type(None)}
     if len(kinds) > 1:  # no column holds labels of several types: they become text
-        records = [
-            record if record["group"] is None else {**record, "group": str(record["group"])}
-            for record in records
-        ]
+        records = [dict(record) for record in records]
+        for record in records:
+            if record["group"] is not None:
+                record["group"] = str(record["group"])
     if name == "pyarrow":
         return package.Table.from_pylist(records)
     return package.DataFrame(records)

@@ -89,8 +89,10 @@ def read_columns(metrics: Any, model: Any, by: Any, weights: Any) -> Columns:
 
 
 def _read_names(argument: str, value: Any) -> tuple[str, ...]:
-    names = () if value is None else several(value)
-    if value is not None and not (names and all(isinstance(name, str) for name in names)):
+    if value is None:
+        return ()
+    names = several(value)
+    if not names or not all(isinstance(name, str) for name in names):
         msg = f"{argument} must be one or several names of columns, got {value!r}"
         raise ArgumentError(msg, argument=argument)
     return names
@@ -131,7 +133,9 @@ def values_of(source: Any) -> Any:
         return source
     if callable(getattr(source, "compute", None)):
         return source.compute()
-    return source.values if is_evaluation(source) else source
+    if is_evaluation(source):
+        return source.values
+    return source
 
 
 def is_evaluation(source: Any) -> bool:
@@ -224,7 +228,9 @@ def _read_rows(native: Any) -> tuple[Any, set[Any]]:
     names = list(native.column_names if hasattr(native, "column_names") else native.columns)
     for column in names:
         if not isinstance(column, str) or names.count(column) > 1:
-            fault = "twice" if isinstance(column, str) else f"of type {type(column).__name__}"
+            fault = "twice"
+            if not isinstance(column, str):
+                fault = f"of type {type(column).__name__}"
             msg = f"a data frame has the column {column!r} {fault}; expected different strings"
             raise InputError(msg)
     rows = nw.from_native(native, eager_only=True, pass_through=True)
@@ -300,7 +306,10 @@ def _read_values(label: str, metric: Any, column: Any) -> Floats:
     if array.ndim == 1:
         return array
     spec = spec_if_known(metric)
-    is_mean = spec.metric.per_user if spec is not None else not isinstance(column, np.ndarray)
+    # One value for all lists is an array of shape (), also where the metric is not known.
+    is_mean = not isinstance(column, np.ndarray)
+    if spec is not None:
+        is_mean = spec.metric.per_user
     if is_mean:
         msg = (
             f"{label} is one number, {column}; expected the value of every user, (n_users,), from "
@@ -317,15 +326,17 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
     Levels may lack metrics. Of one result no difference is taken: it may have infinite values.
     """
     first = models[0]
-    user_metric = next((metric for metric, column in first.values.items() if column.ndim), "")
-    n_users = first.values[user_metric].size if user_metric else 0
+    user_metrics = [metric for metric, column in first.values.items() if column.ndim]
+    n_users = 0
+    if user_metrics:
+        n_users = first.values[user_metrics[0]].size
     for table in (*models, *levels):
         if table not in levels:
             _require_metrics(table, first)
         _require_metrics(first, table)
         for metric, column in table.values.items():
             label = f"metric {metric!r} of {table.name}"
-            model_metric = user_metric if first.values[metric].ndim else metric
+            model_metric = user_metrics[0] if metric in user_metrics else metric
             shape = first.values[model_metric].shape
             if column.shape != shape:
                 msg = (

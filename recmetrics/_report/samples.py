@@ -69,14 +69,17 @@ class Samples:
     def limits(self, metric: str) -> Range:
         """The range of a metric: that of its definition or, without one, of all models' values."""
         spec = spec_if_known(metric)
-        floor, ceiling = (-math.inf, math.inf) if spec is None else spec.bounds
+        bounds = (-math.inf, math.inf) if spec is None else spec.bounds
         values = [self.values[model][metric] for model in self.models]
-        return Range.of(values, floor, ceiling)
+        return Range.of(values, *bounds)
 
     def of(self, group: Any, metric: str, model: str, against: str | None = None) -> Values:
         """Take the values of a model, or subtract those of another; leave out the undefined."""
-        is_system = metric in self.system
-        users = np.zeros(1, np.intp) if is_system else self.groups[group]
+        users = self.groups[group]
+        weights = self.weights
+        if metric in self.system:
+            users = np.zeros(1, np.intp)
+            weights = None
         values = self.values[model][metric][users]
         if against is not None:
             with np.errstate(over="ignore"):
@@ -86,23 +89,24 @@ class Samples:
         if n_undefined:
             users = users[~is_undefined]
             values = values[~is_undefined]
-        weights = None if self.weights is None or is_system else self.weights[users]
+        if weights is not None:
+            weights = weights[users]
         return Values(values, users, weights, n_undefined)
 
     def describe(self, group: Any, metric: str, model: Any, users: Values) -> dict[str, Any]:
         """Compute the fields of a ``Mean``, with those of runs if any model has several."""
-        is_system = metric in self.system
         fields: dict[str, Any] = {
             "metric": metric,
             "group": group,
             "model": model,
             "mean": mean_of(users.values, users.weights),
-            "n_users": None if is_system else users.users.size,
-            "n_undefined": None if is_system else users.n_undefined,
-            "n_effective": None if self.weights is None else math.nan,
         }
+        if metric not in self.system:
+            fields |= {"n_users": users.users.size, "n_undefined": users.n_undefined}
         if users.weights is not None:
             fields["n_effective"] = statistics.effective_users(users.weights)
+        elif self.weights is not None:  # a metric of all lists
+            fields["n_effective"] = math.nan
         if self.n_runs():
             runs = self.runs[model][metric][:, users.users]
             means = np.array([mean_of(run, users.weights) for run in runs])
@@ -136,17 +140,20 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Colu
     for model, model_runs in tables.items():
         arrays[model] = _stacked(model_runs)
         values[model] = {m: mean_over_runs(array) for m, array in arrays[model].items()}
-    first = model_tables[0].values
+    columns_of_metric = model_tables[0].values
+    n_weightless = None
+    if user_weights is not None:
+        n_weightless = n_users - all_users.size
     return Samples(
         models=tuple(results),
         levels=tuple(levels),
-        metrics=tuple(first),
-        system=frozenset(metric for metric, column in first.items() if not column.ndim),
+        metrics=tuple(columns_of_metric),
+        system=frozenset(name for name, column in columns_of_metric.items() if not column.ndim),
         runs=arrays,
         values=values,
         groups=groups,
         weights=user_weights,
-        n_weightless=None if user_weights is None else n_users - all_users.size,
+        n_weightless=n_weightless,
         users=users,
     )
 
@@ -256,8 +263,9 @@ def _ids(table: Table, users: Iterable[Any]) -> list[Any] | None:
     """The ids of users: a tuple where several columns identify them, None where none does."""
     if not table.keys:
         return None
-    ids = [tuple(map(plain, user)) for user in users]
-    return ids if len(table.keys) > 1 else [key for (key,) in ids]
+    if len(table.keys) == 1:
+        return [plain(key) for (key,) in users]
+    return [tuple(map(plain, user)) for user in users]
 
 
 def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -> None:

@@ -7,7 +7,7 @@ importing it takes longer than importing the package.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
@@ -15,7 +15,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from recmetrics._core.results import dot, mean_of
-from recmetrics._report.bounds import ROUNDING, Floats, Moments, Spread, moments_of
+from recmetrics._report.bounds import (
+    ROUNDING,
+    Bounds,
+    Floats,
+    Moments,
+    Spread,
+    can_bound,
+    interval_of,
+    moments_of,
+)
 
 Test: TypeAlias = Literal["t", "wilcoxon", "permutation"]
 Correction: TypeAlias = Literal["holm", "bh"]
@@ -46,6 +55,14 @@ class Sample(NamedTuple):
     model: tuple[Sums, ...]
     against: tuple[Sums, ...] = ()
     paired: bool = False
+
+
+class Basis(NamedTuple):
+    """The basis of an interval: the bounds of a mean, and how runs vary; or what to resample."""
+
+    bounds: Bounds | None = None
+    spreads: Sequence[Spread] = ()
+    sample: Sample | None = None
 
 
 def sums_of(values: Floats, weights: Floats | None, seed: int) -> Sums:
@@ -95,10 +112,35 @@ def sample_of_pair(
     return Sample(new_sums, old_sums, paired)
 
 
-def bounded(
-    pairs: Iterable[tuple[_Record, Sample]], confidence: float, n_resamples: int, seed: int
+def with_intervals(
+    pairs: Iterable[tuple[_Record, Basis]],
+    confidence: float,
+    n_resamples: int | None,
+    seed: int,
+    levels: Collection[str] = (),
+) -> tuple[list[_Record], set[str]]:
+    """Give records their intervals: those of the bootstrap or, without resamples, of their bounds.
+
+    Also gives the metrics whose bounds rest on the least or largest value of all models; bounds of
+    ``levels`` do not count.
+    """
+    if n_resamples is not None:
+        return _with_bootstrap_intervals(pairs, confidence, n_resamples, seed), set()
+    records: list[Any] = []
+    observed = set()
+    record: Any
+    for record, (bounds, spreads, _) in pairs:
+        low, high = interval_of(bounds, confidence, spreads)
+        records.append(replace(record, low=low, high=high))
+        if bounds is not None and bounds.is_observed and record.model not in levels:
+            observed.add(record.metric)
+    return records, observed
+
+
+def _with_bootstrap_intervals(
+    pairs: Iterable[tuple[_Record, Basis]], confidence: float, n_resamples: int, seed: int
 ) -> list[_Record]:
-    """Give records the bounds of the percentile bootstrap intervals of their samples.
+    """Give records the percentile bootstrap intervals of their samples.
 
     Samples of one size use the same draws, which depend only on the size and the seed.
 
@@ -106,14 +148,17 @@ def bounded(
     number of users. Importing scipy.stats takes longer than all resamples; for up to 4,096 users,
     the numbers are those of ``scipy.stats.bootstrap``.
     """
-    records, samples = map(list, zip(*pairs, strict=True))
-    places_by_size: dict[int, list[int]] = {}
-    for place, sample in enumerate(samples):
-        places_by_size.setdefault(sample.model[0].totals.size, []).append(place)
-    for size, places in places_by_size.items():
+    records: list[Any] = []
+    samples_by_size: dict[int, dict[int, Sample]] = {}  # each by the place of its record
+    for place, (record, basis) in enumerate(pairs):
+        records.append(record)
+        if basis.sample is not None:
+            size = basis.sample.model[0].totals.size
+            samples_by_size.setdefault(size, {})[place] = basis.sample
+    for size, samples in samples_by_size.items():
         if size >= 2:
-            means = resampled([samples[place] for place in places], n_resamples, seed)
-            for place, low, high in zip(places, *_middle(means, confidence), strict=True):
+            means = resampled([*samples.values()], n_resamples, seed)
+            for place, low, high in zip(samples, *_middle(means, confidence), strict=True):
                 records[place] = replace(records[place], low=low, high=high)
     return records
 
@@ -209,7 +254,7 @@ def mean_over_runs(runs: Floats) -> Floats:
 
 def spread_of(values: Floats, weights: Floats | None = None) -> float:
     """Compute the standard deviation; NaN for fewer than two values, and for infinite ones."""
-    if values.size < 2 or not np.isfinite(values).all():
+    if not can_bound(values):
         return math.nan
     return float(moments_of(values, weights).std)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
@@ -27,12 +27,12 @@ from recmetrics._core.types import Convention
 from recmetrics._files import Source, read_per_user
 from recmetrics._printing import Grid, Printed, grids, named, number, one_line, plural, split
 from recmetrics._report import result_tables, statistics
-from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean, interval_of
-from recmetrics._report.groups import read_users
+from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean, can_bound
+from recmetrics._report.groups import Rows, read_users
 from recmetrics._report.records import Mean, document, frame_of
 from recmetrics._report.samples import Samples, Values
 from recmetrics._report.settings import read_seed
-from recmetrics._report.statistics import Sample
+from recmetrics._report.statistics import Basis, Sample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,8 +131,9 @@ def summary(
     """
     columns = result_tables.read_columns(metrics, model, by, weights)
     if result_tables.is_evaluation(values):
-        noun = values.noun if noun == "user" else noun
         notes = notes or values.notes
+        if noun == "user":
+            noun = values.noun
     level_values = result_tables.values_of_levels({} if levels is None else levels)
     reason = _reason_of_updates(values)
     with at_fault("values"):
@@ -145,8 +146,8 @@ def summary(
         n_resamples = check_count("n_resamples", n_resamples, 100)
 
     with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
-        pairs = chain.from_iterable(_records(samples, level_arrays, reason) for samples in models)
-        records, observed = _with_intervals(pairs, models[0], confidence, n_resamples, seed)
+        pairs = _with_bases(models, level_arrays, reason, n_resamples, seed)
+        records, observed = statistics.with_intervals(pairs, confidence, n_resamples, seed)
     overall, of_groups = split(records)
     if all(math.isnan(record.mean) and record.n_undefined for record in overall):
         first = overall[0]
@@ -175,10 +176,11 @@ def summary(
 
 def _reason_of_updates(values: Any) -> str:
     """Another reason for which users of an evaluator lack a value."""
-    if not callable(getattr(values, "counts", None)):
-        return ""
-    has_missing = any(getattr(counts, "not_updated", 0) for counts in values.counts().values())
-    return ", or no update" if has_missing else ""
+    if callable(getattr(values, "counts", None)):
+        for counts in values.counts().values():
+            if getattr(counts, "not_updated", 0):
+                return ", or no update"
+    return ""
 
 
 def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Table:
@@ -213,6 +215,9 @@ def _read_models(
     system = frozenset(metric for metric, array in table.values.items() if not array.ndim)
     models = []
     for model, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items():
+        n_weightless = None
+        if relative is not None:
+            n_weightless = int(np.count_nonzero(relative[rows] == 0))
         samples = Samples(
             models=(model,),
             metrics=tuple(values),
@@ -220,7 +225,7 @@ def _read_models(
             values={model: values},
             groups={group: rows[np.isin(rows, users)] for group, users in groups.items()},
             weights=relative,
-            n_weightless=None if relative is None else int((relative[rows] == 0).sum()),
+            n_weightless=n_weightless,
         )
         models.append(samples)
     return models
@@ -246,73 +251,80 @@ def _read_levels(
     return arrays
 
 
+def _with_bases(
+    models: Sequence[Samples],
+    levels: Mapping[str, Mapping[str, Floats]],
+    reason: str,
+    n_resamples: int | None,
+    seed: int,
+) -> Iterator[tuple[Mean, Basis]]:
+    """Describe the values of all models in each group, with the basis of each interval.
+
+    ``reason`` is added to why some users lack a value.
+    """
+    limits = {metric: models[0].limits(metric) for metric in models[0].metrics}
+    for samples in models:
+        for record, users in _records(samples, levels, reason):
+            basis = Basis()
+            if n_resamples is None:
+                bounds = bounds_of_mean(users.values, users.weights, limits[record.metric])
+                basis = Basis(bounds)
+            elif can_bound(users.values):
+                sums = statistics.sums_of(users.values, users.weights, seed)
+                basis = Basis(sample=Sample((sums,)))
+            yield record, basis
+
+
 def _records(
     samples: Samples, levels: Mapping[str, Mapping[str, Floats]], reason: str
 ) -> Iterator[tuple[Mean, Values]]:
-    """Describe the values of a model in each group; ``reason`` is added to why some are missing."""
+    """Describe the values of a model in each group, without intervals."""
     [model] = samples.models
     for group, rows in samples.groups.items():
-        weights = None if samples.weights is None else samples.weights[rows]
         for metric in samples.metrics:
             is_system = metric in samples.system
             if is_system and group is not None:
                 continue  # one value for all users: none for a group
             users = samples.of(group, metric, model)
-            values = users.values[:0] if is_system else users.values  # one has no spread
+            values = users.values
+            if is_system:
+                values = values[:0]  # one value has no spread
             q10, median, q90 = statistics.quantiles_of(values, users.weights, (0.1, 0.5, 0.9))
-            why = ""
-            if users.n_undefined:
-                spec = result_tables.spec_if_known(metric)
-                why = "no value" if spec is None else why_undefined(spec)
-                if not is_system:
-                    why += reason
-            level_means = {}
-            for name, arrays in levels.items():
-                if metric in arrays:
-                    level = arrays[metric]
-                    level_mean = mean_of(level[rows], weights) if level.ndim else float(level)
-                    level_means[name] = level_mean
             record = Mean(
                 **samples.describe(group, metric, model, users),
                 std=statistics.spread_of(values, users.weights),
                 q10=q10,
                 median=median,
                 q90=q90,
-                why=why,
-                levels=level_means,
+                why=_reason(metric, users, "" if is_system else reason),
+                levels=_level_means(levels, metric, rows, samples.weights),
             )
             yield record, users
 
 
-def _with_intervals(
-    pairs: Iterable[tuple[Mean, Values]],
-    samples: Samples,
-    confidence: float,
-    n_resamples: int | None,
-    seed: int,
-) -> tuple[list[Mean], set[str]]:
-    """Give records their intervals; the metrics whose range is that of the values at hand."""
-    limits = {metric: samples.limits(metric) for metric in samples.metrics}
-    observed: set[str] = set()
-    records: list[Mean] = []
-    sums: list[Sample] = []
-    for record, users in pairs:
-        bounds = bounds_of_mean(users.values, users.weights, limits[record.metric])
-        if n_resamples is None:
-            low, high = interval_of(bounds, confidence)
-            records.append(replace(record, low=low, high=high))
-            if bounds is not None and bounds.is_observed:
-                observed.add(record.metric)
-        else:
-            records.append(record)
-            n_drawn = users.values.size if bounds is not None else 0
-            values = users.values[:n_drawn]
-            weights = None if users.weights is None else users.weights[:n_drawn]
-            sums.append(Sample((statistics.sums_of(values, weights, seed),)))
-    if n_resamples is not None:
-        bootstrap_pairs = zip(records, sums, strict=True)
-        records = statistics.bounded(bootstrap_pairs, confidence, n_resamples, seed)
-    return records, observed
+def _reason(metric: str, users: Values, more: str) -> str:
+    """Say why users lack a value; "" if none does."""
+    if not users.n_undefined:
+        return ""
+    spec = result_tables.spec_if_known(metric)
+    return f"{'no value' if spec is None else why_undefined(spec)}{more}"
+
+
+def _level_means(
+    levels: Mapping[str, Mapping[str, Floats]], metric: str, rows: Rows, weights: Floats | None
+) -> dict[str, float]:
+    """The means of the reference levels of a metric over some users."""
+    means = {}
+    for name, arrays in levels.items():
+        if metric in arrays:
+            values = arrays[metric]
+            if not values.ndim:
+                means[name] = float(values)
+            elif weights is None:
+                means[name] = mean_of(values[rows])
+            else:
+                means[name] = mean_of(values[rows], weights[rows])
+    return means
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -360,8 +372,10 @@ class Summary(Printed):
         """The mean of each metric over all users, for a logger; "model/metric" with models."""
         means = {}
         for record in split(self.records)[0]:
-            prefix = "" if record.model is None else f"{record.model}/"
-            means[prefix + record.metric] = record.mean
+            name = record.metric
+            if record.model is not None:
+                name = f"{record.model}/{name}"
+            means[name] = record.mean
         return means
 
     def __iter__(self) -> Iterator[Mean]:
@@ -445,11 +459,14 @@ class Summary(Printed):
         overall, _ = split(self.records)
         missing = []
         for record in overall:
-            of_model = "" if record.model is None else f" of {record.model}"
-            name = one_line(record.metric + of_model)
+            name = record.metric
+            if record.model is not None:
+                name += f" of {record.model}"
             if record.n_users is not None and record.n_undefined is not None:
                 n_users = record.n_users + record.n_undefined
-                missing.append(Missing(name, record.n_undefined, n_users, record.why or ""))
+                missing.append(
+                    Missing(one_line(name), record.n_undefined, n_users, record.why or "")
+                )
         yield from left_out(missing, plural(self.noun))
         for record in overall:
             if record.n_users is None and record.why:

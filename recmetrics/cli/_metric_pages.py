@@ -14,6 +14,7 @@ from recmetrics import explain
 from recmetrics._core.results import spec_of
 from recmetrics._core.spec import CONVENTIONS, METRICS, Metric, Option, Reads
 from recmetrics._core.types import Convention
+from recmetrics._inspection import fact_lines
 from recmetrics._printing import Column, fitted, table
 from recmetrics.cli._arguments import DEFAULT_K
 from recmetrics.cli._terminal import fold, show, width, write
@@ -80,11 +81,7 @@ def _page(text: str) -> str:
         "also": ", ".join(metric.aliases),
     }
     lines = [heading.replace("``", ""), ""]
-    for name, fact in facts.items():
-        label = name
-        for line in filter(None, fact.splitlines()):
-            lines.append(f"{label:<12}{line}")
-            label = ""
+    lines += [f"{label:<12}{line}" for label, line in fact_lines(facts)]
     parts = [fold("\n".join(lines))]
     if metric.options:
         columns = [
