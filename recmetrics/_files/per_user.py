@@ -123,8 +123,8 @@ def _read_csv(source: Source) -> PerUser:
 
 def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
     """Read the label of each user, and the ids of the users where the file has them."""
-    first = start(source, _SEGMENTS)
-    if first.startswith(NPY):
+    first_bytes = start(source, _SEGMENTS)
+    if first_bytes.startswith(NPY):
         labels = np.array(read_array(source, _SEGMENTS))
         if labels.ndim != 1 or labels.dtype.kind not in "Uiubf":
             msg = (
@@ -134,7 +134,7 @@ def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
         with reading(source, _SEGMENTS):
             labels.tolist()  # text that is no Unicode is read here
         return labels, None
-    refuse_other_formats(source, first, _SEGMENTS)
+    refuse_other_formats(source, first_bytes, _SEGMENTS)
     ids = None
     if source.path.suffix.lower() == ".csv":
         _, rows = _read_by_id(source, _SEGMENTS, "'user' and a name for the groups", most=2)

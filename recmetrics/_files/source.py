@@ -16,7 +16,6 @@ import numpy as np
 from scipy import sparse
 
 from recmetrics._core.errors import InputError, RecmetricsError
-from recmetrics._printing import counted
 
 NPY = b"\x93NUMPY"
 ZIP = b"PK"
@@ -73,11 +72,11 @@ def start(source: Source, expected: str) -> bytes:
         raise InputError(msg) from error
 
 
-def refuse_other_formats(source: Source, first: bytes, expected: str) -> None:
+def refuse_other_formats(source: Source, first_bytes: bytes, expected: str) -> None:
     """Refuse a file whose first bytes show that it is no text, and name its format."""
-    kind = "" if first else "empty"
+    kind = "" if first_bytes else "empty"
     for magic, name in _FORMATS.items():
-        if first.startswith(magic):
+        if first_bytes.startswith(magic):
             kind = name
     if kind:
         msg = f"{source} is {kind}; expected {expected}"
@@ -104,18 +103,18 @@ def reading(source: Source, expected: str) -> Iterator[None]:
 
 def read_array(source: Source, expected: str) -> Any:
     """Map an ``.npy``, of which only the part in use is read, or read a sparse ``.npz``."""
-    first = start(source, expected)
+    first_bytes = start(source, expected)
     with reading(source, expected):
-        if first.startswith(NPY):
+        if first_bytes.startswith(NPY):
             return np.load(source.path, mmap_mode="r", allow_pickle=False)
-        if first.startswith(ZIP):
+        if first_bytes.startswith(ZIP):
             with source.path.open("rb") as file:
                 matrix = sparse.load_npz(file)
             if hasattr(matrix, "check_format"):
                 # Loading does not check the indices; one outside would read foreign memory.
                 matrix.check_format(full_check=True)
             return matrix
-    refuse_other_formats(source, first, expected)
+    refuse_other_formats(source, first_bytes, expected)
     msg = f"{source} is not in NumPy's .npy or .npz format; expected {expected}"
     raise InputError(msg)
 
@@ -126,11 +125,11 @@ def read_user_items(source: Source, shape: tuple[int, int], *, graded: bool = Fa
     In text, relevance is 1 where a line gives none, and no pair may stand twice. Of a set, every
     pair belongs to it, whatever its third number.
     """
-    first = start(source, _MATRIX)
-    if source.path.suffix.lower() in (".npy", ".npz") or first.startswith((NPY, ZIP)):
+    first_bytes = start(source, _MATRIX)
+    if source.path.suffix.lower() in (".npy", ".npz") or first_bytes.startswith((NPY, ZIP)):
         return read_array(source, _MATRIX)
-    if first:
-        refuse_other_formats(source, first, _MATRIX)
+    if first_bytes:
+        refuse_other_formats(source, first_bytes, _MATRIX)
     users = array("q")
     items = array("q")
     values = array("d")
@@ -164,7 +163,7 @@ def read_user_items(source: Source, shape: tuple[int, int], *, graded: bool = Fa
 
 def _parse(fields: list[str], shape: tuple[int, int], *, graded: bool) -> tuple[int, int, float]:
     if not 2 <= len(fields) <= 3:
-        msg = f"{counted(len(fields), 'field')}; expected {_LINE}"
+        msg = f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}; expected {_LINE}"
         raise ValueError(msg)
     user = _index("user", fields[0], shape[0])
     item = _index("item", fields[1], shape[1])

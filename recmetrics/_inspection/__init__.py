@@ -9,6 +9,6 @@ Each answer is an object that prints.
 """
 
 from recmetrics._inspection.audits import Audit, Finding, audit, audit_ranked
-from recmetrics._inspection.explanations import explain, fact_lines, formula_of, interval
+from recmetrics._inspection.explanations import explain, formula_of, interval
 from recmetrics._inspection.identification import Identification, identify, identify_by
 from recmetrics._inspection.overlaps import overlap, overlap_ranked

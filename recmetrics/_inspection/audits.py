@@ -127,8 +127,8 @@ class Audit:
             elif name in _LARGEST:
                 fact = f"{finding.item} (user {finding.user})"
             else:
-                first = f"first (user {finding.user}, item {finding.item})"
-                fact = f"{finding.entries:,}, of {users}, {first}"
+                example = f"first (user {finding.user}, item {finding.item})"
+                fact = f"{finding.entries:,}, of {users}, {example}"
             yield _MEANINGS[name], fact
         if self.grades is not None:
             n_grades, least, greatest = self.grades
@@ -320,8 +320,8 @@ class _Inspection:
         totals = {}
         for name, findings in self._of_blocks.items():
             users, entries, first_users, _ = zip(*findings, strict=True)
-            first = findings[first_users.index(min(first_users))]
-            totals[name] = first._replace(users=sum(users), entries=sum(entries))
+            earliest = findings[first_users.index(min(first_users))]
+            totals[name] = earliest._replace(users=sum(users), entries=sum(entries))
         return totals
 
     def _inspect(self, lists: Lists) -> dict[str, Finding]:
@@ -346,8 +346,8 @@ class _Inspection:
         if exclude is not None:
             recommendable &= ~_mask(exclude.rows(rows), values.shape)
         n_recommendable = np.count_nonzero(recommendable, axis=1)
-        best = values.max(axis=1, where=recommendable, initial=lowest)
-        n_best = np.count_nonzero((values == best[:, np.newaxis]) & recommendable, axis=1)
+        highest = values.max(axis=1, where=recommendable, initial=lowest)
+        n_best = np.count_nonzero((values == highest[:, np.newaxis]) & recommendable, axis=1)
 
         return {
             "nan": _of_entries(is_nan & is_read, rows.start),
@@ -431,8 +431,8 @@ def _of_entries(mask: BoolArray, start: int) -> Finding:
 def _of_places(users: IntArray, items: IntArray, start: int = 0) -> Finding:
     if not len(users):
         return _NONE
-    first = np.lexsort((items, users))[0]
-    return Finding(len(np.unique(users)), len(users), start + int(users[first]), int(items[first]))
+    place = np.lexsort((items, users))[0]
+    return Finding(len(np.unique(users)), len(users), start + int(users[place]), int(items[place]))
 
 
 def _largest(rows: Rows | FlatLists) -> Finding:

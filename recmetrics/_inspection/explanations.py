@@ -4,7 +4,6 @@ Everything is read from the metric's declaration, its reference and the table of
 """
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from recmetrics._core.spec import (
@@ -21,7 +20,7 @@ from recmetrics._core.spec import (
 )
 from recmetrics._core.types import Convention
 from recmetrics._inspection.identification import lines_of
-from recmetrics._printing import facts_in_html
+from recmetrics._printing import fact_lines, facts_in_html
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,16 +80,6 @@ def interval(bounds: tuple[float, float]) -> str:
     low, high = bounds
     end = "inf)" if math.isinf(high) else f"{high:g}]"
     return f"[{low:g}, {end}"
-
-
-def fact_lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The lines of facts, each with the label of its fact if it is the first of it."""
-    for label, fact in facts.items():
-        first_line, *more_lines = fact.splitlines() or [""]
-        if first_line:
-            yield label, first_line
-        for line in more_lines:
-            yield "", line
 
 
 def explain(metric: str, *, convention: Convention | None = None) -> Explanation:

@@ -13,6 +13,7 @@ from recmetrics._printing.grids import (
     Grid,
     Printed,
     count,
+    fact_lines,
     facts_in_html,
     fitted,
     named,

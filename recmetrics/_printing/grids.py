@@ -71,14 +71,14 @@ def number(
     value: Callable[[Any], float | None],
     places: Mapping[str, int],
     sign: str = "",
-    **more: Any,
+    **settings: Any,
 ) -> Column:
     """Make a column of numbers; ``places`` are the decimals of each metric."""
 
     def text(record: Any) -> str:
         return shown(value(record), f"{sign}.{places[record.metric]}f")
 
-    return Column(heading, text, **more)
+    return Column(heading, text, **settings)
 
 
 def interval(confidence: float, places: Mapping[str, int], sign: str = "") -> Column:
@@ -196,7 +196,8 @@ def fitted(grid: Grid, most: int) -> str:
         # A heading folds before the columns below it have to.
         widths = [max(map(_width, [*head.split(), *texts]), default=0) for head, *texts in columns]
         while sum(widths) > room:
-            _, widest = max((w, i) for i, w in enumerate(widths) if w > least[i])
+            # The widest column of those that can fold more; of equal ones the last.
+            _, widest = max((width, j) for j, width in enumerate(widths) if width > least[j])
             widths[widest] -= 1
 
     head, *below = (_aligned(row, widths, grid.columns) for row in rows)
@@ -251,9 +252,17 @@ def _in_markdown(grid: Grid) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
 
 
+def fact_lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Give the lines of each fact, the first with its label; an empty fact has none."""
+    for label, fact in facts.items():
+        for i, line in enumerate(fact.splitlines()):
+            yield "" if i else label, line
+
+
 def facts_in_html(title: str, facts: Iterable[tuple[str, str]]) -> str:
-    columns = [Column(head, itemgetter(i), is_number=False) for i, head in enumerate(("", title))]
-    return _in_html(table(columns, [*facts])) + "\n"
+    labels = Column("", itemgetter(0), is_number=False)
+    lines = Column(title, itemgetter(1), is_number=False)
+    return _in_html(table([labels, lines], [*facts])) + "\n"
 
 
 def _in_html(grid: Grid) -> str:
@@ -285,15 +294,16 @@ def _cells(
 
 
 def decimals_of(means: Iterable[tuple[str, float]]) -> dict[str, int]:
-    """Four decimals for each metric, or as many as show three digits of its largest mean."""
+    """Four decimals for each metric, or up to eight to show three digits of its largest mean."""
     largest: dict[str, float] = {}
     for metric, mean in means:
         size = abs(mean) if math.isfinite(mean) else 0.0
         largest[metric] = max(largest.get(metric, 0.0), size)
-    return {
-        metric: min(8, max(4, 2 - math.floor(math.log10(size or 1.0))))
-        for metric, size in largest.items()
-    }
+    places = {}
+    for metric, size in largest.items():
+        for_three_digits = 2 - math.floor(math.log10(size or 1.0))
+        places[metric] = min(8, max(4, for_three_digits))
+    return places
 
 
 def split(records: Iterable[_Record]) -> tuple[list[_Record], list[_Record]]:

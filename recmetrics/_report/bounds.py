@@ -220,11 +220,6 @@ class Range(NamedTuple):
         """The range of the negated values."""
         return Range(-self.largest, -self.least, -self.ceiling, -self.floor)
 
-    @property
-    def has_floor(self) -> bool:
-        """True if the lower limit is known."""
-        return math.isfinite(self.floor)
-
 
 class Spread(NamedTuple):
     """The variance of a mean over the runs of a model, and its degrees of freedom."""
@@ -423,7 +418,7 @@ def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 
     sides = ((moments, limits, n_below), (moments.negated(), limits.negated(), n_above))
     for side_moments, side_limits, n_users in sides:
         # Values without spread bound nothing unless it is known how far away other users can be.
-        has_added = side_limits.has_floor
+        has_added = math.isfinite(side_limits.floor)
         if has_spread:
             has_added = n_users < FEW_USERS
         tail = tail_of(side_moments, side_limits.least if has_added else None)
@@ -462,7 +457,7 @@ def _bounds_beside(
 
 
 def interval_of(
-    bounds: Bounds | None, confidence: float, runs: Sequence[Spread] = ()
+    bounds: Bounds | None, confidence: float, runs: Sequence[Spread]
 ) -> tuple[float, float]:
     """The two-sided interval of a mean, whose runs vary, too; NaN where there is none."""
     if bounds is None:

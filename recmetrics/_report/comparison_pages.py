@@ -331,12 +331,12 @@ def models_by_metrics(
             winner, loser = names
             losers.setdefault((difference.metric, winner), []).append(letters[loser])
     means = {}
-    best = set()
+    best_means = set()
     for mean in comparison.means:
         if mean.group == group:
             means[mean.metric, mean.model] = mean.mean
             if mean.best:
-                best.add((mean.metric, mean.model))
+                best_means.add((mean.metric, mean.model))
 
     def column(metric: str) -> Column:
         marks = {model: "".join(sorted(losers.get((metric, model), []))) for model in models}
@@ -345,7 +345,7 @@ def models_by_metrics(
 
         def text(model: str) -> str:
             value = grids.shown(means.get((metric, model)), decimals)  # a level may have none
-            is_best = (metric, model) in best
+            is_best = (metric, model) in best_means
             if form == "latex":
                 return _in_latex(value, marks[model], is_best)
             if form == "markdown":
@@ -356,7 +356,7 @@ def models_by_metrics(
         heading = one_line(metric)
         if form == "latex":
             heading = grids.escape_latex(heading)
-        return Column(heading, text, is_strong=lambda model: (metric, model) in best)
+        return Column(heading, text, is_strong=lambda model: (metric, model) in best_means)
 
     def name(model: str) -> str:
         if form == "latex":

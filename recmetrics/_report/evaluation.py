@@ -100,14 +100,18 @@ class Evaluation(Printed):
         if ties is not None:
             one_of("ties", ties, Ties)
         self.values = _read_values(values)
-        arrays = {text: array for text, array in self.values.items() if array.ndim}
-        n_undefined = {text: int(np.isnan(array).sum()) for text, array in arrays.items()}
-        n_users = next((array.size for array in arrays.values()), 0)
-        self.counts = EvaluationCounts(n_users, n_undefined, swallowed, invalid)
         self.noun = noun
         self._policies = (undefined, convention, ties)
-        specs = [spec for text, n in n_undefined.items() if n and (spec := self._spec(text))]
-        self.notes = (*notes, *advice_for(specs, plural(noun)))
+        arrays = {text: array for text, array in self.values.items() if array.ndim}
+        n_users = next((array.size for array in arrays.values()), 0)
+        n_undefined = {}
+        undefined_specs = []
+        for text, array in arrays.items():
+            n_undefined[text] = int(np.count_nonzero(np.isnan(array)))
+            if n_undefined[text] and (spec := self._spec(text)) is not None:
+                undefined_specs.append(spec)
+        self.counts = EvaluationCounts(n_users, n_undefined, swallowed, invalid)
+        self.notes = (*notes, *advice_for(undefined_specs, plural(noun)))
 
     def summary(self, **keywords: Any) -> Summary:
         """Return the means with intervals, quantiles and counts, and the notes.

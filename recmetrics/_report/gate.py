@@ -471,10 +471,10 @@ def _judged(tests: Sequence[Test], alpha: float) -> Iterator[Verdict]:
         word = rule.verdict(low, high)
 
         # Bounds of the difference to the baseline.
-        ends = [verdict.margin + rule.direction * bound for bound in (low, high)]
+        limits = [verdict.margin + rule.direction * bound for bound in (low, high)]
         if rule.direction < 0:
-            ends.reverse()
-        at_least, at_most = (end if math.isfinite(end) else math.nan for end in ends)
+            limits.reverse()
+        at_least, at_most = (limit if math.isfinite(limit) else math.nan for limit in limits)
 
         n_needed = None
         room = -verdict.margin * rule.direction

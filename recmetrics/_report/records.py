@@ -184,13 +184,11 @@ class Compared:
         """
         records: Sequence[Mean | Difference] = self.means if against is None else self.differences
         _, of_groups = split(records)
-        defined = [
-            record
-            for record in of_groups
-            if (record.metric, record.model, getattr(record, "against", None))
-            == (metric, model, against)
-            and not math.isnan(record.value)
-        ]
+        defined = []
+        for record in of_groups:
+            names = (record.metric, record.model, getattr(record, "against", None))
+            if names == (metric, model, against) and not math.isnan(record.value):
+                defined.append(record)
         worst = max if metric in self.lower_is_better else min
         return worst(defined, key=attrgetter("value"), default=None)
 

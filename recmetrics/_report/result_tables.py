@@ -67,11 +67,11 @@ class Table:
                         raise InputError(msg)
                 labels_of[model] = labels
             elif labels != labels_of[model]:
-                first = rows[model][0]
+                first_row = rows[model][0]
                 msg = (
-                    f"{self.name} has two models of one name, {model!r}, rows {first} and {row}: "
-                    f"{labels_of[model]!r} and {labels!r}; expected names that differ as text; "
-                    "rename one"
+                    f"{self.name} has two models of one name, {model!r}, rows {first_row} and "
+                    f"{row}: {labels_of[model]!r} and {labels!r}; expected names that differ as "
+                    "text; rename one"
                 )
                 raise InputError(msg)
             rows.setdefault(model, []).append(row)
@@ -247,12 +247,12 @@ def _require_different_rows(table: Table) -> None:
         return
     table.rows_by_model()  # a missing name is told first
     users = table.users(*table.model)
-    first, *repeats = repeated_rows.tolist()
+    first_row, *repeats = repeated_rows.tolist()
     # By text, since a NaN is not equal to itself.
-    text = str(users[first])
+    text = str(users[first_row])
     second = next((row for row in repeats if str(users[row]) == text), repeats[0])
     msg = (
-        f"{table.name} has two lists of {named_user(columns, users[first])}, rows {first} "
+        f"{table.name} has two lists of {named_user(columns, users[first_row])}, rows {first_row} "
         f"and {second}; expected one: type model='its name' if a column names the model, drop "
         "columns that are no ids"
     )
@@ -325,23 +325,23 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
 
     Levels may lack metrics. Of one result no difference is taken: it may have infinite values.
     """
-    first = models[0]
-    user_metrics = [metric for metric, column in first.values.items() if column.ndim]
+    first_table = models[0]
+    user_metrics = [metric for metric, column in first_table.values.items() if column.ndim]
     n_users = 0
     if user_metrics:
-        n_users = first.values[user_metrics[0]].size
+        n_users = first_table.values[user_metrics[0]].size
     for table in (*models, *levels):
         if table not in levels:
-            _require_metrics(table, first)
-        _require_metrics(first, table)
+            _require_metrics(table, first_table)
+        _require_metrics(first_table, table)
         for metric, column in table.values.items():
             label = f"metric {metric!r} of {table.name}"
             model_metric = user_metrics[0] if metric in user_metrics else metric
-            shape = first.values[model_metric].shape
+            shape = first_table.values[model_metric].shape
             if column.shape != shape:
                 msg = (
                     f"{label} has shape {column.shape}; expected {shape}, as metric "
-                    f"{model_metric!r} of {first.name}: compare results on the same users"
+                    f"{model_metric!r} of {first_table.name}: compare results on the same users"
                 )
                 raise ShapeError(msg)
             is_infinite = np.isinf(column)

@@ -109,9 +109,8 @@ class Samples:
             fields["n_effective"] = math.nan
         if self.n_runs():
             runs = self.runs[model][metric][:, users.users]
-            means = np.array([mean_of(run, users.weights) for run in runs])
-            fields["n_runs"] = len(runs)
-            fields["run_std"] = statistics.spread_of(means[~np.isnan(means)])
+            means = statistics.means_of_runs(runs, users.weights)
+            fields |= {"n_runs": len(runs), "run_std": statistics.spread_of(means)}
         return fields
 
 
@@ -215,7 +214,7 @@ def _in_one_order(
     """Put the users of all data frames into one order, and the labels in ``columns``; their ids."""
     tables: dict[str, list[Table]] = {}
     labels: dict[str, dict[Any, Any]] = {column: {} for column in columns}  # of each user
-    first: Table | None = None
+    first_table: Table | None = None
     expected: dict[Any, Any] = {}
     for model, runs in runs_of_model.items():
         tables[model] = []
@@ -226,26 +225,26 @@ def _in_one_order(
             values = table.values
             if table.frame is not None:
                 users = union if is_folds else row_of_user
-                if first is None:
-                    first = table
+                if first_table is None:
+                    first_table = table
                     expected = users
-                _require_same_users(first, expected, table, users)
-                _add_labels(labels, table, row_of_user, first)
+                _require_same_users(first_table, expected, table, users)
+                _add_labels(labels, table, row_of_user, first_table)
             if table.keys:
                 rows = [row_of_user.get(user, -1) for user in expected]  # -1: of another fold
                 values = {m: np.append(column, np.nan)[rows] for m, column in values.items()}
             tables[model].append(replace(table, values=values))
-    if first is None:
+    if first_table is None:
         return tables, {}, None
     labels_in_order = {
         column: [label_of_user[user] for user in expected]
         for column, label_of_user in labels.items()
     }
-    return tables, labels_in_order, _ids(first, expected)
+    return tables, labels_in_order, _ids(first_table, expected)
 
 
 def _add_labels(
-    labels: Mapping[str, dict[Any, Any]], table: Table, users: Iterable[Any], first: Table
+    labels: Mapping[str, dict[Any, Any]], table: Table, users: Iterable[Any], first_table: Table
 ) -> None:
     """Add the labels of a table's users, who may have the same ones already."""
     for column, label_of_user in labels.items():
@@ -254,7 +253,7 @@ def _add_labels(
             if expected is not label and expected != label:
                 msg = (
                     f"{table.name} has other values in the column {column!r} than "
-                    f"{first.name}; expected one value for each user"
+                    f"{first_table.name}; expected one value for each user"
                 )
                 raise InputError(msg)
 
@@ -268,7 +267,7 @@ def _ids(table: Table, users: Iterable[Any]) -> list[Any] | None:
     return [tuple(map(plain, user)) for user in users]
 
 
-def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -> None:
+def _require_same_users(first_table: Table, expected: Any, table: Table, users: Any) -> None:
     if table.model and len(table.rows_by_model()) > 1:
         columns = ", ".join(map(repr, table.model))
         msg = (
@@ -276,17 +275,18 @@ def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -
             "frame of all models, or the rows of one model each"
         )
         raise InputError(msg)
-    if table.keys != first.keys:
+    if table.keys != first_table.keys:
         msg = (
-            f"the lists of {first.name} are identified by the columns {[*first.keys]} and those of "
-            f"{table.name} by {[*table.keys]}; expected the same, and metrics in float columns"
+            f"the lists of {first_table.name} are identified by the columns "
+            f"{[*first_table.keys]} and those of {table.name} by {[*table.keys]}; expected the "
+            "same, and metrics in float columns"
         )
         raise InputError(msg)
     if not table.keys:
         return
     for user in chain(expected, users):
         if user not in expected or user not in users:
-            names = [first.name, table.name]
+            names = [first_table.name, table.name]
             if user not in expected:
                 names.reverse()
             msg = (
@@ -305,12 +305,12 @@ def check_runs(samples: Samples, paired_runs: object) -> None:
     counts = samples.n_runs()
     if len(counts) < 2:
         return
-    first, n_runs = next(iter(counts.items()))
+    first_model, n_runs = next(iter(counts.items()))
     for model, count in counts.items():
         if paired_runs and count != n_runs:
             msg = (
-                f"paired_runs=True, but {first!r} has {n_runs} runs and {model!r} has {count}; "
-                "give the same runs of every model, or one result"
+                f"paired_runs=True, but {first_model!r} has {n_runs} runs and {model!r} has "
+                f"{count}; give the same runs of every model, or one result"
             )
             raise ArgumentError(msg)
         if paired_runs:

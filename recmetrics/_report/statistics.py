@@ -32,7 +32,6 @@ Correction: TypeAlias = Literal["holm", "bh"]
 _Record = TypeVar("_Record")
 SIGN_FLIPS = 9_999  # the smallest p-value of the permutation test is 1 / (flips + 1)
 _EXACT_RANKS = 50  # differing users up to which untied ranks have their exact distribution
-N_RESAMPLES = 2_000  # of the bootstrap
 _MOST_DRAWN = 1 << 12  # users in a resample; of more, random blocks are drawn
 _DRAW_BYTES = 1 << 21  # fits a core's cache, which is twenty times faster
 _BYTES_PER_DRAW = 24  # indices, how often each was drawn, that as a float
@@ -232,11 +231,16 @@ def spreads_of_runs(
         sides = [new, old]
     spreads = []
     for runs in sides:
-        means = np.array([mean_of(run, weights) for run in runs])
-        means = means[~np.isnan(means)]  # of users none of whom is in a fold
+        means = means_of_runs(runs, weights)
         if means.size > 1:
             spreads.append(Spread.of(means))
     return spreads
+
+
+def means_of_runs(runs: Floats, weights: Floats | None) -> Floats:
+    """Compute the mean of each run, (n_runs, n_users), but of folds without any of the users."""
+    means: Floats = np.array([mean_of(run, weights) for run in runs])
+    return means[~np.isnan(means)]
 
 
 def mean_over_runs(runs: Floats) -> Floats:
@@ -271,11 +275,11 @@ def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]
         sums = np.cumsum(weights[order])
     targets = np.array(shares) * sums[-1]
     rounding = ROUNDING * sums[-1]
-    first = np.minimum(np.searchsorted(sums, targets - rounding), n - 1)
-    is_exact = np.abs(sums[first] - targets) <= rounding
-    last = np.minimum(first + is_exact, n - 1)
+    lower_places = np.minimum(np.searchsorted(sums, targets - rounding), n - 1)
+    is_exact = np.abs(sums[lower_places] - targets) <= rounding
+    upper_places = np.minimum(lower_places + is_exact, n - 1)
 
-    places = np.stack([first, last])
+    places = np.stack([lower_places, upper_places])
     # Without weights, only these places have to be in order.
     ordered = np.partition(values, np.unique(places)) if weights is None else values[order]
     low, high = ordered[places]

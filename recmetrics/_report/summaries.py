@@ -150,11 +150,11 @@ def summary(
         records, observed = statistics.with_intervals(pairs, confidence, n_resamples, seed)
     overall, of_groups = split(records)
     if all(math.isnan(record.mean) and record.n_undefined for record in overall):
-        first = overall[0]
-        n_users = first.n_undefined or 0
-        lacking = who_lacks(n_users, n_users, first.why or "no value")
+        record = overall[0]
+        n_users = record.n_undefined or 0
+        lacking = who_lacks(n_users, n_users, record.why or "no value")
         msg = (
-            f"no user has a value of any metric; for {first.metric!r} {lacking}; expected a value "
+            f"no user has a value of any metric; for {record.metric!r} {lacking}; expected a value "
             "of at least one user: check that the truth belongs to these users"
         )
         raise InputError(msg)
@@ -302,12 +302,12 @@ def _records(
             yield record, users
 
 
-def _reason(metric: str, users: Values, more: str) -> str:
+def _reason(metric: str, users: Values, other_reason: str) -> str:
     """Say why users lack a value; "" if none does."""
     if not users.n_undefined:
         return ""
     spec = result_tables.spec_if_known(metric)
-    return f"{'no value' if spec is None else why_undefined(spec)}{more}"
+    return f"{'no value' if spec is None else why_undefined(spec)}{other_reason}"
 
 
 def _level_means(

@@ -397,12 +397,12 @@ def rules_of(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in ("undefined", "convention", "n_threads")}
 
 
-def sources_of(args: argparse.Namespace, first: str) -> dict[str, Source]:
+def sources_of(args: argparse.Namespace, argument: str) -> dict[str, Source]:
     """Give the files of the command line, by the argument that each becomes.
 
-    Messages name them from here on.
+    The first file becomes ``argument``. Messages name the files from here on.
     """
-    sources = {first: Source(first.upper(), Path(args.files[0]))}
+    sources = {argument: Source(argument.upper(), Path(args.files[0]))}
     if len(args.files) > 1:
         sources["truth"] = Source("TRUTH", Path(args.files[1]))
     for row in EVALUATE:

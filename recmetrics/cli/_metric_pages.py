@@ -14,8 +14,7 @@ from recmetrics import explain
 from recmetrics._core.results import spec_of
 from recmetrics._core.spec import CONVENTIONS, METRICS, Metric, Option, Reads
 from recmetrics._core.types import Convention
-from recmetrics._inspection import fact_lines
-from recmetrics._printing import Column, fitted, table
+from recmetrics._printing import Column, fact_lines, fitted, table
 from recmetrics.cli._arguments import DEFAULT_K
 from recmetrics.cli._terminal import fold, show, width, write
 
