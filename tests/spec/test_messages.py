@@ -132,20 +132,6 @@ def test_indices_as_a_float_tensor():
     Metrics.compute_ranked(ranking, TRUTH, "hit@1")
 
 
-def test_tables_in_the_other_order():
-    frames = pytest.importorskip("pandas", reason="pandas is not installed")
-    from recmetrics.tables import evaluate_table
-
-    recs = frames.DataFrame({"user": [1, 2], "item": [7, 8], "points": [1.0, 2.0]})
-    truth = recs[["user", "item"]]
-    got = message_of(InputError, lambda: evaluate_table(truth, recs, ["hit@1"], score="points"))
-    assert got == (
-        "recs has no column 'points', but truth has: they look swapped; the recommendations come "
-        "first, then the truth"
-    )
-    evaluate_table(recs, truth, ["hit@1"], score="points")
-
-
 def test_metrics_in_the_place_of_the_truth():
     got = message_of(MetricSpecError, lambda: Evaluator(["ndcg@10"], TRUTH))
     assert got == (

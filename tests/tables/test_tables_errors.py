@@ -169,8 +169,6 @@ def test_what_is_no_table_is_refused():
             message_of(InputTypeError, analysis.compute, bad, truth)
             == f"recs is of type {given}, {expected}"
         )
-    with pytest.raises(InputTypeError, match=r"truth is lazy, .*; type truth.collect\(\)"):
-        analysis.compute(pl.DataFrame(RECS), pl.DataFrame(TRUTH).lazy())
     assert message_of(InputTypeError, analysis.compute, recs, pl.DataFrame(TRUTH)) == (
         "recs is a pandas table and truth a polars one, expected both of one library; convert one "
         "of them"
@@ -211,23 +209,19 @@ def lazy_table(library):
 
 
 @pytest.mark.parametrize("library", ["polars", "duckdb"])
-def test_a_lazy_table_is_refused_with_what_makes_it_one_that_is_not(library):
+def test_a_lazy_table_is_refused_with_what_makes_it_one_that_is_not(library, monkeypatch):
     lazy = lazy_table(library)
-    with pytest.raises(InputTypeError) as caught:
-        tables.evaluate_table(lazy, lazy, "hit")
-    message, advice = str(caught.value).split("; type ")
+    message, advice = message_of(InputTypeError, tables.evaluate_table, lazy, lazy, "hit").split(
+        "; type "
+    )
     assert message == "recs is lazy, expected a pandas or polars DataFrame or a pyarrow Table"
     recs = eval(advice, {"recs": lazy})
     assert read(tables.evaluate_table(recs, recs, "mrr"))["mrr"] == [1.0, 1.0]
 
-
-def test_a_lazy_table_of_another_library_is_refused(monkeypatch):
-    monkeypatch.setattr("recmetrics.tables._frames._READY", {})
-    recs = make("polars", RECS).lazy()
-    assert message_of(InputTypeError, tables.evaluate_table, recs, recs, "hit") == (
-        "recs is lazy, expected a pandas or polars DataFrame or a pyarrow Table; convert it to a "
-        "pandas or polars DataFrame or a pyarrow Table"
-    )
+    monkeypatch.setattr("recmetrics.tables._frames._READY", {})  # a library that it does not know
+    got = message_of(InputTypeError, tables.evaluate_table, recs, lazy, "hit")
+    assert got.startswith("truth is lazy, ")
+    assert got.endswith("; convert it to a pandas or polars DataFrame or a pyarrow Table")
 
 
 # --- Names of columns ----------------------------------------------------------------------------

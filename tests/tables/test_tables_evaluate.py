@@ -467,28 +467,49 @@ def test_the_summary_says_what_orders_the_lists(options, order):
     assert str(summary).splitlines()[0] == f"3 lists, 0 without truth; {order}"
 
 
+SWAPPED = "they look swapped; the recommendations come first, then the truth"
+
+
 @EVERY_KIND
 @pytest.mark.parametrize("name", ["score", "rank"])
-def test_swapped_tables_are_recognized(kind, name):
-    recs = {"user": [1, 1], "item": [7, 8], name: [1, 2]}
-    truth = {"user": [1], "item": [8]}
-    rated = truth | {"rating": [4]}
-    swapped = "they look swapped; the recommendations come first, then the truth"
-    by_rating = f"recs has the column 'rating' and truth the column {name!r}: {swapped}"
-    analysis = RecListAnalysis(["user"])
-    for call, message in (
-        (lambda: evaluated("mrr", rated, recs, kind), by_rating),
-        (lambda: analysis.compute(make(kind, rated), make(kind, recs)), by_rating),
+@pytest.mark.parametrize(
+    ("more", "is_named", "message"),
+    [
+        ({"rating": [4]}, False, "recs has the column 'rating' and truth the column {!r}: {}"),
         (
-            lambda: evaluated("mrr", truth, recs, kind),
-            "recs has no column 'rank' or 'score' to order its lists, and truth has "
-            f"{name!r}: {swapped}; type in_order=True if the rows of recs are in order",
+            {},
+            False,
+            "recs has no column 'rank' or 'score' to order its lists, and truth has {!r}: {}; type "
+            "in_order=True if the rows of recs are in order",
         ),
-    ):
-        assert message_of(InputError, call) == message
+        ({}, True, "recs has no column {!r}, but truth has: {}"),
+    ],
+    ids=["a rating", "no order", "a named order"],
+)
+def test_swapped_tables_are_recognized(kind, name, more, is_named, message):
+    recs = {"user": [1, 1], "item": [7, 8], name: [1, 2]}
+    truth = {"user": [1], "item": [8]} | more
+    options = {name: name} if is_named else {}
+    got = message_of(InputError, evaluated, "mrr", truth, recs, kind, **options)
+    assert got == message.format(name, SWAPPED)
+    assert evaluated("mrr", recs, truth, kind, **options)["mrr"] == [
+        1 if name == "score" else 1 / 2
+    ]
+
+
+@EVERY_KIND
+def test_tables_in_their_places_are_not_taken_for_swapped(kind):
+    recs = {"user": [1, 1], "item": [7, 8], "score": [1, 2]}
+    truth = {"user": [1], "item": [8]}
+    assert evaluated("mrr", recs | {"rating": [1, 1]}, truth, kind)["mrr"] == [1.0]
     assert evaluated("mrr", truth, recs, kind, in_order=True)["mrr"] == [1.0]
-    for columns in (recs, recs | {"rating": [1, 1]}):
-        assert evaluated("mrr", columns, truth, kind)["mrr"] == [1.0 if name == "score" else 0.5]
+
+
+def test_the_analysis_recognizes_swapped_tables():
+    recs = {"user": [1, 1], "item": [7, 8], "score": [1, 2]}
+    tables = make("pandas", {"user": [1], "item": [8], "rating": [4]}), make("pandas", recs)
+    with pytest.raises(InputError, match=SWAPPED):
+        RecListAnalysis(["user"]).compute(*tables)
 
 
 @EVERY_KIND
