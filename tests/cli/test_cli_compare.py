@@ -235,11 +235,6 @@ def test_movers_of_all_pairs_and_metrics(capsys):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (
-            ["--gate", "ndcg@10 >= 0.35"],
-            "the margin 0.35 of the rule 'ndcg@10 >= 0.35' has no sign; ",
-        ),
-        (["--gate", "ndcg@10 > 0 in every group"], "the rule 'ndcg@10 > 0 in every group'"),
         (["--looks", "2"], "--looks applies to --gate; type --gate RULE as well"),
         (["--min-users", "9"], "--min-users applies to --gate; type --gate RULE as well"),
         (["--open", "pass"], "--open applies to --gate; type --gate RULE as well"),
@@ -279,7 +274,6 @@ def test_one_table_of_all_models(name, capsys):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["values.csv", "--model", "algos"], "results has no 'algos'; did you mean "),
         (["values.csv", "old.npz", "--model", "algo"], "--model takes one table of all models, "),
         (
             ["old.npz", "--model", "algo"],
@@ -353,18 +347,10 @@ RUN_ERRORS = [
     (["old.npz", "a=new.npz", "a=./new.npz"], "FILE 'new.npz' is given twice; give every file "),
     (["old.npz", "x/a=absent.npz"], "cannot open FILE 'x/a=absent.npz': No such file or "),
     (["old.npz", "=new.npz"], "cannot open FILE '=new.npz': No such file or directory; "),
-    (
-        ["a=old.npz", "a=new.npz", "b=old.csv", "b=new.csv", "b=third.csv", "--paired-runs"],
-        "paired_runs=True, but 'a' has 2 runs and 'b' has 3; give the same runs of every ",
-    ),
     (["old.npz", "new.npz", "--digits", "2"], "--digits applies to the compact table; type "),
     (
         ["old.npz", "new.npz", "--compact", "--json"],
         "--json prints all numbers, not the compact table; leave out --compact",
-    ),
-    (
-        ["old.npz", "new.npz", "--compact", "-m", "ndcg@5"],
-        "'old' has no 'ndcg@5'; did you mean 'ndcg@10'?",
     ),
     (
         ["old.npz"],
@@ -392,7 +378,6 @@ RUN_ERRORS = [
 
 @pytest.mark.parametrize(("argv", "message"), RUN_ERRORS)
 def test_bad_runs_tables_and_arguments(argv, message, capsys):
-    Path("third.csv").write_bytes(Path("new.csv").read_bytes())
     assert error(capsys, *argv).startswith(message)
 
 
@@ -408,13 +393,7 @@ BAD_FILES = {
     ),
     "few.csv": (
         b"user,ndcg@10,recall(denom=relevant)@20\n0,0.5,0.5\n",
-        "metric 'ndcg@10' of 'few' has shape (1,); expected (40,), as metric 'ndcg@10' of 'old': "
-        "compare results on the same users",
-    ),
-    "metrics.csv": (
-        b"user,ndcg@10\n" + b"".join(b"%d,1\n" % user for user in range(40)),
-        "'metrics' has no metric 'recall(denom=relevant)@20', which 'old' has; "
-        "compute the same metrics for every model",
+        "metric 'ndcg@10' of 'few' has shape (1,); ",  # its users are the first ones of old.csv
     ),
 }
 

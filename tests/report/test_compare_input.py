@@ -1,6 +1,5 @@
 """Results that compare reads: arrays, evaluators and data frames; what it refuses."""
 
-import importlib
 import math
 import sys
 import types
@@ -91,54 +90,84 @@ def test_several_columns_name_the_model():
     assert recmetrics.summary(given, model=("algo", "seed")).models == found.models
 
 
-def test_frames_that_are_refused():
-    """Each call that is refused says what to type, and that works."""
+def frames():
+    """Frames of two models, good ones and others, by name."""
+    pl = pytest.importorskip("polars", reason="polars is not installed")
     parts = [frame("polars", [1.0, 2.0], values) for values in ([0.0, 1.0], [1.0, 1.0])]
-    make = importlib.import_module("polars")
-    algo = {n: p.with_columns(algo=make.lit(n)) for n, p in zip("ab", parts, strict=True)}
-    long = make.concat(algo.values())
-    weighted = {n: p.with_columns(w=make.lit(i)) for i, (n, p) in enumerate(algo.items())}
-    chosen = {"metrics": ["hit@1"]}
-    by_algo = chosen | {"model": "algo"}
-    summary = recmetrics.summary
-    for ask, given, options, message in (
-        (compare, long, {}, "results has the column 'user' of floats, whose name is no metric "
-         "string; type metrics=['hit@1'] to name all metrics, since other columns identify the "
-         "user, or model='user' if it names the model"),
-        (compare, long, chosen, "results has no column 'model'; type model= and the one of "
-         "['user', 'algo'] that is"),
-        (compare, algo, chosen, "'a' has a list of user 1.0, algo 'a' and 'b' has none; compare "
-         "the same lists; evaluate_table gives every user of the truth a row, unless "
-         "include_missing=False leaves some out; if a column names the model, type "
-         "model='its name'"),
-        (summary, make.concat(parts), chosen, "values has two lists of user 1.0, rows 0 and 2; "
-         "expected one: type model='its name' if a column names the model, drop columns that are "
-         "no ids"),
-        (summary, long.with_columns(user=make.lit(math.nan)), by_algo, "values has two lists of "
-         "user nan, algo 'a', rows 0 and 1; expected one: type model='its name' if a column names "
-         "the model, drop columns that are no ids"),
-        (compare, {"a": parts[0], "b": parts[1].rename({"user": "member"})}, chosen, "the lists of "
-         "'a' are identified by the columns ['user'] and those of 'b' by ['member']; expected the "
-         "same, and metrics in float columns"),
-        (compare, {"a": long, "b": long}, by_algo, "'a' has rows of several models, column 'algo'; "
-         "give compare one frame of all models, or the rows of one model each"),
-        (summary, long.with_columns(algo=make.lit(None)), by_algo, "values has no name of a model "
-         "in row 0, column 'algo'"),
-        (compare, long, {"metrics": "hit"}, "results has no 'hit'; did you mean 'hit@1'?"),
-        (compare, SMALL, {"metrics": "n"}, "'old' has no 'n'; expected one of ['m', 'coverage@5']"),
-        (compare, long, {"model": 3}, "model must be one or several names of columns, got 3"),
-        (compare, long, {"metrics": []}, "metrics must be one or several names of columns, got "
-         "[]"),
-        (compare, weighted, by_algo | {"weights": "w"}, "'b' has other values in the column 'w' "
-         "than 'a'; expected one value for each user"),
-    ):  # fmt: skip
-        with pytest.raises(recmetrics.RecmetricsError) as caught:
-            ask(given, **options)
-        assert str(caught.value) == message
-    for given in (long, algo):
-        assert only(compare(given, **by_algo)).wins == 1
-    assert summary(long, **by_algo).means == {"a/hit@1": 0.5, "b/hit@1": 1.0}
+    algo = {n: part.with_columns(algo=pl.lit(n)) for n, part in zip("ab", parts, strict=True)}
+    long = pl.concat(algo.values())
+    return {
+        "long": long,
+        "algo": algo,
+        "doubled": pl.concat(parts),
+        "of user NaN": long.with_columns(user=pl.lit(math.nan)),
+        "of members": {"a": parts[0], "b": parts[1].rename({"user": "member"})},
+        "long twice": {"a": long, "b": long},
+        "nameless": long.with_columns(algo=pl.lit(None)),
+        "weighted": {n: part.with_columns(w=pl.lit(n == "b")) for n, part in algo.items()},
+    }
+
+
+CHOSEN = {"metrics": ["hit@1"]}
+BY_ALGO = CHOSEN | {"model": "algo"}
+TWO_LISTS = (
+    "expected one: type model='its name' if a column names the model, drop columns that are no ids"
+)
+BAD_FRAMES = {
+    "a column of floats": (compare, "long", {}, "results has the column 'user' of floats, whose "
+     "name is no metric string; type metrics=['hit@1'] to name all metrics, since other columns "
+     "identify the user, or model='user' if it names the model"),
+    "no column of models": (compare, "long", CHOSEN, "results has no column 'model'; type model= "
+     "and the one of ['user', 'algo'] that is"),
+    "other lists": (compare, "algo", CHOSEN, "'a' has a list of user 1.0, algo 'a' and 'b' has "
+     "none; compare the same lists; evaluate_table gives every user of the truth a row, unless "
+     "include_missing=False leaves some out; if a column names the model, type model='its name'"),
+    "a list twice": (recmetrics.summary, "doubled", CHOSEN, "values has two lists of user 1.0, "
+     f"rows 0 and 2; {TWO_LISTS}"),
+    "a list of NaN twice": (recmetrics.summary, "of user NaN", BY_ALGO, "values has two lists of "
+     f"user nan, algo 'a', rows 0 and 1; {TWO_LISTS}"),
+    "other columns of ids": (compare, "of members", CHOSEN, "the lists of 'a' are identified by "
+     "the columns ['user'] and those of 'b' by ['member']; expected the same, and metrics in float "
+     "columns"),
+    "several models in one": (compare, "long twice", BY_ALGO, "'a' has rows of several models, "
+     "column 'algo'; give compare one frame of all models, or the rows of one model each"),
+    "no name of a model": (recmetrics.summary, "nameless", BY_ALGO, "values has no name of a model "
+     "in row 0, column 'algo'"),
+    "an unknown metric": (compare, "long", {"metrics": "hit"}, "results has no 'hit'; did you mean "
+     "'hit@1'?"),
+    "model=3": (compare, "long", {"model": 3}, "model must be one or several names of columns, got "
+     "3"),
+    "no metrics": (compare, "long", {"metrics": []}, "metrics must be one or several names of "
+     "columns, got []"),
+    "other weights": (compare, "weighted", BY_ALGO | {"weights": "w"}, "'b' has other values in "
+     "the column 'w' than 'a'; expected one value for each user"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_FRAMES)
+def test_frames_that_are_refused(case):
+    call, name, options, message = BAD_FRAMES[case]
+    with pytest.raises(recmetrics.RecmetricsError) as caught:
+        call(frames()[name], **options)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", ["long", "algo"])
+def test_what_to_type_for_frames_works(name):
+    assert only(compare(frames()[name], **BY_ALGO)).wins == 1
+
+
+def test_a_summary_of_the_frame_of_all_models():
+    found = recmetrics.summary(frames()["long"], **BY_ALGO)
+    assert found.means == {"a/hit@1": 0.5, "b/hit@1": 1.0}
+
+
+def test_metrics_of_arrays_are_chosen_by_name():
     assert compare(SMALL, metrics="coverage@5").metrics == ("coverage@5",)
+    with pytest.raises(InputError) as caught:
+        compare(SMALL, metrics="n")
+    assert str(caught.value) == "'old' has no 'n'; expected one of ['m', 'coverage@5']"
+    assert caught.value.argument == "metrics"
 
 
 def test_frames_without_narwhals(monkeypatch):

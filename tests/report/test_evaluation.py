@@ -80,7 +80,7 @@ def test_it_prints_as_its_summary_and_notes():
 
 def test_an_evaluation_without_any_value_prints():
     found = Metrics.evaluate(SCORES, np.zeros((3, 4)), "mrr")
-    assert "no user has a value of any metric; for 'mrr' 3 of 3 users have no relev" in str(found)
+    assert "no user has a value" in str(found)
     assert "no user has a value" in found._repr_html_()
 
 
