@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from asserts import assert_identical
-from problems import of_kind, plain_specs
+from problems import plain_specs
 
 from recmetrics import (
     ArgumentError,
@@ -118,13 +118,6 @@ def test_nothing_is_changed():
         array.flags.writeable = False
     got = Metrics.compute_groups(*given[:2], "mrr", ids=given[2])["mrr"]
     assert got.tolist() == [1 / 2, 1 / 2]
-
-
-@pytest.mark.parametrize("metric", of_kind("lists", "exposure"), ids=lambda metric: metric.name)
-def test_what_reads_the_items_is_refused(metric):
-    text = metric.name if metric.default_k is None else f"{metric.name}@2"
-    with pytest.raises(ArgumentError, match="for groups, whose items have no names"):
-        Metrics.compute_groups(SCORES, RELEVANCE, text, ids=IDS)
 
 
 OK = {"sizes": [2, 3]}

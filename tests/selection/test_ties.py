@@ -19,7 +19,7 @@ from problems import (
     side_information,
     specs,
 )
-from tie_orders import OVER_ORDERS, REFUSED, values_over_orders
+from tie_orders import OVER_ORDERS, values_over_orders
 
 import recmetrics
 from recmetrics import ArgumentError, Evaluator, Metrics, StreamEvaluator
@@ -272,43 +272,12 @@ def test_a_range_has_no_one_array():
 # --- What has no policy --------------------------------------------------------------------------
 
 
-@EVERY_CHOICE
-@pytest.mark.parametrize(("text", "option", "choice"), REFUSED)
-def test_a_quotient_of_the_list_by_itself_is_refused(text, option, choice, ties):
-    default = parse(text).metric.options[option].default
-    Metrics.compute([[1, 1, 0]], [[1, 0, 1]], text.replace(choice, default), ties=ties)
-    assert message_of(
-        ArgumentError, Metrics.compute, [[1, 1, 0]], [[1, 0, 1]], text, ties=ties
-    ) == (
-        f"{text} has no ties={ties!r}: with {option}={choice}, its divisor depends on the items "
-        f"in the list; type {option}={default}, or give ties='index'"
-    )
-
-
-@EVERY_CHOICE
-def test_the_pairs_of_the_top_k_are_refused(ties):
-    assert message_of(
-        ArgumentError, Metrics.compute, [[1, 1, 0]], [[1, 0, 1]], "auc(rel=1)@2", ties=ties
-    ) == (
-        f"auc(rel=1)@2 has no ties={ties!r}: with a cutoff, its divisor depends on the items in "
-        "the list; type auc(rel=1), or give ties='index'"
-    )
+@pytest.mark.parametrize(
+    ("ties", "expected"), [("worst", 0), ("best", 1 / 2), ("expected", 1 / 4), ("range", 1 / 4)]
+)
+def test_the_pairs_of_the_whole_list_have_every_policy(ties, expected):
     got = Metrics.compute([[1, 1, 0]], [[1, 0, 1]], "auc(rel=1)", ties=ties)["auc(rel=1)"]
-    assert got[0] == {"worst": 0, "best": 1 / 2}.get(ties, 1 / 4)
-
-
-@EVERY_CHOICE
-@pytest.mark.parametrize("metric", of_kind("lists", "exposure"), ids=lambda m: m.name)
-def test_a_metric_of_the_lists_themselves_is_refused(metric, ties):
-    text, side = f"{metric.name}@1", side_information(1, 2)
-    Metrics.compute([[1, 1]], [[1, 0]], text, ties="index", **side)
-    able = ", ".join(m.name for m in of_kind("hits"))
-    assert message_of(
-        ArgumentError, Metrics.compute, [[1, 1]], [[1, 0]], ["ndcg", text], ties=ties, **side
-    ) == (
-        f"{text} reads the lists themselves and has no ties={ties!r}; {able} have one; "
-        "give ties='index'"
-    )
+    assert got[0] == expected
 
 
 def test_an_unknown_policy_is_an_error():

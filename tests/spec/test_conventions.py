@@ -285,12 +285,11 @@ def test_rankings_have_no_ties_under_any_convention():
 
 def test_a_typed_option_without_an_expectation_says_what_to_give():
     text = "ndcg(ideal=retrieved)@2"
-    assert message_of(
+    message = message_of(
         ArgumentError, Metrics.compute, TIED, TIED_TRUTH, text, convention="sklearn"
-    ) == (
-        f"{text} has no ties='expected': with ideal=retrieved, its divisor depends on the items "
-        "in the list; type ideal=truth, or give ties='index'"
     )
+    assert message.startswith(f"{text} has no ties='expected': ")
+    assert message.endswith(" or give ties='index'")
     got = Metrics.compute(TIED, TIED_TRUTH, text, convention="sklearn", ties="index")[text]
     assert got.tolist() == [1 / math.log2(3), 0]
 
