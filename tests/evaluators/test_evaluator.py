@@ -3,6 +3,7 @@
 import math
 import pickle
 import tracemalloc
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -227,12 +228,8 @@ def test_undefined_raise_names_the_user():
     with pytest.warns(NotUpdatedWarning):
         assert one.compute()["hit@1"][:2].tolist() == [1, 0]  # who never came is no error
     one.update(SCORES[2:])
-    expected = (
-        "hit@1 is undefined: 1 of 3 users has no relevant item, the first is user 2; expected a "
-        "value for every user; give undefined='nan' or 'zero', or leave these users out"
-    )
-    assert message_of(UndefinedMetricError, one.compute) == expected
-    assert message_of(UndefinedMetricError, one.mean) == expected
+    for call in (one.compute, one.mean):
+        assert "the first is user 2; " in message_of(UndefinedMetricError, call)
 
 
 # --- Merge, reset, pickle, state -----------------------------------------------------------------
@@ -281,19 +278,23 @@ def test_batches_wait_with_the_flags_of_few_catalogues():
 
 
 @pytest.mark.parametrize(
-    ("what", "other"),
+    ("what", "mine", "others"),
     [
-        ("users and items: (3, 3) and (2, 3)", lambda: evaluator("hit@1", TRUTH[:2])),
-        ("users and items: (3, 3) and (3, 2)", lambda: evaluator("hit@1", TRUTH[:, :2])),
-        ("truth", lambda: evaluator("hit@1", TRUTH[::-1])),
-        ("exclude", lambda: evaluator("hit@1", exclude=[[], [1], []])),
-        ("candidates", lambda: evaluator("hit@1", candidates=[0, 1])),
+        ("users and items: (3, 3) and (2, 3)", {}, {"truth": TRUTH[:2]}),
+        ("users and items: (3, 3) and (3, 2)", {}, {"truth": TRUTH[:, :2]}),
+        ("truth", {}, {"truth": TRUTH[::-1]}),
+        ("exclude", {}, {"exclude": [[], [1], []]}),
+        ("candidates", {}, {"candidates": [0, 1]}),
+        (
+            "strata['bought']",
+            {"metrics": "hit(of=bought)@1", "strata": {"bought": np.eye(3)}},
+            {"metrics": "hit(of=bought)@1", "strata": {"bought": 1 - np.eye(3)}},
+        ),
     ],
 )
-def test_evaluators_of_other_data_are_not_merged(what, other):
-    def own():
-        return evaluator("hit@1")
-
+def test_evaluators_of_other_data_are_not_merged(what, mine, others):
+    own = partial(evaluator, **{"metrics": "hit@1"} | mine)
+    other = partial(evaluator, **{"metrics": "hit@1"} | others)
     kind, colon, shown = what.partition(":")
     different = f"evaluators of different {kind} cannot be merged{colon}{shown}"
     message = f"{different}; expected the same in both"

@@ -47,14 +47,9 @@ def test_a_process_may_have_no_users():
 
 
 def test_processes_that_measure_different_things_are_told():
-    expected = (
-        "evaluators of different metrics cannot be merged: {} and {}; expected the same in both"
-    )
-    shown = ["{'hit@1': 'hit@1'}", "{'hit@2': 'hit@2'}"]
-    assert processes.in_two_processes(processes.gather_different) == [
-        ("ArgumentError", expected.format(*shown)),
-        ("ArgumentError", expected.format(*shown[::-1])),
-    ]
+    for kind, message in processes.in_two_processes(processes.gather_different):
+        assert kind == "ArgumentError"
+        assert message.startswith("evaluators of different metrics cannot be merged: ")
 
 
 def test_a_group_of_some_processes():

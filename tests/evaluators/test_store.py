@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from asserts import assert_identical, message_of
 from inside import MetricSpec
-from interruption import interrupt, values_in
+from interruption import values_in
 
 from recmetrics import (
     ArgumentError,
@@ -181,6 +181,11 @@ def test_metrics_in_another_order_are_merged_by_name(kind, saved):
             {"metrics": "diversity@1", "features": np.ones((9, 2))},
             "features", "",
         ),
+        (
+            {"metrics": "hit(of=tail)@1", "strata": {"tail": [1]}},
+            {"metrics": "hit(of=tail)@1", "strata": {"tail": [2]}},
+            "strata['tail']", "",
+        ),
     ],
 )  # fmt: skip
 def test_evaluators_of_different_questions_are_not_merged(kind, own, other, what, shown):
@@ -292,28 +297,6 @@ def test_a_damaged_state_is_refused(kind, name, value, problem):
 def test_a_state_is_a_mapping(kind):
     with pytest.raises(InputTypeError, match=r"^state is a list; expected what"):
         type(made(kind)).from_state([made(kind).state()])
-
-
-# --- Whole batches -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("keep", ["values", "means"])
-def test_ctrl_c_at_any_line_leaves_an_update_done_or_undone(keep, monkeypatch):
-    """For an Evaluator ``test_interruption`` asks this of every method."""
-    monkeypatch.setattr("recmetrics._core.results.store.MOST", 2)  # every other update adds up
-    line, reached, parts = 0, 0, (slice(0, 2), slice(2, 3), slice(3, 4))
-    while reached == line:
-        line += 1
-        one, twin = (made(keep, ["mrr", "coverage@1"]) for _ in range(2))
-        for each in (one, twin):
-            add(add(each, parts[0]), parts[1])
-        before = copy.deepcopy(twin)
-        add(twin, parts[2])
-        reached = interrupt(lambda one=one: add(one, parts[2]), line)
-        assert values_in(one) in (values_in(before), values_in(twin))
-        interrupt(one.mean, line)
-        assert values_in(one) in (values_in(before), values_in(twin))
-    assert line > 100
 
 
 # --- What compute refuses ------------------------------------------------------------------------

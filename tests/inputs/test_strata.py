@@ -116,14 +116,6 @@ def test_an_evaluator_keeps_its_own_strata():
     assert_identical(one.compute(), expected_of())
 
 
-@pytest.mark.parametrize("name", ["tail", "bought"])
-def test_evaluators_of_other_strata_are_not_merged(name):
-    one = Evaluator(TRUTH, ASKED, strata=STRATA)
-    other = Evaluator(TRUTH, ASKED, strata=STRATA | {name: ~STRATA[name]})
-    with pytest.raises(ArgumentError, match=rf"different strata\['{name}'\] cannot be merged"):
-        one.merge(other)
-
-
 def test_a_stream_takes_strata_of_items():
     asked = ["recall@5", "recall(of=tail)@5"]
     streams = [StreamEvaluator(asked, strata={"tail": TAIL}) for _ in range(2)]
@@ -139,8 +131,6 @@ def test_a_stream_takes_strata_of_items():
         StreamEvaluator(asked, strata={"tail": TAIL[:-1]}).update(SCORES, TRUTH)
     with pytest.raises(ArgumentError, match=r"strata\['bought'\] has items for each user"):
         StreamEvaluator("mrr(of=bought)", strata=STRATA)
-    with pytest.raises(ArgumentError, match=r"different strata\['tail'\] cannot be merged"):
-        streams[0].merge(StreamEvaluator(asked, strata={"tail": ~TAIL}))
 
 
 def test_methods_have_strata():
