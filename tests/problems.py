@@ -5,7 +5,7 @@ import math
 import numba
 import numpy as np
 from hypothesis import strategies as st
-from inside import CONVENTIONS, METRICS, AllLists, MetricSpec, OneList, OneUser, cosine
+from inside import CONVENTIONS, METRICS, AllLists, MetricSpec, OneList, OneUser, cosine, parse
 
 # Without it, sizes that only make blocks and threads many may be smaller; what is about its size is
 # marked ``needs_jit``.
@@ -184,6 +184,11 @@ def is_refused(spec):
 def of_kind(*kinds):
     """The metrics of these kinds."""
     return [metric for metric in METRICS.values() if metric.reads in kinds]
+
+
+def assert_every_metric(texts, *kinds):
+    """Hold metric strings to name every metric of these kinds, and no other."""
+    assert {parse(text).name for text in texts} == {metric.name for metric in of_kind(*kinds)}
 
 
 def every_accuracy():
