@@ -271,8 +271,9 @@ def test_a_dropped_item_takes_the_gap_behind_the_last_item_along(items, ranks, w
 
 
 def test_policies_of_invalid_items_are_checked():
-    with pytest.raises(ArgumentError, match="unknown='waste' needs catalogue="):
-        evaluated("mrr", unknown="waste")
+    assert message_of(ArgumentError, evaluated, "mrr", unknown="waste") == (
+        "unknown='waste' needs catalogue=, the table of all items"
+    )
     with pytest.raises(ArgumentError, match="repeats must be 'raise', 'waste' or 'drop', got 1"):
         evaluated("mrr", repeats=1)
 
@@ -293,9 +294,19 @@ def test_the_catalogue_cuts_the_cutoff_and_holds_every_item():
 
 GENRES = {"item": [7, 8, 9], "g": [1, 1, 0]}
 MISTAKES = [
-    ("coverage@2", {}, r"coverage@2 needs catalogue= \(a table of 'item' with a row"),
+    (
+        "coverage@2",
+        {},
+        r"coverage@2 needs catalogue= \(a table of 'item' with a row for each item of the "
+        r"catalogue\), got none$",
+    ),
     ("novelty@2", {}, r"novelty@2 needs popularity= \(a table of 'item' and the share"),
-    ("diversity@2", {}, r"diversity@2 needs features= \(a table of 'item' and the numbers"),
+    (
+        "diversity@2",
+        {},
+        r"diversity@2 needs features= \(a table of 'item' and the numbers of its vector\) or "
+        r"similarity= \(a table of 'item', another item, and their similarity\), got none$",
+    ),
     ("calibration", {"genres": GENRES}, r"calibration needs profile= \(a table"),
     (
         "diversity@2",
@@ -447,6 +458,14 @@ def test_the_likeliest_column_is_named_first():
 def test_an_index_of_pandas_orders_nothing(name):
     recs = {"user": [1, 1], "item": [7, 8], name: [5, 6]}
     assert evaluated("mrr", recs, {"user": [1], "item": [8]})["mrr"] == [1 / 2]
+
+
+def test_lists_have_one_order():
+    orders = {"rank": "place", "score": "score", "in_order": True}
+    assert message_of(ArgumentError, evaluated, "mrr", **orders) == (
+        "lists have one order, got rank='place' and score='score' and in_order=True; give one of "
+        "them"
+    )
 
 
 @pytest.mark.parametrize(
