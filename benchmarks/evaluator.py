@@ -21,6 +21,7 @@ from timing import Ratio, environment, in_turn
 from recmetrics import Evaluator, Metrics
 from recmetrics._core.inputs.read_sets import read_item_sets
 from recmetrics._core.inputs.scores import ScoreMatrix
+from recmetrics._core.inputs.sets import Rows
 from recmetrics._core.selection import kernels, memory
 from recmetrics._core.selection.hits import Views, empty_hits
 from recmetrics._core.spec.request import Request
@@ -47,27 +48,24 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
     relevant = read_item_sets(problem.truth, "truth", (n_users, n_items)).rows(slice(0, n_users))
     cutoffs = request.cutoffs(n_items)
     k = cutoffs.hits or 0
-    nothing = np.empty(0, np.int64)
     top = empty_hits(relevant.start, relevant.values, ties=False)
     dtype = block.values.dtype
-    places = memory.places_for(relevant.start)
+    work = kernels.RankMemory(
+        memory.lanes_for(k, n_items, dtype),
+        memory.pool_for(k, n_items, dtype),
+        memory.places_for(relevant.start),
+    )
     select = partial(
         kernels.rank_rows,
-        block.values,
-        relevant.items,
-        relevant.values,
-        np.zeros(n_users + 1, np.int64),
-        nothing,
+        block,
+        block.bits,
+        relevant,
+        Rows.none(n_users),
         k,
-        block.lowest,
-        block.least,
         top,
         None,
         np.zeros(1, np.bool_),
-        memory.lanes_for(k, n_items, dtype),
-        memory.pool_for(k, n_items, dtype),
-        places,
-        block.bits,
+        work,
     )
     select()
     views = Views(top)

@@ -274,22 +274,18 @@ class FactorScores:
         n_users, k = ranking.shape
         lowest = self.dtype.type(-np.inf)
         room = int(memory.room_for(k, n_items))
-        bounds = np.full(n_users, lowest, self.dtype)
-        counts = np.zeros(n_users, np.int64)
-        values = np.empty((n_users, room), self.dtype)
-        items = np.empty((n_users, room), np.int64)
+        collected = memory.collected_for(n_users, room, self.dtype)
         buffer = self._buffer(len(users))
         for part in row_blocks(n_items, _TILE_ITEMS):
             raise_if_stopped()
             tile = self._tile(users, part, shared, buffer)
             width = part.stop - part.start
+            work = memory.tile_memory(k, width, self.dtype)
             kernels.select_tile(
-                tile, width, part.start, excluded.start, excluded.items, k, lowest,
-                bounds, counts, values, items, nan_found,
-                *memory.tile_memory(k, width, self.dtype),
-            )  # fmt: skip
+                tile, width, part.start, excluded, k, lowest, collected, nan_found, work
+            )
         spare = np.empty(room, self.dtype), np.empty(room, np.int64)
-        kernels.list_selected(k, lowest, counts, values, items, ranking, length, *spare)
+        kernels.list_selected(k, lowest, collected, ranking, length, *spare)
         if shared is not None and len(shared):
             ranking[:] = np.where(ranking >= 0, shared[ranking], -1)
             nan_found[NAN_ITEM] = shared[nan_found[NAN_ITEM]]

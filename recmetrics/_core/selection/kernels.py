@@ -22,6 +22,10 @@ No other kernels see scores. These read rows of one native dtype; ``lowest`` is 
 of that dtype, and ``least`` the smallest with which an item may be recommended: -inf is not. The
 functions of ``memory`` make the arrays that they work in.
 
+Arrays that belong together are one argument, a record such as ``Rows``, which costs nothing in
+compiled code. A helper gets slices of arrays, but returns none: the references to arrays are not
+counted, and Numba would drop one that it never took.
+
 The first call of a process without a cache waits for their compilation, which takes time for each
 dtype and for each line. So what few calls need is an argument that may be None, such as ``tied``:
 Numba leaves out the branches behind ``is None``, and compiles them when they are first needed. Many
@@ -33,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.inputs import N_NAN, NAN_ITEM, NAN_ROW, order_halves
+from recmetrics._core.inputs import N_NAN, NAN_ITEM, NAN_ROW, Rows, ScoreBlock, order_halves
 from recmetrics._core.jit import helper, kernel, prefetch
 from recmetrics._core.selection.hits import Hits
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
@@ -44,7 +48,8 @@ Array = npt.NDArray[Any]  # of the dtype of the scores
 # known only at run time costs a third more.
 _HALF = 128
 LANES = 2 * _HALF  # the number of lanes is a multiple of it
-_AHEAD = 128  # cache lines
+_CACHE_LINE = 64  # bytes
+_AHEAD = 128  # cache lines between the scores that are read and those that are asked for
 BLOCK = 64  # scores counted together
 _CHUNK = 512  # scores that the second pass skips together
 _WIDE = 256  # sorted scores that are counted rather than searched
@@ -78,7 +83,7 @@ class Scratch(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Memory for the items of a user that reach a bound, made by ``memory.pool_for``."""
+    """Memory for the items of a user that reach a bound."""
 
     values: Array
     items: IntArray
@@ -86,8 +91,38 @@ class Pool(NamedTuple):
     spare_items: IntArray
 
 
+class RankMemory(NamedTuple):
+    """Work memory to rank the relevant items of one user after another."""
+
+    lanes: Array
+    pool: Pool
+    places: IntArray
+
+
+class TileMemory(NamedTuple):
+    """Work memory to select from a tile."""
+
+    lanes: Array
+    blocks: npt.NDArray[np.int32]  # the number of scores of each block that may be selected
+    excluded: IntArray  # the columns of a user's excluded items
+
+
+class Collected(NamedTuple):
+    """The items of a block of users that may be among their k best, collected from tiles.
+
+    User u has ``counts[u]`` items in item order, ``items[u]`` with the scores ``values[u]``. Only
+    scores above ``bounds[u]``, at first -inf, are added: at least k earlier items reach any other
+    bound, and these win ties.
+    """
+
+    bounds: Array  # (users,)
+    counts: IntArray  # (users,)
+    values: Array  # (users, room)
+    items: IntArray  # (users, room)
+
+
 class ListTables(NamedTuple):
-    """What ``rank_lists`` looks up, made by ``memory.tables_for``."""
+    """Tables of the items of rankings, which save searches among a user's items."""
 
     # Of each item up to the largest, or empty.
     slot_of: IntArray  # its slot, where it is relevant to the user
@@ -146,17 +181,20 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any, bits: Any, user: int) ->
     scores. They are in one tile, since processors read ahead what is read in order.
 
     The row has at least three times as many items as there are lanes. It is filled from
-    ``bits[user]``, unless these are None, tile by tile, which stay in the nearest cache.
+    ``bits[user]``, unless these are None, tile by tile, which stay in the nearest cache. ``bits``
+    are an argument of their own, not read from a record, since Numba leaves out the branches behind
+    ``is None`` of arguments alone.
     """
-    line = 64 // row.itemsize
+    line = _CACHE_LINE // row.itemsize
     has_nan = False
     for j in range(lanes.size):
         lanes[j] = lowest
+
     begin = 0
     lane = 0
     while begin + 2 * _HALF <= row.size:
-        one = row[begin : begin + _HALF]
-        two = row[begin + _HALF : begin + 2 * _HALF]
+        left = row[begin : begin + _HALF]
+        right = row[begin + _HALF : begin + 2 * _HALF]
         maxima = lanes[lane : lane + _HALF]
         if bits is not None:
             tile = row[begin : begin + 2 * _HALF]
@@ -165,25 +203,33 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any, bits: Any, user: int) ->
             for j in range(0, 2 * _HALF, line):
                 prefetch(row, begin + _AHEAD * line + j)
         for j in range(_HALF):
-            best, score, other = maxima[j], one[j], two[j]
-            best = score if score > best else best  # NaN never gets in
-            maxima[j] = other if other > best else best
+            score = left[j]
+            other = right[j]
+            maximum = maxima[j]
+            maximum = score if score > maximum else maximum  # NaN never gets in
+            maxima[j] = other if other > maximum else maximum
             has_nan |= (score != score) | (other != other)  # only NaN is
         begin += 2 * _HALF
-        lane = lane + _HALF if lane + _HALF < lanes.size else 0
+        lane += _HALF
+        if lane == lanes.size:
+            lane = 0
+
+    # What is left is less than a tile.
     if bits is not None:
         order_halves(bits[user, begin:], int(-lowest), row[begin:])
     maxima = lanes[lane:]
     while begin < row.size:
-        one = row[begin - 2 * lanes.size :]  # of the same lanes, and in them already
-        two = row[begin : begin + _HALF]
+        left = row[begin - 2 * lanes.size :]  # of the same lanes, and in them already
+        right = row[begin : begin + _HALF]
         if bits is None:  # 1.8 ms of 35 for 100,000 users and 1,000 items, a quarter in this loop
             for j in range(0, _HALF, line):
                 prefetch(row, begin + _AHEAD * line + j)
-        for j in range(two.size):
-            best, score, other = maxima[j], one[j], two[j]
-            best = score if score > best else best
-            maxima[j] = other if other > best else best
+        for j in range(right.size):
+            score = left[j]
+            other = right[j]
+            maximum = maxima[j]
+            maximum = score if score > maximum else maximum
+            maxima[j] = other if other > maximum else maximum
             has_nan |= other != other
         begin += _HALF
     return has_nan
@@ -210,11 +256,9 @@ def _usable_lanes(row: Array, lanes: Array, excluded: IntArray, enough: int, low
     if quarter < enough:
         return lanes.size
     for j in range(quarter):
-        one, two = lanes[j], lanes[j + quarter]
-        three, four = lanes[j + 2 * quarter], lanes[j + 3 * quarter]
-        best = two if two > one else one
-        other = four if four > three else three
-        lanes[j] = other if other > best else best
+        lanes[j] = max(
+            max(lanes[j], lanes[j + quarter]), max(lanes[j + 2 * quarter], lanes[j + 3 * quarter])
+        )
     return quarter
 
 
@@ -269,15 +313,15 @@ def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> 
     """Keep the k best of a pool in item order; returns the score of the worst."""
     bound = _reached_by(values[:count], k, lowest, np.int64(0))
     equal = k - _count_above(values[:count], bound)  # the number of scores at the bound to keep
-    kept = 0
+    end = 0
     for i in range(count):
         score = values[i]
         if score > bound or (score == bound and equal > 0):
             if score == bound:
                 equal -= 1
-            values[kept] = score
-            items[kept] = items[i]
-            kept += 1
+            values[end] = score
+            items[end] = items[i]
+            end += 1
     return bound
 
 
@@ -296,12 +340,12 @@ def _gather(
     Returns the new count, and the item before which it stopped, since the memory might not hold the
     next block, or the end of the row.
     """
-    e = 0
+    e = 0  # of the next excluded item
     width = _CHUNK
     while begin < row.size:
         block = row[begin : begin + width]
         if _count_reaching(block, bound) > 0:
-            if width > BLOCK:
+            if width > BLOCK:  # look again, at a part of the chunk
                 width = BLOCK
                 continue
             if count + BLOCK > values.size:
@@ -371,12 +415,13 @@ def _count_ranks(
             if p > 0 and score == values[places[p - 1]]:
                 continue
             n_before = min(max(places[p] - begin, 0), tile.size)
-            least = _count_reaching(tile[:n_before], score)
-            more = _count_above(tile[n_before:], score)
-            rank[p] += least + more
+            n_reaching_before = _count_reaching(tile[:n_before], score)
+            n_above_after = _count_above(tile[n_before:], score)
+            rank[p] += n_reaching_before + n_above_after
             if above is not None:
-                above[p] += more + _count_above(tile[:n_before], score)
-                reaching[p] += least + _count_reaching(tile[n_before:], score)
+                above[p] += n_above_after + _count_above(tile[:n_before], score)
+                reaching[p] += n_reaching_before + _count_reaching(tile[n_before:], score)
+
     for p in range(1, places.size):
         score = values[places[p]]
         if score == values[places[p - 1]]:
@@ -390,25 +435,26 @@ def _count_ranks(
 def _search_ranks(
     values: Array, ordered: Array, places: IntArray, rank: IntArray, above: Any, reaching: Any
 ) -> None:
-    """As ``_count_ranks``, by search in ``ordered``: the same scores ascending."""
+    """Search the numbers of ``_count_ranks`` in ``ordered``, the same scores ascending."""
     for p in range(places.size):
         score = values[places[p]]
-        more = _count_ordered_above(ordered, score)
-        least = more + 1
-        below = ordered.size - more  # below or equal
-        if below > 1 and ordered[below - 2] == score:  # another item has this score
-            least = ordered.size - _first_from(ordered[:below], score)
+        n_above = _count_ordered_above(ordered, score)
+        n_reaching = n_above + 1
+        n_others = ordered.size - n_above  # below or equal
+        if n_others > 1 and ordered[n_others - 2] == score:  # another item has this score
+            n_reaching = ordered.size - _first_from(ordered[:n_others], score)
+
         if p > 0 and score == values[places[p - 1]]:
             begin = places[p - 1]
             rank[p] = rank[p - 1]
         else:
             begin = 0
-            rank[p] += more
-        if least > more + 1:
+            rank[p] += n_above
+        if n_reaching > n_above + 1:
             rank[p] += _count_equal(values[begin : places[p]], score)
         if above is not None:
-            above[p] = more
-            reaching[p] = least
+            above[p] = n_above
+            reaching[p] = n_reaching
 
 
 @helper
@@ -448,8 +494,7 @@ def _find_places(
     row: Array,
     lanes: Array,
     excluded: IntArray,
-    relevant_items: IntArray,
-    relevance: FloatArray,
+    relevant: Rows,
     user: int,
     k: int,
     least: Any,
@@ -463,11 +508,13 @@ def _find_places(
     them reach.
     """
     first = hits.start[user]
-    found = 0
-    bound, missed = least, least
-    any_missed, any_reached = False, False
+    n_places = 0
+    bound = least
+    any_reached = False
+    missed = least
+    any_missed = False
     for slot in range(first, hits.start[user + 1]):
-        item = relevant_items[slot]
+        item = relevant.items[slot]
         score = row[item]
         if not (score >= least) or (any_missed and score <= missed):
             continue
@@ -479,10 +526,10 @@ def _find_places(
             bound = score
             any_reached = True
         if _position(excluded, item) < 0:
-            places[found] = item
-            hits.gain[first + found] = relevance[slot]
-            found += 1
-    return found, bound
+            places[n_places] = item
+            hits.gain[first + n_places] = relevant.values[slot]
+            n_places += 1
+    return n_places, bound
 
 
 @helper
@@ -502,18 +549,21 @@ def _rank_places(
     same ascending, or None.
     """
     first = hits.start[user]
-    last = first + places.size
+    end = first + places.size
     hits.n_hits[user] = places.size
-    rank = hits.rank[first:last]
+    rank = hits.rank[first:end]
     rank[:] = 1
     above: Any = None
     reaching: Any = None
     if tied is not None:
-        above, reaching = tied.first[first:last], tied.last[first:last]
+        above = tied.first[first:end]
+        reaching = tied.last[first:end]
     if ordered is None:
         _count_ranks(values, places, rank, above, reaching)
     else:
         _search_ranks(values, ordered, places, rank, above, reaching)
+
+    # Excluded items were counted like the others.
     for p in range(places.size):
         score = values[places[p]]
         for item in excluded:
@@ -534,16 +584,19 @@ def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
     first = hits.start[user]
     n_hits = 0
     for slot in range(first, first + hits.n_hits[user]):
-        rank, gain = hits.rank[slot], hits.gain[slot]
-        best = rank
+        rank = hits.rank[slot]
+        gain = hits.gain[slot]
+        best_rank = rank
         hits.rank[slot] = 0  # slots without a hit hold 0
         hits.gain[slot] = 0.0
         if tied is not None:
-            best, last = tied.first[slot] + 1, tied.last[slot]
+            best_rank = tied.first[slot] + 1
+            last_rank = tied.last[slot]
             tied.first[slot] = 0
             tied.last[slot] = 0
-        if best > k:
+        if best_rank > k:
             continue
+
         place = first + n_hits
         while n_hits < _FEW and place > first and hits.rank[place - 1] > rank:
             hits.rank[place] = hits.rank[place - 1]
@@ -555,8 +608,8 @@ def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
         hits.rank[place] = rank
         hits.gain[place] = gain
         if tied is not None:
-            tied.first[place] = best
-            tied.last[place] = last
+            tied.first[place] = best_rank
+            tied.last[place] = last_rank
         n_hits += 1
     hits.n_hits[user] = n_hits
 
@@ -569,131 +622,143 @@ def _count_recommendable(row: Array, excluded: IntArray, least: Any) -> int:
     return count
 
 
+@helper
+def _fill_pool(row: Array, bound: Any, excluded: IntArray, tied: Any, pool: Pool) -> int:
+    """Fill the pool with the items of a row that reach ``bound``; -1 where it cannot hold them."""
+    begin: Any = np.int64(0)  # typed, as in ``_list_best``
+    count: Any = np.int64(0)
+    half = pool.values[: pool.values.size // 2]
+    count, begin = _gather(row, begin, bound, excluded, count, half, pool.items)
+    # Half of the pool holds more than k items, so later ones must exceed the bound: they lose ties.
+    # But to count a tie group takes all of its items.
+    if begin < row.size and tied is None:
+        above = _next_above(row[begin:], bound)
+        if above == bound:
+            return int(count)
+        bound = above
+    count, begin = _gather(row, begin, bound, excluded, count, pool.values, pool.items)
+    return int(count) if begin == row.size else -1
+
+
+@helper
+def _move_to_pool(items: IntArray, places: IntArray, user: int, hits: Hits) -> int:
+    """Turn ``places``, items of a row, into places among ``items``; drop those not among them.
+
+    The gains move along in the slots of the user. Returns the number of places.
+    """
+    first = hits.start[user]
+    n_places = 0
+    for p in range(places.size):
+        place = _position(items, places[p])
+        gain = hits.gain[first + p]
+        hits.gain[first + p] = 0.0
+        if place >= 0:
+            places[n_places] = place
+            hits.gain[first + n_places] = gain
+            n_places += 1
+    return n_places
+
+
 @kernel
 def rank_rows(
-    scores: Array,
-    relevant_items: IntArray,
-    relevance: FloatArray,
-    excluded_start: IntArray,
-    excluded_items: IntArray,
+    scores: ScoreBlock,
+    bits: Any,
+    relevant: Rows,
+    excluded: Rows,
     k: int,
-    lowest: Any,
-    least: Any,
     hits: Hits,
     tied: Any,
     has_nan: BoolArray,
-    lanes: Array,
-    pool: Pool,
-    places: IntArray,
-    bits: Any,
+    memory: RankMemory,
 ) -> None:
     """Rank the relevant items that may be hits, for a block of dense rows; then ``sort_hits``.
 
-    scores: (rows, n_items), rows contiguous. Or ``bits`` has the rows in half precision, and
-    ``scores`` has memory for one: a row is still in cache when it has been converted, which takes
-    a quarter off a call. Otherwise ``bits`` is None, which takes 0.3 s off the compilation.
-    Relevant items of row u: the slots of ``hits.start``; excluded ones:
-    ``excluded_start[u]:excluded_start[u + 1]``; both ascending. ``tied_of`` makes ``tied``.
-    ``has_nan`` (1,) becomes True with any NaN. ``lanes_for``, ``pool_for`` and ``places_for`` make
-    the work memory.
+    ``bits`` are those of ``scores``, as an argument: Numba leaves out the branches behind ``is
+    None`` of arguments alone, which takes 0.3 s off the compilation. With bits, ``scores`` have
+    memory for one row, which is still in cache when it has been converted: a quarter off a call.
+    ``tied_of`` makes ``tied``. ``has_nan`` (1,) becomes True with any NaN.
     """
-    n_items = scores.shape[1]
-    for user in range(excluded_start.size - 1):
-        row = scores[user if bits is None else 0]
-        excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
+    lowest = scores.lowest
+    n_items = scores.values.shape[1]
+    lanes = memory.lanes
+    for user in range(excluded.start.size - 1):
+        row = scores.values[user if bits is None else 0]
+        excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
         n_lanes = 0
         if lanes.size > 0:  # as in ``list_rows``; a helper for both took 0.1 s of a first call
             has_nan[0] |= _lane_maxima(row, lanes, lowest, bits, user)
-            n_lanes = _usable_lanes(row, lanes, excluded, 2 * k, lowest)
+            n_lanes = _usable_lanes(row, lanes, excluded_items, 2 * k, lowest)
         else:
             if bits is not None:
                 order_halves(bits[user], int(-lowest), row)
             has_nan[0] |= _count_reaching(row, lowest) < row.size
-        best = lanes[:n_lanes]
-        own = relevant_items[hits.start[user] : hits.start[user + 1]]
-        if n_lanes > 0 and _count_above(best, _best_score(row, own, lowest)) >= k:
+        maxima = lanes[:n_lanes]
+
+        # No relevant item is a hit, as for most users.
+        items = relevant.items[hits.start[user] : hits.start[user + 1]]
+        if n_lanes > 0 and _count_above(maxima, _best_score(row, items, lowest)) >= k:
             hits.length[user] = k
             continue
-        if _count_above(best, lowest) >= k:
-            hits.length[user] = k
-        else:
-            hits.length[user] = min(k, _count_recommendable(row, excluded, least))
-        found, bound = _find_places(
-            row, best, excluded, relevant_items, relevance, user, k, least, hits, places
+
+        hits.length[user] = k
+        if _count_above(maxima, lowest) < k:
+            hits.length[user] = min(k, _count_recommendable(row, excluded_items, scores.least))
+        n_places, bound = _find_places(
+            row, maxima, excluded_items, relevant, user, k, scores.least, hits, memory.places
         )
-        if found == 0:
+        if n_places == 0:
             continue
+
         # Ranks are counted in the whole row, or among the few items that reach the bound.
         values = row
         n_counted = n_items + min(_COLLECT * n_items, _COLLECT * BLOCK * k)
-        if n_lanes > 0 and bound > least and found * n_items > n_counted:
-            begin: Any = np.int64(0)  # typed, as in ``_list_best``
-            count: Any = np.int64(0)
-            room = pool.values.size // 2
-            for half in range(2):
-                count, begin = _gather(
-                    row, begin, bound, excluded, count, pool.values[:room], pool.items
+        if n_lanes > 0 and bound > scores.least and n_places * n_items > n_counted:
+            count = _fill_pool(row, bound, excluded_items, tied, memory.pool)
+            if count >= 0:
+                values = memory.pool.values[:count]
+                excluded_items = excluded_items[:0]
+                n_places = _move_to_pool(
+                    memory.pool.items[:count], memory.places[:n_places], user, hits
                 )
-                room = pool.values.size
-                # Half of the pool holds more than k items, so later ones must exceed the bound:
-                # they lose ties. But to count a tie group takes all of its items.
-                if half == 0 and begin < n_items and tied is None:
-                    above = _next_above(row[begin:], bound)
-                    begin = begin if above > bound else n_items
-                    bound = above
-            if begin == n_items:
-                values, excluded = pool.values[:count], excluded[:0]
-                first, n_found = hits.start[user], found
-                found = 0
-                for p in range(n_found):
-                    place = _position(pool.items[:count], places[p])
-                    gain = hits.gain[first + p]
-                    hits.gain[first + p] = 0.0
-                    if place >= 0:
-                        places[found] = place
-                        hits.gain[first + found] = gain
-                        found += 1
-        _rank_places(values, None, places[:found], excluded, user, k, hits, tied)
+        _rank_places(values, None, memory.places[:n_places], excluded_items, user, k, hits, tied)
 
 
 @kernel
 def rank_sorted_rows(
-    scores: Array,
+    scores: ScoreBlock,
     ordered_rows: Array,
-    relevant_items: IntArray,
-    relevance: FloatArray,
-    excluded_start: IntArray,
-    excluded_items: IntArray,
+    relevant: Rows,
+    excluded: Rows,
     k: int,
-    lowest: Any,
-    least: Any,
     hits: Hits,
     tied: Any,
     has_nan: BoolArray,
     places: IntArray,
 ) -> None:
-    """As ``rank_rows``, where searching the ranks of many relevant items beats counting them.
+    """Rank as ``rank_rows``, where searching the ranks of many relevant items beats counting.
 
-    ``ordered_rows`` are the scores with each row ascending.
+    ``ordered_rows`` are the scores, which have no bits, with each row ascending.
     """
-    n_items = scores.shape[1]
-    for user in range(scores.shape[0]):
-        row, ordered = scores[user], ordered_rows[user]
-        excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
-        end = _count_reaching(row, lowest)  # NaN sorts behind the numbers
+    n_items = scores.values.shape[1]
+    for user in range(scores.values.shape[0]):
+        row = scores.values[user]
+        ordered = ordered_rows[user]
+        excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
+        end = _count_reaching(row, scores.lowest)  # NaN sorts behind the numbers
         has_nan[0] |= end < n_items
-        hits.length[user] = min(k, _count_recommendable(row, excluded, least))
-        bound = least
-        if end > k + excluded.size:
-            # This bound skips most relevant items that are no hits: a third of the time with
-            # k = 370 of 3,700 and 500 relevant. Excluded items may be among the best.
-            reached = ordered[end - k - excluded.size]
-            bound = reached if reached > least else least
-        found, _ = _find_places(
-            row, row[:0], excluded, relevant_items, relevance, user, k, bound, hits, places
+        hits.length[user] = min(k, _count_recommendable(row, excluded_items, scores.least))
+
+        # This bound skips most relevant items that are no hits: a third of the time with k = 370 of
+        # 3,700 and 500 relevant. Excluded items may be among the best.
+        bound = scores.least
+        n_before = k + excluded_items.size
+        if end > n_before:
+            bound = max(bound, ordered[end - n_before])
+        n_places, _ = _find_places(
+            row, row[:0], excluded_items, relevant, user, k, bound, hits, places
         )
-        if found > 0:
-            _rank_places(row, ordered[:end], places[:found], excluded, user, k, hits, tied)
+        if n_places > 0:
+            _rank_places(row, ordered[:end], places[:n_places], excluded_items, user, k, hits, tied)
 
 
 @kernel
@@ -701,8 +766,7 @@ def rank_candidates(
     values: Array,
     candidate_start: IntArray,
     candidate_items: IntArray,
-    relevant_items: IntArray,
-    relevance: FloatArray,
+    relevant: Rows,
     k: int,
     least: Any,
     hits: Hits,
@@ -711,23 +775,26 @@ def rank_candidates(
 ) -> None:
     """Rank the relevant items from the scores of the candidates alone; then ``sort_hits``.
 
-    values: (candidates,), those of row u at ``candidate_start[u]:candidate_start[u + 1]``, in
-    ascending item order and without excluded ones. The others are those of ``rank_rows``.
+    ``values`` are those of user u at ``candidate_start[u]:candidate_start[u + 1]``, in ascending
+    item order and without excluded ones. No ``Rows``, whose values have the dtype of sparse scores.
     """
     for user in range(candidate_start.size - 1):
-        begin, end = candidate_start[user], candidate_start[user + 1]
-        own, items = values[begin:end], candidate_items[begin:end]
-        hits.length[user] = min(k, _count_reaching(own, least))
+        begin = candidate_start[user]
+        end = candidate_start[user + 1]
+        scores = values[begin:end]
+        items = candidate_items[begin:end]
+        hits.length[user] = min(k, _count_reaching(scores, least))
+
         first = hits.start[user]
-        found = 0
+        n_places = 0
         for slot in range(first, hits.start[user + 1]):
-            place = _position(items, relevant_items[slot])
-            if place >= 0 and own[place] >= least:
-                places[found] = place
-                hits.gain[first + found] = relevance[slot]
-                found += 1
-        if found > 0:
-            _rank_places(own, None, places[:found], items[:0], user, k, hits, tied)
+            place = _position(items, relevant.items[slot])
+            if place >= 0 and scores[place] >= least:
+                places[n_places] = place
+                hits.gain[first + n_places] = relevant.values[slot]
+                n_places += 1
+        if n_places > 0:
+            _rank_places(scores, None, places[:n_places], items[:0], user, k, hits, tied)
 
 
 @kernel
@@ -738,6 +805,7 @@ def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
         n_hits = hits.n_hits[user]
         if n_hits <= _FEW:
             continue
+
         first = hits.start[user]
         for hit in range(n_hits):
             slot = first + hit
@@ -746,6 +814,7 @@ def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
             if tied is not None:
                 scratch.first[hit] = tied.first[slot]
                 scratch.last[hit] = tied.last[slot]
+
         slot = first
         for rank in range(at_rank.size):
             if at_rank[rank] > 0:
@@ -778,6 +847,7 @@ def _sort(values: Array, items: IntArray, spare_values: Array, spare_items: IntA
                 j -= 1
             values[j] = score
             items[j] = item
+
     width = _RUN
     while width < size:
         for begin in range(0, size - width, 2 * width):
@@ -810,7 +880,9 @@ def _list_best(row: Array, bound: Any, excluded: IntArray, k: int, pool: Pool) -
 
     ``bound`` is a lower bound of the k-th best score, or the least listed one.
     """
-    values, items, lowest = pool.values, pool.items, bound
+    values = pool.values
+    items = pool.items
+    lowest = bound  # of the pool
     # Typed, since a helper called with a literal is compiled once more for it.
     count: Any = np.int64(0)
     begin: Any = np.int64(0)
@@ -829,12 +901,9 @@ def _list_best(row: Array, bound: Any, excluded: IntArray, k: int, pool: Pool) -
 
 @kernel
 def list_rows(
-    scores: Array,
-    excluded_start: IntArray,
-    excluded_items: IntArray,
+    scores: ScoreBlock,
+    excluded: Rows,
     k: int,
-    lowest: Any,
-    least: Any,
     ranking: IntArray,
     length: IntArray,
     has_nan: BoolArray,
@@ -843,20 +912,20 @@ def list_rows(
 ) -> None:
     """Fill ``ranking`` (rows, k) with the k best items of each row, ``length`` with their number.
 
-    ``pool_for`` makes the pool; the other arguments are those of ``rank_rows``.
+    ``scores`` have no bits. ``has_nan`` (1,) becomes True with any NaN.
     """
-    for user in range(scores.shape[0]):
-        row = scores[user]
-        excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
-        bound = least
+    lowest = scores.lowest
+    for user in range(scores.values.shape[0]):
+        row = scores.values[user]
+        excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
+        bound = scores.least
         if lanes.size > 0:
             has_nan[0] |= _lane_maxima(row, lanes, lowest, None, 0)
-            n_lanes = _usable_lanes(row, lanes, excluded, 4 * k, lowest)
-            reached = _bound(lanes[:n_lanes], k, lowest)
-            bound = reached if reached > least else least
+            n_lanes = _usable_lanes(row, lanes, excluded_items, 4 * k, lowest)
+            bound = max(bound, _bound(lanes[:n_lanes], k, lowest))
         else:
             has_nan[0] |= _count_reaching(row, lowest) < row.size
-        length[user] = _list_best(row, bound, excluded, k, pool)
+        length[user] = _list_best(row, bound, excluded_items, k, pool)
         for i in range(length[user]):
             ranking[user, i] = pool.items[i]
 
@@ -872,12 +941,15 @@ def list_candidates(
     length: IntArray,
     pool: Pool,
 ) -> None:
-    """As ``list_rows``, from the scores of the candidates alone, as in ``rank_candidates``."""
-    none = candidate_items[:0]
+    """Fill ``ranking`` and ``length`` as ``list_rows``, from the scores of the candidates alone.
+
+    The first three arguments are those of ``rank_candidates``.
+    """
+    no_items = candidate_items[:0]
     for user in range(length.size):
-        begin, end = candidate_start[user], candidate_start[user + 1]
-        own = values[begin:end]
-        length[user] = _list_best(own, least, none, k, pool)
+        begin = candidate_start[user]
+        scores = values[begin : candidate_start[user + 1]]
+        length[user] = _list_best(scores, least, no_items, k, pool)
         for i in range(length[user]):
             ranking[user, i] = candidate_items[begin + pool.items[i]]
 
@@ -892,12 +964,26 @@ def _first_repeat(items: IntArray) -> int:
     return -1
 
 
+@helper
+def _read_ranking(ranking: IntArray, n_items: int) -> tuple[int, int]:
+    """Give the fault of a ranking and its place; without a fault, 0 and the number of items."""
+    n_ranked = 0
+    for place in range(ranking.size):
+        item = ranking[place]
+        if item < -1 or item >= n_items:
+            return OUTSIDE, place
+        if item >= 0:
+            if n_ranked < place:
+                return AFTER_END, place
+            n_ranked += 1
+    return 0, n_ranked
+
+
 @kernel
 def rank_lists(
     items: IntArray,
     start: IntArray,
-    relevant_items: IntArray,
-    relevance: FloatArray,
+    relevant: Rows,
     n_items: int,
     k: int,
     hits: Hits,
@@ -908,46 +994,44 @@ def rank_lists(
 
     List u is ``items[start[u]:start[u + 1]]``, perhaps with -1 after its end. ``fault`` receives
     the fault, its row and its place: an item outside the catalogue, after the end, or twice.
-    ``tables_for`` makes the tables.
     """
-    # No tuple is assigned to a slice, which would take a second to compile.
-    slot_of, user_of = tables.slot_of, tables.user_of
+    slot_of = tables.slot_of
     for user in range(start.size - 1):
         ranking = items[start[user] : start[user + 1]]
-        n_ranked = 0
-        for i in range(ranking.size):
-            item = ranking[i]
-            if item < -1 or item >= n_items:
-                fault[0], fault[1], fault[2] = OUTSIDE, user, i
-                return
-            if item >= 0 and n_ranked < i:
-                fault[0], fault[1], fault[2] = AFTER_END, user, i
-                return
-            n_ranked += item >= 0
-        if slot_of.size:
-            place = _first_repeat_by_table(ranking[:n_ranked], user, user_of)
-        else:
-            place = _first_repeat(ranking[:n_ranked]) if tables.may_repeat[user] else -1
-        if place >= 0:
-            fault[0], fault[1], fault[2] = TWICE, user, place
-            return
-        hits.length[user] = min(k, n_ranked)
-        first, last = hits.start[user], hits.start[user + 1]
-        if slot_of.size:
-            for slot in range(first, last):
-                slot_of[relevant_items[slot]] = slot
-        n_hits = 0
-        for i in range(min(k, n_ranked)):
-            item = ranking[i]
+        problem, end = _read_ranking(ranking, n_items)
+        if problem == 0:
+            repeat = -1
             if slot_of.size:
-                found = slot_of[item]  # below ``first``: of an earlier user
-            else:
-                place = _position(relevant_items[first:last], item)
-                found = first + place if place >= 0 else -1
-            if found >= first:
+                repeat = _first_repeat_by_table(ranking[:end], user, tables.user_of)
+            elif tables.may_repeat[user]:
+                repeat = _first_repeat(ranking[:end])
+            if repeat >= 0:
+                problem = TWICE
+                end = repeat
+        if problem != 0:
+            # No tuple is assigned to a slice, which would take a second to compile.
+            fault[0] = problem
+            fault[1] = user
+            fault[2] = end
+            return
+
+        n_ranked = min(k, end)
+        hits.length[user] = n_ranked
+        first = hits.start[user]
+        relevant_items = relevant.items[first : hits.start[user + 1]]
+        if slot_of.size:
+            for place in range(relevant_items.size):
+                slot_of[relevant_items[place]] = first + place
+
+        n_hits = 0
+        for i in range(n_ranked):
+            item = ranking[i]
+            # A slot before ``first`` is of an earlier user.
+            place = slot_of[item] - first if slot_of.size else _position(relevant_items, item)
+            if place >= 0:
                 slot = first + n_hits
                 hits.rank[slot] = i + 1
-                hits.gain[slot] = relevance[found]
+                hits.gain[slot] = relevant.values[first + place]
                 n_hits += 1
         hits.n_hits[user] = n_hits
 
@@ -955,40 +1039,129 @@ def rank_lists(
 @helper
 def _first_repeat_by_table(items: IntArray, user: int, user_of: IntArray) -> int:
     """Find the first repeat by a table of the last user whose ranking has each item."""
-    again = -1
+    repeat = -1
     for place in range(items.size):
-        if again < 0 and user_of[items[place]] == user:
-            again = place
+        if repeat < 0 and user_of[items[place]] == user:
+            repeat = place
         user_of[items[place]] = user
-    return again
+    return repeat
 
 
 @helper
-def _count_blocks(values: Array, bound: Any, strict: bool, blocks: npt.NDArray[np.int32]) -> int:
+def _count_blocks(values: Array, bound: Any, strict: Any, blocks: npt.NDArray[np.int32]) -> int:
     """Count in each block the NaN and the scores >= ``bound``, > where ``strict``.
 
     Returns the sum of all counts. The tail behind the whole blocks is one more block.
     """
     total = 0
-    whole = values.size // BLOCK
-    for b in range(whole):
+    n_whole = values.size // BLOCK
+    for b in range(n_whole):
         block = values[b * BLOCK : (b + 1) * BLOCK]
-        found: Any = np.int32(0)
+        count: Any = np.int32(0)
         if strict:
             for i in range(BLOCK):
-                found = np.int32(found + np.int32(not (block[i] <= bound)))
+                count = np.int32(count + np.int32(not (block[i] <= bound)))
         else:
             for i in range(BLOCK):
-                found = np.int32(found + np.int32(not (block[i] < bound)))
-        blocks[b] = found
-        total += found
-    if whole < blocks.size:
-        rest = 0
-        for i in range(whole * BLOCK, values.size):
-            rest += not (values[i] <= bound if strict else values[i] < bound)
-        blocks[whole] = rest
-        total += rest
+                count = np.int32(count + np.int32(not (block[i] < bound)))
+        blocks[b] = count
+        total += count
+
+    if n_whole < blocks.size:
+        tail = 0
+        for i in range(n_whole * BLOCK, values.size):
+            tail += not (values[i] <= bound if strict else values[i] < bound)
+        blocks[n_whole] = tail
+        total += tail
     return total
+
+
+@helper
+def _find_columns(items: IntArray, first_item: int, width: int, columns: IntArray) -> int:
+    """Find the columns of those of the ascending ``items`` that a tile has; returns their number.
+
+    The tile has ``width`` columns, from ``first_item`` on.
+    """
+    first = _first_from(items, first_item)
+    n_columns = 0
+    while first + n_columns < items.size and items[first + n_columns] < first_item + width:
+        columns[n_columns] = items[first + n_columns] - first_item
+        n_columns += 1
+    return n_columns
+
+
+@helper
+def _raise_bound(
+    row: Array, excluded: IntArray, k: int, lowest: Any, bound: Any, memory: TileMemory
+) -> Any:
+    """Raise the bound of a user by the lanes of a row of a tile; if raised, count its blocks."""
+    _lane_maxima(row, memory.lanes, lowest, None, 0)
+    n_lanes = _usable_lanes(row, memory.lanes, excluded, 4 * k, lowest)
+    reached = _bound(memory.lanes[:n_lanes], k, lowest)
+    if reached > bound:
+        _count_blocks(row, reached, np.bool_(False), memory.blocks)
+        return reached
+    return bound
+
+
+@helper
+def _collect(
+    row: Array,
+    user: int,
+    first_item: int,
+    excluded: IntArray,
+    k: int,
+    lowest: Any,
+    bound: Any,
+    collected: Collected,
+    blocks: npt.NDArray[np.int32],
+    nan_found: IntArray,
+) -> None:
+    """Collect the items of a row of a tile that reach ``bound``, and note NaN.
+
+    Where ``bound`` is that of ``collected``, they must exceed it. ``excluded`` are columns.
+    """
+    values = collected.values[user]
+    items = collected.items[user]
+    count = collected.counts[user]
+    strict: Any = np.bool_(bound == collected.bounds[user])
+    e = 0  # of the next excluded column
+    for b in range(blocks.size):
+        n_left = blocks[b]
+        if n_left == 0:
+            continue
+        if count + BLOCK > values.size:
+            worst = _shrink(values, items, count, k, lowest)
+            count = np.int64(k)
+            if worst >= bound:
+                strict = np.bool_(True)
+                bound = worst
+        for column in range(b * BLOCK, min((b + 1) * BLOCK, row.size)):
+            score = row[column]
+            if score < bound or (strict and score == bound):
+                continue
+            n_left -= 1
+            if score >= lowest:
+                while e < excluded.size and excluded[e] < column:
+                    e += 1
+                if not (e < excluded.size and excluded[e] == column):
+                    values[count] = score
+                    items[count] = first_item + column
+                    count += 1
+            else:
+                if nan_found[N_NAN] == 0 or user < nan_found[NAN_ROW]:
+                    nan_found[NAN_ROW] = user
+                    nan_found[NAN_ITEM] = first_item + column
+                nan_found[N_NAN] += 1
+            if n_left == 0:
+                break
+
+    # Once per k new items: as effective as always updating the bound, and cheaper.
+    if count >= 2 * k + BLOCK // 4:
+        bound = max(bound, _shrink(values, items, count, k, lowest))
+        count = np.int64(k)
+    collected.counts[user] = count
+    collected.bounds[user] = bound
 
 
 @kernel
@@ -996,112 +1169,59 @@ def select_tile(
     tile: Array,
     width: int,
     first_item: int,
-    excluded_start: IntArray,
-    excluded_items: IntArray,
+    excluded: Rows,
     k: int,
     lowest: Any,
-    bounds: Array,
-    counts: IntArray,
-    values: Array,
-    items: IntArray,
+    collected: Collected,
     nan_found: IntArray,
-    lanes: Array,
-    blocks: npt.NDArray[np.int32],
-    within: IntArray,
+    memory: TileMemory,
 ) -> None:
     """Add the items of a tile that may be among the k best to those collected from earlier tiles.
 
     tile: (rows, columns), in the first ``width`` columns the scores of the items from
-    ``first_item`` on; columns beyond these, and rows beyond those of ``counts``, are padding. User
-    u has collected ``counts[u]`` items in item order, ``items[u]`` with the scores ``values[u]``.
-    Only scores above ``bounds[u]``, at first -inf, are added: at least k earlier items reach any
-    other bound, and these win ties. Floats only. ``nan_found`` receives the number of NaN, and the
-    row and item of the first in the order of the whole matrix. ``tile_memory`` makes the others.
+    ``first_item`` on; columns beyond these, and rows beyond the users, are padding. Floats only.
+    ``nan_found`` receives the number of NaN, and the row and item of the first in the order of the
+    whole matrix.
     """
-    room = values.shape[1]
-    for user in range(counts.size):
+    for user in range(collected.counts.size):
         row = tile[user, :width]
-        bound = bounds[user]
-        strict: Any = np.bool_(True)
+        bound = collected.bounds[user]
         # One vectorised pass: most tiles of most users end here.
-        beyond = _count_blocks(row, bound, strict, blocks)
-        if beyond == 0:
+        n_beyond = _count_blocks(row, bound, np.bool_(True), memory.blocks)
+        if n_beyond == 0:
             continue
-        excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
-        n_within = 0
-        for e in range(_first_from(excluded, first_item), excluded.size):
-            if excluded[e] >= first_item + width:
-                break
-            within[n_within] = excluded[e] - first_item
-            n_within += 1
-        if lanes.size > 0 and beyond > 2 * k + BLOCK // 4:
-            # Too many to add one by one, as in the first tile, or in every tile where scores
-            # ascend. The lanes of this tile alone give a better bound.
-            _lane_maxima(row, lanes, lowest, None, 0)
-            n_lanes = _usable_lanes(row, lanes, within[:n_within], 4 * k, lowest)
-            reached = _bound(lanes[:n_lanes], k, lowest)
-            if reached > bound:
-                bound = reached
-                strict = np.bool_(False)
-                _count_blocks(row, bound, strict, blocks)
-        count = counts[user]
-        e = 0
-        for b in range(blocks.size):
-            left = blocks[b]
-            if left == 0:
-                continue
-            if count + BLOCK > room:
-                least = _shrink(values[user], items[user], count, k, lowest)
-                count = np.int64(k)
-                strict = np.bool_(strict or least >= bound)
-                bound = least if least > bound else bound
-            for place in range(b * BLOCK, min((b + 1) * BLOCK, width)):
-                score = row[place]
-                if score < bound or (strict and score == bound):
-                    continue
-                left -= 1
-                if score >= lowest:
-                    while e < n_within and within[e] < place:
-                        e += 1
-                    if not (e < n_within and within[e] == place):
-                        values[user, count] = score
-                        items[user, count] = first_item + place
-                        count += 1
-                else:
-                    if nan_found[N_NAN] == 0 or user < nan_found[NAN_ROW]:
-                        nan_found[NAN_ROW] = user
-                        nan_found[NAN_ITEM] = first_item + place
-                    nan_found[N_NAN] += 1
-                if left == 0:
-                    break
-        # Once per k new items: as effective as always updating the bound, and cheaper.
-        if count >= 2 * k + BLOCK // 4:
-            least = _shrink(values[user], items[user], count, k, lowest)
-            count = np.int64(k)
-            bound = least if least > bound else bound
-        counts[user] = count
-        bounds[user] = bound
+
+        excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
+        n_columns = _find_columns(excluded_items, first_item, width, memory.excluded)
+        columns = memory.excluded[:n_columns]
+        # Too many to add one by one, as in the first tile, or in every tile where scores ascend.
+        # The lanes of this tile alone give a better bound.
+        if memory.lanes.size > 0 and n_beyond > 2 * k + BLOCK // 4:
+            bound = _raise_bound(row, columns, k, lowest, bound, memory)
+        _collect(
+            row, user, first_item, columns, k, lowest, bound, collected, memory.blocks, nan_found
+        )
 
 
 @kernel
 def list_selected(
     k: int,
     lowest: Any,
-    counts: IntArray,
-    values: Array,
-    items: IntArray,
+    collected: Collected,
     ranking: IntArray,
     length: IntArray,
     spare_values: Array,
     spare_items: IntArray,
 ) -> None:
     """Fill ``ranking`` (rows, k) and ``length`` from the items that ``select_tile`` collected."""
-    for user in range(counts.size):
-        count = counts[user]
+    for user in range(collected.counts.size):
+        values = collected.values[user]
+        items = collected.items[user]
+        count = collected.counts[user]
         if count > k:
-            _shrink(values[user], items[user], count, k, lowest)
+            _shrink(values, items, count, k, lowest)
             count = np.int64(k)
-        _sort(values[user, :count], items[user, :count], spare_values, spare_items)
+        _sort(values[:count], items[:count], spare_values, spare_items)
         length[user] = count
         for i in range(count):
-            ranking[user, i] = items[user, i]
+            ranking[user, i] = items[i]

@@ -141,20 +141,18 @@ class MatrixRanker:
                 scores = hidden
                 excluded = Rows.none(n_users)
         tied = memory.tied_of(hits, ties=ties)
-        common = (
-            relevant.items, relevant.values, excluded.start, excluded.items, k, scores.lowest,
-            scores.least, hits, tied, has_nan,
-        )  # fmt: skip
         places = memory.places_for(relevant.start)
+        common = relevant, excluded, k, hits, tied, has_nan
         if many and not (
             lanes.size and len(relevant.items) * k <= _MANY_HITS * n_users * self.n_items
         ):
             scores = scores.whole()
             ordered = np.sort(scores.values, axis=1)
-            kernels.rank_sorted_rows(scores.values, ordered, *common, places)
+            kernels.rank_sorted_rows(scores, ordered, *common, places)
         else:
             pool = memory.pool_for(k, self.n_items, dtype)
-            kernels.rank_rows(scores.values, *common, lanes, pool, places, scores.bits)
+            work = kernels.RankMemory(lanes, pool, places)
+            kernels.rank_rows(scores, scores.bits, *common, work)
         kernels.sort_hits(hits, tied, len(places), self.n_items if ties else k)
 
     def _fill_from_candidates(
@@ -163,8 +161,7 @@ class MatrixRanker:
         (start, items, _), scores, _ = candidates
         tied, places = memory.tied_of(hits, ties=ties), memory.places_for(relevant.start)
         kernels.rank_candidates(
-            scores.values, start, items, relevant.items, relevant.values, k,
-            scores.least, hits, tied, places,
+            scores.values, start, items, relevant, k, scores.least, hits, tied, places
         )  # fmt: skip
         longest = int(np.diff(start).max(initial=0))
         depth = longest if ties else min(k, longest)
@@ -174,8 +171,7 @@ class MatrixRanker:
         lists = _no_lists(block, min(depth, self.n_items))
         dtype = scores.values.dtype
         kernels.list_rows(
-            scores.values, block.excluded.start, block.excluded.items, depth, scores.lowest,
-            scores.least, lists.items, lists.length, has_nan,
+            scores, block.excluded, depth, lists.items, lists.length, has_nan,
             memory.lanes_for(depth, self.n_items, dtype),
             memory.pool_for(depth, self.n_items, dtype),
         )  # fmt: skip

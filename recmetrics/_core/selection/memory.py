@@ -3,11 +3,19 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from recmetrics._core.inputs import FlatLists
 from recmetrics._core.selection.hits import Hits
-from recmetrics._core.selection.kernels import BLOCK, LANES, Array, ListTables, Pool, Tied
+from recmetrics._core.selection.kernels import (
+    BLOCK,
+    LANES,
+    Array,
+    Collected,
+    ListTables,
+    Pool,
+    Tied,
+    TileMemory,
+)
 from recmetrics._core.types import IntArray
 
 
@@ -56,9 +64,20 @@ def room_for(k: int, n_items: int) -> int:
     return min(3 * k // BLOCK + 4, n_items // BLOCK + 2) * BLOCK
 
 
-def tile_memory(
-    k: int, width: int, dtype: np.dtype[Any]
-) -> tuple[Array, npt.NDArray[np.int32], IntArray]:
-    """Memory for ``select_tile``: lanes, counts of blocks, and excluded items within the tile."""
-    blocks = np.empty((width + BLOCK - 1) // BLOCK, np.int32)
-    return lanes_for(k, width, dtype), blocks, np.empty(width, np.int64)
+def collected_for(n_users: int, room: int, dtype: np.dtype[Any]) -> Collected:
+    """Memory for ``room`` items of each of the users, none of which is collected yet."""
+    return Collected(
+        bounds=np.full(n_users, -np.inf, dtype),
+        counts=np.zeros(n_users, np.int64),
+        values=np.empty((n_users, room), dtype),
+        items=np.empty((n_users, room), np.int64),
+    )
+
+
+def tile_memory(k: int, width: int, dtype: np.dtype[Any]) -> TileMemory:
+    """Memory for ``select_tile`` with tiles of ``width`` columns."""
+    return TileMemory(
+        lanes=lanes_for(k, width, dtype),
+        blocks=np.empty((width + BLOCK - 1) // BLOCK, np.int32),
+        excluded=np.empty(width, np.int64),
+    )

@@ -168,10 +168,8 @@ def hits_of_lists(
     hits = empty_hits(relevant.start, relevant.values, ties=False)
     fault = np.zeros(3, np.int64)
     catalogue = kernels.ANY_ITEM if n_items is None else n_items
-    kernels.rank_lists(
-        *(lists.items, lists.start, relevant.items, relevant.values, catalogue, k, hits, fault),
-        memory.tables_for(lists, relevant.items),
-    )
+    tables = memory.tables_for(lists, relevant.items)
+    kernels.rank_lists(lists.items, lists.start, relevant, catalogue, k, hits, fault, tables)
     if ties:  # a list has no ties
         hits = hits._replace(first=hits.rank, last=hits.rank)
     return hits, fault
