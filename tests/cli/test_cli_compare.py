@@ -307,10 +307,17 @@ def test_files_of_one_name_are_runs(capsys):
     assert [(each["n_runs"], each["run_std"]) for each in found["means"]] == [
         (each.n_runs, each.run_std if each.n_runs > 1 else None) for each in expected.means
     ]
-    folds = [f"pop=old.{suffix}" for suffix in ("npz", "csv")]
-    paired = compare({"als": runs[:2], "pop": [OLD, OLD]}, paired_runs=True, rng=0)
-    out = printed(capsys, *files[:2], *folds, "--paired-runs", "--markdown")
-    assert out == paired.to_markdown()
+
+
+def test_runs_may_be_paired(capsys):
+    runs, files = run_files()
+    argv = [*files[:2], "pop=old.npz", "pop=new.csv"]
+    models = {"als": runs[:2], "pop": [OLD, NEW]}
+    paired = compare(models, paired_runs=True, rng=0).to_markdown()
+    assert printed(capsys, *argv, "--paired-runs", "--markdown") == paired
+    apart = compare(models, rng=0).to_markdown()
+    assert printed(capsys, *argv, "--markdown") == apart
+    assert apart != paired
 
 
 def test_a_file_whose_name_has_the_sign_is_a_file(capsys):

@@ -377,7 +377,7 @@ def test_factors(chunks, bias):
 
 def test_factors_that_do_not_fit():
     users = in_chunks(USER_FACTORS, (5, 6))
-    call = partial(recmetrics.dask.compute_factors, users)
+    call = partial(recmetrics.dask.compute_factors, users, lazy=True)  # refused before any task
     got = message_of(ShapeError, lambda: call(ITEM_FACTORS[:, :4], TRUTH, "ndcg@2"))
     assert got.endswith("must have the same d, got (23, 6) and (41, 4)")
     got = message_of(ShapeError, lambda: call(ITEM_FACTORS, TRUTH, "ndcg@2", item_bias=BIAS[:3]))
