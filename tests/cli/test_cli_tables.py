@@ -163,6 +163,13 @@ def test_an_option_says_what_orders_the_lists(unordered, capsys, suffix, option,
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_column_of_text_is_none_of_numbers(unordered, capsys, suffix):
+    message = rejected(capsys, unordered / f"recs.{suffix}", unordered / "truth.csv", "-m", "mrr")
+    assert "; type score='prediction' if higher is better" in message
+    assert "'model'" not in message
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_column_that_a_file_lacks_is_named_with_those_it_has(unordered, capsys, suffix):
     base = [unordered / f"recs.{suffix}", unordered / "truth.csv", "-m", "mrr"]
     assert rejected(capsys, *base, "--score", "Score") == (
