@@ -164,7 +164,7 @@ _OF_FILES = {
         ("many items of a user are not sorted", "tests/inputs/test_inputs.py",
          "while place >= gap and keys[place - gap] > key:", "while False:"),
         ("explicit zeros are relevant", SCORES,
-         "return rows.keep(rows.values != 0.0)", "return rows"),
+         "return rows.keep(values != 0.0)", "return rows"),
         ("the users of a sparse block from the first on", SCORES,
          "slice(block[0], block[-1])", "slice(0, block[-1] - block[0])"),
         ("users without relevant items are swallowed, too",

@@ -209,10 +209,11 @@ def per_user(value: Any, name: str) -> list[npt.NDArray[Any]] | None:
             "type [] for a user without items"
         )
         raise InputTypeError(msg)
-    return [
-        as_array(in_order(collection, f"{name} of user {user}"), f"{name} of user {user}")
-        for user, collection in enumerate(value)
-    ]
+    lists = []
+    for user, collection in enumerate(value):
+        list_name = f"{name} of user {user}"
+        lists.append(as_array(in_order(collection, list_name), list_name))
+    return lists
 
 
 def in_order(value: Any, name: str) -> Any:

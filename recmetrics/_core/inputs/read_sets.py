@@ -296,30 +296,39 @@ def check_shape(
     if len(shape) != 2:
         msg = f"{name} must be 2-d (n_users, n_items), got {len(shape)}-d of shape {shape}"
         raise ShapeError(msg)
-
     if n_items is None:
         source = f"of the ranking, ({n_users}, n_items)"
     elif name == "truth":
         source = f"and items of the scores, {expected}"
     else:  # which is compared with the truth, once that fits
         source = f"and items of the truth, {expected}"
-    is_narrow = shape[0] == n_users and 1 < shape[1] < (n_items or 0)
-    hint = ""
+    hint = _hint_of_shape(array, expected, name, is_table=is_table)
     if shape == (n_items, n_users):
-        hint = f"it looks transposed: type {name}.T"
-        if name == "truth":  # which of the two is the wrong one cannot be seen
-            hint = "one looks transposed: type scores.T or truth.T, so that rows are users"
         hint = if_transposed or hint
-    elif shape == (n_users, 1) and name == "truth":
-        hint = "for one item index of each row type np.ravel(truth)"
-    elif is_table:
-        hint = OF_TABLES
-    elif is_narrow and isinstance(array, np.ndarray) and array.dtype.kind in "iu":
-        hint = f"for item indices of each user type list({name})"
     msg = f"{name} must have the users {source}, got {shape}"
     if hint:
         msg += f"; {hint}"
     raise ShapeError(msg)
+
+
+def _hint_of_shape(
+    array: Any, expected: tuple[int, int | None], name: str, *, is_table: bool
+) -> str:
+    """Say what to type if another shape was probably meant; "" if that cannot be told."""
+    shape = array.shape
+    n_users, n_items = expected
+    if shape == (n_items, n_users):
+        if name == "truth":  # which of the two is the wrong one cannot be seen
+            return "one looks transposed: type scores.T or truth.T, so that rows are users"
+        return f"it looks transposed: type {name}.T"
+    if shape == (n_users, 1) and name == "truth":
+        return "for one item index of each row type np.ravel(truth)"
+    if is_table:
+        return OF_TABLES
+    is_narrow = shape[0] == n_users and 1 < shape[1] < (n_items or 0)
+    if is_narrow and isinstance(array, np.ndarray) and array.dtype.kind in "iu":
+        return f"for item indices of each user type list({name})"
+    return ""
 
 
 def _from_lists(
@@ -341,7 +350,7 @@ def _from_lists(
     rows = Rows(start, items, np.ones(len(items)))
     if is_canonical(start, items):
         return rows
-    rows, any_repeated, _ = rows.ascending(n_threads)
+    rows, any_repeated = rows.ascending(n_threads)
     if not any_repeated:
         return rows
 

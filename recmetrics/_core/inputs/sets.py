@@ -98,11 +98,8 @@ class Rows(NamedTuple):
         """Count the users who have items, all of which ``other`` has for the same user."""
         return int(_count_within(self.start, self.items, other.start, other.items))
 
-    def ascending(self, n_threads: int | None = None) -> tuple["Rows", bool, bool]:
-        """Sort the items of each user, of any dtype.
-
-        Also say whether any item is repeated, and whether all values are equal.
-        """
+    def ascending(self, n_threads: int | None = None) -> tuple["Rows", bool]:
+        """Sort the items of each user, of any dtype; also say whether any item is repeated."""
         start = self.start
         values = as_kernel_array(np.ascontiguousarray(self.values, np.float64))
         items = np.empty(len(self.items), np.int64)
@@ -129,7 +126,7 @@ class Rows(NamedTuple):
         block_users = _SORTED // max(1, len(items) // max(1, n_users))
         blocks = row_blocks(n_users, block_users, n_threads, block_users)
         any_repeated = any(map_blocks(sort, blocks, n_threads))
-        return Rows(start, items, sorted_values), any_repeated, are_equal
+        return Rows(start, items, sorted_values), any_repeated
 
     def keep(self, mask: BoolArray) -> "Rows":
         """The rows with only the items in ``mask``."""
@@ -484,9 +481,9 @@ class Users(NamedTuple):
         return any(sets.is_dense for sets in self.present)
 
 
-def checked_values(rows: Rows, name: str, first_user: int = 0, *, are_equal: bool = False) -> Rows:
-    """Drop explicit zeros; refuse NaN and values outside their range, by one of equal values."""
-    values = rows.values[:1] if are_equal else rows.values
+def checked_values(rows: Rows, name: str, first_user: int = 0) -> Rows:
+    """Drop explicit zeros; refuse NaN and values outside their range."""
+    values = rows.values
     least, largest, expected, (row_axis, column_axis) = VALUES.get(name, _SET)
     smallest = values.min(initial=np.inf)
     # NaN is never >= a number.
@@ -501,4 +498,4 @@ def checked_values(rows: Rows, name: str, first_user: int = 0, *, are_equal: boo
         raise InputError(msg, argument=name)
     if smallest > 0.0 or values.all():
         return rows
-    return rows.keep(rows.values != 0.0)
+    return rows.keep(values != 0.0)

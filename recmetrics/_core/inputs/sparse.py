@@ -24,9 +24,9 @@ def rows_of_sparse(matrix: Any, name: str, n_threads: int | None = None) -> Rows
     indptr, indices, values = _entries(csr)
     if not is_canonical(indptr, indices):
         start = as_kernel_array(indptr.astype(np.int64, copy=False))
-        rows, any_repeated, are_equal = Rows(start, indices, values).ascending(n_threads)
+        rows, any_repeated = Rows(start, indices, values).ascending(n_threads)
         if not any_repeated:
-            return checked_values(rows, name, are_equal=are_equal)
+            return checked_values(rows, name)
         summable = _summable(values, name)
         summed = sp.csr_array((summable, indices, indptr), shape=csr.shape, copy=True)
         summed.sum_duplicates()
