@@ -346,7 +346,7 @@ _OF_FILES = {
     ],
     "_core/spec/grammar.py": [
         ("a convention wins over what is typed", "tests/spec/test_conventions.py -k wins",
-         "checked = {**line.options, **typed}", "checked = {**typed, **line.options}"),
+         "values = {**line.options, **typed}", "values = {**typed, **line.options}"),
     ],
     "_core/selection/device.py": [
         ("a device ranks equal scores from right to left", DEVICE,

@@ -42,11 +42,13 @@ _SPEC = re.compile(
 _OPTION = re.compile(
     r"\s*(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>[^\s=]+)\s*", re.IGNORECASE | re.ASCII
 )
-_RANGE = re.compile(r"\s*([0-9]{1,9})\s*:\s*([0-9]{1,9})\s*(?::\s*([0-9]{1,9})\s*)?")
+_COUNT = r"\s*0*([1-9][0-9]{0,8})\s*"
+_RANGE = re.compile(f"{_COUNT}:{_COUNT}(?::{_COUNT})?")
 _EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as {!r}"
 _EXAMPLE = "ndcg(gain=exp2)@10"
 # The keys that ties="range" adds are those of a metric with these endings, which no string has.
-LEAST, GREATEST = "[least]", "[greatest]"
+LEAST = "[least]"
+GREATEST = "[greatest]"
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ class MetricSpec:
     @cached_property
     def values(self) -> dict[str, OptionValue]:
         """Every option of the metric with its value, the defaults filled in."""
-        given = dict(self.options)
-        return {name: given.get(name, o.default) for name, o in self.metric.options.items()}
+        changed = dict(self.options)
+        return {o.name: changed.get(o.name, o.default) for o in self.metric.options.values()}
 
     @cached_property
     def stratum(self) -> str | None:
@@ -79,8 +81,8 @@ class MetricSpec:
 
     def of_all_strata(self) -> "MetricSpec":
         """The metric of all relevant items, in whatever stratum they are."""
-        rest = tuple(option for option in self.options if option[0] != STRATUM.name)
-        return replace(self, options=rest)
+        options = tuple(option for option in self.options if option[0] != STRATUM.name)
+        return replace(self, options=options)
 
     @cached_property
     def is_weighed(self) -> bool:
@@ -90,20 +92,26 @@ class MetricSpec:
     @property
     def citation(self) -> str:
         """The source of the definition: that of its options where they have one."""
-        sources = self.metric.sources
-        own = [sources[name].get(str(value), "") for name, value in self.options if name in sources]
-        return "; ".join(filter(None, own)) or self.metric.citation
+        citations = []
+        for name, value in self.options:
+            citation = self.metric.sources.get(name, {}).get(str(value))
+            if citation:
+                citations.append(citation)
+        return "; ".join(citations) or self.metric.citation
 
     @cached_property
     def needs(self) -> tuple[tuple[str, ...], ...]:
         """The side information that it needs: one of each group."""
-        return (*self.metric.needs, ("propensity",)) if self.is_weighed else self.metric.needs
+        if self.is_weighed:
+            return (*self.metric.needs, ("propensity",))
+        return self.metric.needs
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
         """The least and the greatest value."""
-        low, high = self.metric.bounds
-        return low, math.inf if self.values.get("weigh") in ("ips", "snips") else high
+        if self.values.get("weigh") in ("ips", "snips"):  # hits are divided by propensities
+            return self.metric.bounds[0], math.inf
+        return self.metric.bounds
 
     @cached_property
     def reads_whole_list(self) -> bool:
@@ -113,19 +121,20 @@ class MetricSpec:
     @cached_property
     def kernel_arguments(self) -> tuple[float | int | None, ...]:
         """The options that the kernel takes, in its form, in the order of the method."""
-        metric = self.metric
-        return tuple(metric.options[o].code(self.values[o]) for o in metric.kernel_options)
+        options = self.metric.options
+        return tuple(options[o].code(self.values[o]) for o in self.metric.kernel_options)
 
     def __getstate__(self) -> dict[str, object]:
         return {"name": self.name, "k": self.k, "options": self.options}
 
     def __str__(self) -> str:
-        options = ", ".join(f"{key}={_spelled(value)}" for key, value in self.options)
-        return (
-            self.name
-            + (f"({options})" if options else "")
-            + ("" if self.k is None else f"@{self.k}")
-        )
+        text = self.name
+        if self.options:
+            options = ", ".join(f"{name}={_spelled(value)}" for name, value in self.options)
+            text += f"({options})"
+        if self.k is not None:
+            text += f"@{self.k}"
+        return text
 
 
 def lookup(name: str) -> Metric:
@@ -133,8 +142,11 @@ def lookup(name: str) -> Metric:
     name = ALIASES.get(name, name)
     if name in METRICS:
         return METRICS[name]
-    hint = _meant(name) or did_you_mean(name, [*METRICS, *ALIASES])
-    hint = hint or f"choose from {', '.join(METRICS)}"
+    hint = (
+        _meant(name)
+        or did_you_mean(name, [*METRICS, *ALIASES])
+        or f"choose from {', '.join(METRICS)}"
+    )
     msg = f"unknown metric {name!r}; {hint}"
     raise UnknownMetricError(msg)
 
@@ -143,11 +155,13 @@ def _meant(text: str) -> str:
     """The hint for a name of another system, or for a cutoff without ``@``; or ""."""
     if elsewhere := meant_elsewhere(text):
         return elsewhere
-    for base in (*METRICS, *ALIASES):
-        separator = "(?:_at_|[_-])" + "?" * (base.isalpha() and len(base) > 1)  # f11 may be f1
-        k = re.fullmatch(rf"{base}{separator}([0-9]+)", text.strip().lower())
-        if k is not None:
-            return f"did you mean '{base}@{k[1]}'?"
+    for name in (*METRICS, *ALIASES):
+        separator = "(?:_at_|[_-])"
+        if name.isalpha() and len(name) > 1:  # f11 may be f1
+            separator += "?"
+        match = re.fullmatch(rf"{name}{separator}([0-9]+)", text.strip().lower())
+        if match is not None:
+            return f"did you mean '{name}@{match[1]}'?"
     return ""
 
 
@@ -156,6 +170,7 @@ MetricsList = str | MetricSpec | Iterable[str | MetricSpec]
 
 
 def _spelled(value: OptionValue) -> str:
+    """Write the value of an option: a callable by its name, 2.0 as 2."""
     if callable(value):
         return getattr(value, "__name__", "callable")
     return str(value).removesuffix(".0")
@@ -184,7 +199,8 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
                 f"type '{bare}@{k}'"
             )
             raise MetricSpecError(msg)
-        name, k = bare, str(DEFAULT_K)
+        name = bare
+        k = str(DEFAULT_K)
     try:
         return make_spec(name, k, options, convention)
     except MetricSpecError as error:
@@ -211,16 +227,23 @@ def take_apart(
     match = _SPEC.fullmatch(text)
     if match is None:
         parts = split_metrics(text.strip(), between=r"[,;\s]+")
-        several = len(parts) > 1 and all(_SPEC.fullmatch(part) for part in parts)
-        hint = f"one string is one {noun}: type {parts}" if several else _meant(text) or expected
+        hint = _meant(text) or expected
+        if len(parts) > 1 and all(_SPEC.fullmatch(part) for part in parts):
+            hint = f"one string is one {noun}: type {parts}"
         msg = f"cannot read {noun} {text!r}; {hint}"
         raise MetricSpecError(msg)
+
     options: dict[str, str] = {}
-    for part in [] if match["options"] is None else match["options"].split(","):
-        option = _OPTION.fullmatch(part)
+    pairs: list[str] = []
+    if match["options"] is not None:
+        pairs = match["options"].split(",")
+    for pair in pairs:
+        option = _OPTION.fullmatch(pair)
         if option is None:
-            fault = "is not 'option=value', without blanks in the value"
-            msg = f"cannot read {noun} {text!r}: {part.strip()!r} {fault}; {expected}"
+            msg = (
+                f"cannot read {noun} {text!r}: {pair.strip()!r} is not 'option=value', without "
+                f"blanks in the value; {expected}"
+            )
             raise MetricSpecError(msg)
         key = option["key"].lower()
         if key in options:
@@ -246,23 +269,28 @@ def spell(text: str) -> list[str]:
     if ":" not in cutoffs or "@" in name or not re.fullmatch(r"[\w\s:.+-]*", cutoffs):
         return [text]
     match = _RANGE.fullmatch(cutoffs)
-    first, last, step = map(int, match.groups("1") if match else "000")
-    if not match or not first or not step or name.endswith(METHOD_SUFFIX):
+    if match is None or name.endswith(METHOD_SUFFIX):
         msg = (
-            "expected integers >= 1 in 'name@first:last' or 'name@first:last:step', such as "
-            "'ndcg@1:20'"
+            f"cannot read the range {text!r}; expected integers >= 1 in 'name@first:last' or "
+            "'name@first:last:step', such as 'ndcg@1:20'"
         )
-    elif first > last:
-        msg = f"its first cutoff, {first}, is above its last; type '{name}@{last}:{first}'"
-    elif over := (last - first) % step:
+        raise MetricSpecError(msg)
+
+    start, stop, step = map(int, match.groups(default="1"))
+    if start > stop:
         msg = (
-            f"steps of {step} from {first} do not reach {last}; type "
-            f"'{name}@{first}:{last - over}:{step}'"
+            f"cannot read the range {text!r}; its first cutoff, {start}, is above its last; type "
+            f"'{name}@{stop}:{start}'"
         )
-    else:
-        return [f"{name}@{k}" for k in range(first, last + 1, step)]
-    msg = f"cannot read the range {text!r}; {msg}"
-    raise MetricSpecError(msg)
+        raise MetricSpecError(msg)
+    excess = (stop - start) % step
+    if excess:
+        msg = (
+            f"cannot read the range {text!r}; steps of {step} from {start} do not reach {stop}; "
+            f"type '{name}@{start}:{stop - excess}:{step}'"
+        )
+        raise MetricSpecError(msg)
+    return [f"{name}@{k}" for k in range(start, stop + 1, step)]
 
 
 def make_spec(
@@ -276,39 +304,44 @@ def make_spec(
     Options that ``options`` does not name follow the convention.
     """
     metric = lookup(name)
-    checked = {key: metric.option(key).check(value) for key, value in (options or {}).items()}
-    typed = checked
+    typed = {key: metric.option(key).check(value) for key, value in (options or {}).items()}
+    values = typed.copy()
     if convention is not None:
         line = line_for(convention, metric.name, cutoff=k is not None)
-        checked = {**line.options, **typed}
-    for name in metric.unread(checked):
-        if typed.get(name, metric.options[name].default) != metric.options[name].default:
-            other, needed = metric.read_with[name]
+        values = {**line.options, **typed}
+
+    for unread in metric.unread(values):
+        default = metric.options[unread].default
+        if typed.get(unread, default) != default:
+            switch, choice = metric.read_with[unread]
             has = ""
-            if other in checked and other not in typed:
-                has = f", and convention={convention!r} has {other}={checked[other]}"
+            if switch in values and switch not in typed:
+                has = f", and convention={convention!r} has {switch}={values[switch]}"
             msg = (
-                f"metric {metric.name!r} reads {name} only with {other}={needed}{has}; type "
-                f"{other}={needed}, or leave out {name}"
+                f"metric {metric.name!r} reads {unread} only with {switch}={choice}{has}; type "
+                f"{switch}={choice}, or leave out {unread}"
             )
             raise UnknownOptionError(msg)
-        checked.pop(name, None)
-    given = tuple(
-        (key, checked[key])
-        for key, option in {**metric.options, STRATUM.name: STRATUM}.items()
-        if key in checked and checked[key] != option.default
+        values.pop(unread, None)
+
+    # "of" is in its place where a metric has such an option of its own, else the last.
+    all_options = {**metric.options, STRATUM.name: STRATUM}
+    changed = tuple(
+        (key, values[key])
+        for key, option in all_options.items()
+        if values.get(key, option.default) != option.default
     )
-    return MetricSpec(metric.name, None if k is None else check_k(k), given)
+    return MetricSpec(metric.name, None if k is None else check_k(k), changed)
 
 
 def check_k(k: str | int) -> int:
     """Check a cutoff, of a string or as an argument."""
     if not isinstance(k, str):
         return as_cutoff(k)
-    count = int(k) if re.fullmatch(r"[0-9]{1,4000}", k) else 0  # int() reads no more digits
-    if count < 1:
+    is_number = re.fullmatch(r"[0-9]{1,4000}", k)  # int() reads no more digits
+    if not is_number or int(k) < 1:
         raise MetricSpecError(_no_cutoff(k))
-    return count
+    return int(k)
 
 
 def as_cutoff(k: object) -> int:
@@ -320,11 +353,12 @@ def as_cutoff(k: object) -> int:
 
 
 def _no_cutoff(k: object) -> str:
-    for end in (LEAST, GREATEST):
-        if isinstance(k, str) and k.endswith(end):
+    """Write the message for what is no cutoff."""
+    for suffix in (LEAST, GREATEST):
+        if isinstance(k, str) and k.endswith(suffix):
             return (
-                f"{end} belongs to a result key of ties='range', not to a metric string; leave it "
-                "out"
+                f"{suffix} belongs to a result key of ties='range', not to a metric string; leave "
+                "it out"
             )
     msg = f"k must be an integer >= 1, such as 10, got {k!r:.40}"
     if isinstance(k, str) and ":" in k:

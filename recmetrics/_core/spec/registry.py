@@ -9,6 +9,7 @@ import math
 import re
 import typing
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
@@ -80,24 +81,30 @@ class Formula:
         words = self._words(defaults, k)
         text = _fill(self.template, words)
         for name in self.varies:
-            for other in options[name].choices[1:]:
-                text += f"; {name}={other}: {_fill(self._word(name, other), words)}"
+            for alternative in options[name].choices[1:]:
+                text += f"; {name}={alternative}: {_fill(self._word(name, alternative), words)}"
         return text
 
     def _words(self, values: Mapping[str, Any], k: int | str | None) -> dict[str, str]:
-        options = {name: self._word(name, value) for name, value in values.items()}
-        cutoffs = {name: pair[k is None].replace("{k}", str(k)) for name, pair in _CUTOFF.items()}
-        return cutoffs | options
+        """The text of each placeholder."""
+        words = {name: whole_list for name, (_, whole_list) in _CUTOFF.items()}
+        if k is not None:
+            words = {name: top.replace("{k}", str(k)) for name, (top, _) in _CUTOFF.items()}
+        for name, value in values.items():
+            words[name] = self._word(name, value)
+        return words
 
     def _word(self, option: str, value: object) -> str:
+        """The text of a value of an option."""
         words = self.words.get(option, {})
         if value in words:
             return words[value]
-        shown = f"{value:g}" if isinstance(value, float) else str(value)
-        return words.get(float, "{number}").replace("{number}", shown)
+        number = f"{value:g}" if isinstance(value, float) else str(value)
+        return words.get(float, "{number}").replace("{number}", number)
 
 
 def _fill(template: str, words: Mapping[str, str]) -> str:
+    """Put texts in the place of placeholders, and of those in the texts."""
     for name in _PLACEHOLDER.findall(template):
         if name not in words:
             hint = did_you_mean(name, words) or f"expected one of {', '.join(words)}"
@@ -106,7 +113,7 @@ def _fill(template: str, words: Mapping[str, str]) -> str:
                 "leave out the braces"
             )
             raise ArgumentError(msg)
-    return _PLACEHOLDER.sub(lambda found: _fill(words[found[1]], words), template)
+    return _PLACEHOLDER.sub(lambda match: _fill(words[match[1]], words), template)
 
 
 @dataclass(frozen=True)
@@ -130,17 +137,19 @@ class Option:
             return value
         if self.is_name:
             return self._check_name(value)
-        return self._check_choice(value) if self.choices else self._check_number(value)
+        if self.choices:
+            return self._check_choice(value)
+        return self._check_number(value)
 
     def _check_choice(self, value: Any) -> str:
         if isinstance(value, str) and value.lower() in self.choices:
             return value.lower()
-        hint = did_you_mean(str(value), self.choices)
-        hint = f"; {hint}" if hint else ""
-        expected = " or ".join(repr(choice) for choice in self.choices)
+        expected = " or ".join(map(repr, self.choices))
         if self.takes_callable:
             expected += ", or, in the methods, a callable of the rank"
-        msg = f"{self.name} must be {expected}, got {value!r}{hint}"
+        msg = f"{self.name} must be {expected}, got {value!r}"
+        if hint := did_you_mean(str(value), self.choices):
+            msg += f"; {hint}"
         raise UnknownOptionError(msg)
 
     def _check_name(self, value: Any) -> str:
@@ -150,12 +159,14 @@ class Option:
         raise UnknownOptionError(msg)
 
     def _check_number(self, value: Any) -> float:
-        try:
-            number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if isinstance(value, str) and not _NUMBER.fullmatch(value):
-            number = math.nan  # float() reads more: 1_0, digits of other scripts
+        # float() reads more: True, 1_0, digits of other scripts.
+        is_number = not isinstance(value, bool)
+        if isinstance(value, str):
+            is_number = _NUMBER.fullmatch(value) is not None
+        number = math.nan
+        if is_number:
+            with suppress(TypeError, ValueError, OverflowError):
+                number = float(value)
         if self.above < number < self.below:
             return number
         limit = f" and below {self.below:g}" if self.below < math.inf else ""
@@ -167,9 +178,11 @@ class Option:
 
         The choice "no" becomes None, with which Numba compiles nothing that only others need.
         """
-        if self.choices:
-            return None if value == "no" else self.choices.index(value)
-        return 0.0 if value is None else float(value)
+        if not self.choices:
+            return float(value or 0.0)
+        if value == "no":
+            return None
+        return self.choices.index(value)
 
 
 # The option of every metric that reads hits: it chooses among them, so that no kernel sees it.
@@ -234,12 +247,16 @@ class Metric:
 
     def at(self, k: int | None) -> "Metric":
         """The record for a cutoff, None for the whole list."""
-        return self if k is None or self.at_k is None else self.at_k
+        if k is None or self.at_k is None:
+            return self
+        return self.at_k
 
     @property
     def method(self) -> str:
         """Name of the method of ``Metrics`` that computes this metric alone."""
-        return self.name if self.default_k is None else self.name + METHOD_SUFFIX
+        if self.default_k is None:
+            return self.name
+        return self.name + METHOD_SUFFIX
 
     @property
     def formula(self) -> str:
@@ -257,27 +274,26 @@ class Metric:
     @property
     def needs_relevant(self) -> bool:
         """True if the metric is undefined for users without relevant items."""
-        return self.undefined.startswith("no relevant item")
+        return self.undefined.startswith(NO_RELEVANT_ITEM)
 
     def unread(self, values: Mapping[str, Any]) -> list[str]:
         """Name the options that have no effect, given the ``values`` of the others."""
         return [
             name
-            for name, (other, needed) in self.read_with.items()
-            if values.get(other, self.options[other].default) != needed
+            for name, (switch, choice) in self.read_with.items()
+            if values.get(switch, self.options[switch].default) != choice
         ]
 
     def option(self, name: str) -> Option:
         """Find the option called ``name``; the error names the nearest."""
-        known = self.options
+        options = self.options
         if self.reads == "hits":
-            known = {**known, STRATUM.name: STRATUM}
-        if name in known:
-            return known[name]
-        if not known:
-            hint = "it takes none"
-        else:
-            hint = did_you_mean(name, known) or f"it has {', '.join(known)}"
+            options = {**options, STRATUM.name: STRATUM}
+        if name in options:
+            return options[name]
+        hint = "it takes none"
+        if options:
+            hint = did_you_mean(name, options) or f"it has {', '.join(options)}"
         msg = f"metric {self.name!r} has no option {name!r}; {hint}"
         raise UnknownOptionError(msg)
 
@@ -337,21 +353,19 @@ def metric(
     """
 
     def declare(function: F) -> F:
-        options = read_options(function)
-        cutoff = inspect.signature(function).parameters["k"].default
         record = Metric(
             name=function.__name__.removesuffix(METHOD_SUFFIX),
             written=Formula(formula, latex, words or {}, varies),
             kernel=kernel,
-            options=options,
-            default_k=None if cutoff is inspect.Parameter.empty else cutoff,
+            options=read_options(function),
+            default_k=inspect.signature(function).parameters["k"].default,
             description=inspect.getdoc(function) or "",
             **facts,
         )
         if formula_at_k:
             written = replace(record.written, template=formula_at_k)
             record = replace(record, at_k=replace(record, written=written, **facts_at_k))
-        # First, since it refuses a formula that cannot be written.
+        # Before the record is kept, since this refuses a formula that cannot be written.
         function.__doc__ = _full_description(record)
         METRICS[record.name] = record
         ALIASES.update(dict.fromkeys(record.aliases, record.name))
@@ -362,10 +376,9 @@ def metric(
 
 def _full_description(record: Metric) -> str:
     """The docstring of a metric's method: its description, and facts of the record."""
-    low, high = record.bounds
     facts = [
         f"Formula: {record.formula}.",
-        f"Values: {low:g} to {high:g}.",
+        "Values: {:g} to {:g}.".format(*record.bounds),
         f"Source: {record.citation}.",
     ]
     if not record.higher_is_better:
@@ -400,6 +413,6 @@ def read_option(name: str, default: Any, hint: Any) -> Option:
         return Option(name, default, about.meaning, above=about.above, below=about.below)
     if kind == str | None:
         return Option(name, default, about, is_name=True)
-    parts = get_args(kind) if get_origin(kind) is not Literal else (kind,)
-    choices = next(get_args(part) for part in parts if get_origin(part) is Literal)
-    return Option(name, default, about, choices, takes_callable=len(parts) > 1)
+    forms = (kind,) if get_origin(kind) is Literal else get_args(kind)
+    choices = next(get_args(form) for form in forms if get_origin(form) is Literal)
+    return Option(name, default, about, choices, takes_callable=len(forms) > 1)

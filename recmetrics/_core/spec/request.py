@@ -59,9 +59,9 @@ class SideWords(NamedTuple):
 def _arguments() -> SideWords:
     named = {name: f"{name}= ({side.content}, {side.shape})" for name, side in SIDE.items()}
     make = {name: side.make for name, side in SIDE.items()}
-    return SideWords(
-        named=named | {"strata": "strata="}, make=make | {"strata": "strata={{{name!r}: items}}"}
-    )
+    named["strata"] = "strata="
+    make["strata"] = "strata={{{name!r}: items}}"
+    return SideWords(named, make=make)
 
 
 # The tie policy that gives a level, and the words for the level.
@@ -105,8 +105,11 @@ class Request:
         side_words: SideWords | None = None,
         **shared: Unpack[Shared],
     ) -> None:
-        undefined, convention = shared.get("undefined"), shared.get("convention")
-        ties: Ties | None = _LEVELS[level][0] if level in _LEVELS else shared.get("ties")
+        undefined = shared.get("undefined")
+        convention = shared.get("convention")
+        ties: Ties | None = shared.get("ties")
+        if level in _LEVELS:
+            ties = _LEVELS[level][0]
         self.nan: NaNPolicy = shared.get("nan", "raise")
         self.n_threads = shared.get("n_threads")
         self.progress = shared.get("progress")
@@ -135,7 +138,8 @@ class Request:
         self.of_exposure: dict[str, Definition] = {}
         groups = {"hits": self.of_hits, "lists": self.of_lists, "exposure": self.of_exposure}
         # True where selection must find tie groups, and where it must read whole rows.
-        self.ties = self.whole_rows = False
+        self.ties = False
+        self.whole_rows = False
         self.of_side: list[MetricSpec] = []  # of lists, of strata, weighed: these may need it
         self.strata: dict[str, str] = {}  # and for each the first metric that names it
         self.weighed: list[str] = []
@@ -162,9 +166,13 @@ class Request:
     ) -> "Request":
         """Make a request from resolved definitions, with the rules of another request."""
         request = cls.__new__(cls)
-        request.nan = nan if rules is None else rules.nan
-        request.n_threads = None if rules is None else rules.n_threads
-        request.progress = None if rules is None else rules.progress
+        request.nan = nan
+        request.n_threads = None
+        request.progress = None
+        if rules is not None:
+            request.nan = rules.nan
+            request.n_threads = rules.n_threads
+            request.progress = rules.progress
         request._hold(dict(definitions))
         return request
 
@@ -182,7 +190,7 @@ class Request:
     @property
     def of_all_items(self) -> list[str]:
         """The metrics that count every item that may be recommended, of rankings too."""
-        return [text for text, each in self.of_hits.items() if each.spec.metric.counts_all_items]
+        return [text for text, d in self.of_hits.items() if d.spec.metric.counts_all_items]
 
     @property
     def threads(self) -> int:
@@ -196,58 +204,55 @@ class Request:
         """
         of: dict[str, int | None] = {}
         deepest = {"hits": 0, "lists": 0, "exposure": 0}
+        n_ranked = longest if n_items is None else n_items
         for text, (spec, _, _) in self.definitions.items():
             k = spec.k
             if k is not None and n_items is not None:
                 k = max(1, min(k, n_items))
             of[text] = k
             reads = spec.metric.reads
-            whole = longest if n_items is None else n_items
-            depth = whole if k is None or spec.reads_whole_list else k
+            depth = n_ranked if k is None or spec.reads_whole_list else k
             deepest[reads] = max(deepest[reads], depth)
-        exposure, lists = deepest["exposure"], max(deepest["lists"], deepest["exposure"])
-        return Cutoffs(
-            n_items,
-            of,
-            hits=deepest["hits"] if self.of_hits else None,
-            lists=lists if self.of_lists or self.of_exposure else None,
-            exposure=exposure,
-        )
+        hits = deepest["hits"] if self.of_hits else None
+        lists = None
+        if self.of_lists or self.of_exposure:
+            lists = max(deepest["lists"], deepest["exposure"])
+        return Cutoffs(n_items, of, hits, lists, deepest["exposure"])
 
 
 def _refuse_cutoffs(cutoffs: Mapping[Any, Any]) -> None:
     """Refuse a dict such as ``{"ndcg": [10, 20]}``, whose cutoffs would be lost."""
-    pairs = [
-        (name, k)
-        for name, several in cutoffs.items()
-        for k in (several if isinstance(several, list | tuple) else [several])
-    ]
-    if pairs and all(isinstance(k, int) and "@" not in str(name) for name, k in pairs):
-        metric_strings = [f"{name}@{k}" for name, k in pairs]
+    metric_strings = []
+    for name, value in cutoffs.items():
+        for k in value if isinstance(value, list | tuple) else [value]:
+            if not isinstance(k, int) or "@" in str(name):
+                return
+            metric_strings.append(f"{name}@{k}")
+    if metric_strings:
         msg = f"metrics_list is a dict, expected a list of metric strings; type {metric_strings}"
         raise MetricSpecError(msg)
 
 
-def _spelled_out(metrics: Iterable[Any]) -> list[tuple[str, Any]]:
-    """Name each metric; a range of cutoffs becomes the strings that it stands for."""
-    named: list[tuple[str, Any]] = []
+def _with_keys(metrics: Iterable[Any]) -> list[tuple[str, Any]]:
+    """Pair each metric with its key; a range of cutoffs becomes the strings that it stands for."""
+    pairs: list[tuple[str, Any]] = []
     for metric in metrics:
         if isinstance(metric, str) and ":" in metric:
-            named += [(text, text) for text in spell(metric)]
+            pairs += [(text, text) for text in spell(metric)]
         else:
-            named.append((str(metric), metric))
-    return named
+            pairs.append((str(metric), metric))
+    return pairs
 
 
-def _named(metrics_list: Any) -> Iterable[tuple[str, Any]]:
+def _keys_and_metrics(metrics_list: Any) -> Iterable[tuple[str, Any]]:
     """Read every form of ``metrics_list``: the metrics, with their keys in results."""
     if isinstance(metrics_list, str | MetricSpec):
-        return _spelled_out([metrics_list])
+        return _with_keys([metrics_list])
     if hasattr(metrics_list, "shape"):
-        shape = tuple(getattr(metrics_list, "shape", ()))
         msg = (
-            f"metrics_list is a {type(metrics_list).__name__} of shape {shape}, expected metric "
-            "strings such as ['ndcg@10', 'recall@20']; the truth comes before the metrics"
+            f"metrics_list is a {type(metrics_list).__name__} of shape "
+            f"{tuple(metrics_list.shape)}, expected metric strings such as "
+            "['ndcg@10', 'recall@20']; the truth comes before the metrics"
         )
         raise MetricSpecError(msg)
     if isinstance(metrics_list, Mapping):
@@ -255,7 +260,7 @@ def _named(metrics_list: Any) -> Iterable[tuple[str, Any]]:
             return metrics_list.items()
         _refuse_cutoffs(metrics_list)
     if isinstance(metrics_list, Iterable) and not isinstance(metrics_list, bytes):
-        return _spelled_out(metrics_list)
+        return _with_keys(metrics_list)
     msg = (
         "metrics_list must be a list of metric strings such as ['ndcg@10', 'recall@20'], "
         f"got {metrics_list!r}"
@@ -272,12 +277,12 @@ def _definition(
         return define(spec, convention, ties, undefined)
     if not isinstance(metric, str):
         parse(metric)  # refuses it
-    definition = _defined(metric, convention, ties, undefined)
+    definition = _parsed(metric, convention, ties, undefined)
     declared = METRICS.get(definition.spec.name)
     if declared is None or definition.spec.metric not in (declared, declared.at_k):
         # It has been declared anew, as by a cell of a notebook that ran again.
-        _defined.cache_clear()
-        definition = _defined(metric, convention, ties, undefined)
+        _parsed.cache_clear()
+        definition = _parsed(metric, convention, ties, undefined)
     return definition
 
 
@@ -287,32 +292,37 @@ def _definitions(
     ties: Ties | None,
     undefined: Undefined | None,
 ) -> dict[str, Definition]:
+    """Resolve the metrics of a call, by their keys in results."""
     policy: TiePolicy | None = "expected" if ties == "range" else ties
     definitions = {
         text: _definition(metric, convention, policy, undefined)
-        for text, metric in _named(metrics_list)
+        for text, metric in _keys_and_metrics(metrics_list)
     }
     if not definitions:
         msg = "metrics_list is empty; expected metric strings such as ['ndcg@10', 'recall@20']"
         raise MetricSpecError(msg)
-    return _with_bounds(definitions) if ties == "range" else definitions
+    if ties == "range":
+        return _with_bounds(definitions)
+    return definitions
 
 
 def _with_bounds(definitions: Mapping[str, Definition]) -> dict[str, Definition]:
     """Add, after each metric, its least and greatest value over all orders of equal scores."""
     ranges: dict[str, Definition] = {}
-    for text, mean in definitions.items():
-        least, greatest = mean._replace(ties="worst"), mean._replace(ties="best")
-        if not mean.spec.metric.higher_is_better:  # the worst order has the greatest value
+    for text, definition in definitions.items():
+        least = definition._replace(ties="worst")
+        greatest = definition._replace(ties="best")
+        if not definition.spec.metric.higher_is_better:
             least, greatest = greatest, least
-        ranges |= {text: mean, text + LEAST: least, text + GREATEST: greatest}
+        ranges |= {text: definition, text + LEAST: least, text + GREATEST: greatest}
     return ranges
 
 
 @lru_cache(maxsize=1024)  # a training loop asks for the same strings every time
-def _defined(
+def _parsed(
     text: str, convention: Convention | None, ties: TiePolicy | None, undefined: Undefined | None
 ) -> Definition:
+    """Resolve a metric string."""
     return define(parse(text, convention), convention, ties, undefined)
 
 
@@ -340,26 +350,28 @@ def define(
 def _refuse_missing_side(request: Request, call: _Call) -> None:
     """Refuse a metric whose side information is missing, or given in two ways."""
     words = call.words
-    definitions = request.definitions if call.level is None else request.of_hits
-    of_catalogue = (
-        {*request.of_exposure, *request.of_all_items} if words.of_catalogue else frozenset()
-    )
-    for text, (spec, _, _) in definitions.items():
-        extra = words.of_catalogue if text in of_catalogue else ()
-        for group in (*spec.needs, *extra):
-            present = [name for name in group if call.shared.get(name) is not None]
-            if len(present) > 1:
+    definitions = request.of_hits
+    if call.level is None:
+        definitions = request.definitions
+    for text, definition in definitions.items():
+        groups = definition.spec.needs
+        metric = definition.spec.metric
+        if metric.reads == "exposure" or metric.counts_all_items:
+            groups = (*groups, *words.of_catalogue)
+        for group in groups:
+            names = [name for name in group if call.shared.get(name) is not None]
+            if len(names) > 1:
                 msg = (
                     f"{text} takes {' or '.join(f'{name}=' for name in group)}, got both; "
                     "give one of them"
                 )
                 raise ArgumentError(msg)
-            if not present:
-                names = " or ".join(words.named[name] for name in group)
-                make = words.make.get(group[0])
-                msg = f"{text} needs {names}" + (
-                    f", got none; type {make}" if make else words.ending
-                )
+            if not names:
+                contents = " or ".join(words.named[name] for name in group)
+                advice = words.ending
+                if words.make.get(group[0]):
+                    advice = f", got none; type {words.make[group[0]]}"
+                msg = f"{text} needs {contents}{advice}"
                 raise ArgumentError(msg, argument=group[0])
 
 
@@ -392,11 +404,13 @@ def _refuse_unknown_strata(request: Request, call: _Call) -> None:
             "strata={'tail': items}"
         )
         raise InputTypeError(msg, argument="strata")
-    known = [] if strata is None else list(strata)
+    strata = strata or {}
     for name, text in request.strata.items():
-        if name not in known:
-            has = f"which has {', '.join(map(repr, known))}" if known else "got none"
-            hint = did_you_mean(name, (each for each in known if isinstance(each, str)))
+        if name not in strata:
+            has = "got none"
+            if strata:
+                has = f"which has {', '.join(map(repr, strata))}"
+            hint = did_you_mean(name, (key for key in strata if isinstance(key, str)))
             hint = hint or f"type {words.make['strata'].format(name=name)}"
             msg = f"{text} needs the items of {name!r} in {words.named['strata']}, {has}; {hint}"
             raise ArgumentError(msg, argument="strata")
@@ -406,12 +420,13 @@ def _refuse_undecided_ties(request: Request, call: _Call) -> None:
     """Refuse a metric that has no value under its tie policy."""
     for text, (spec, ties, _) in request.definitions.items():
         if ties != "index":
-            asked, instead = f"ties={call.ties or ties!r}", "give ties='index'"
-            _refuse_lists(request, text, asked, instead)
-            _refuse_divisor(text, spec, asked, instead)
+            policy = f"ties={call.ties or ties!r}"
+            _refuse_lists(request, text, policy, "give ties='index'")
+            _refuse_divisor(text, spec, policy, "give ties='index'")
 
 
 def _refuse_several_ranks(request: Request, _: _Call) -> None:
+    """Refuse a metric that sampled ranks do not determine."""
     for text, definition in request.definitions.items():
         spec = definition.spec
         least: Any = spec.values.get("rel")
@@ -427,6 +442,7 @@ def _refuse_several_ranks(request: Request, _: _Call) -> None:
 
 
 def _refuse_level(request: Request, call: _Call) -> None:
+    """Refuse a metric that has no chance level, or no ceiling."""
     level = str(call.level)
     for text, (spec, _, _) in request.definitions.items():
         if level != "chance" or not spec.metric.any_order:
@@ -435,37 +451,38 @@ def _refuse_level(request: Request, call: _Call) -> None:
             _refuse_divisor(text, spec, "chance level", "leave it out")
         elif not has_ceiling(spec):
             unless = spec.metric.ceiling_unless
-            together = ", ".join(f"{option}={choice}" for option, choice in unless.items())
+            choices = ", ".join(f"{option}={choice}" for option, choice in unless.items())
             option = list(unless)[-1]
             msg = (
-                f"{text} has no ceiling: with {together} a list of less relevant items may have a "
+                f"{text} has no ceiling: with {choices} a list of less relevant items may have a "
                 f"higher value; type {option}={spec.metric.options[option].default}, or leave it "
                 "out"
             )
             raise ArgumentError(msg)
 
 
-def _refuse_lists(request: Request, text: str, asked: str, instead: str) -> None:
+def _refuse_lists(request: Request, text: str, quantity: str, advice: str) -> None:
     """Refuse a metric that reads more of a list than the ranks of its relevant items."""
     if text not in request.of_hits:
         able = ", ".join(m.name for m in METRICS.values() if m.reads == "hits")
-        msg = f"{text} reads the lists themselves and has no {asked}; {able} have one; {instead}"
+        msg = f"{text} reads the lists themselves and has no {quantity}; {able} have one; {advice}"
         raise ArgumentError(msg)
 
 
-def _refuse_divisor(text: str, spec: MetricSpec, asked: str, instead: str) -> None:
+def _refuse_divisor(text: str, spec: MetricSpec, quantity: str, advice: str) -> None:
     """Refuse a metric that divides by the hits found, or has no kernel."""
     if spec.metric.no_expectation:
         of_whole_list = MetricSpec(spec.name, None, spec.options)
         if not of_whole_list.metric.no_expectation:
-            instead = f"type {of_whole_list}, or {instead}"
-        msg = f"{text} has no {asked}: {spec.metric.no_expectation}; {instead}"
+            advice = f"type {of_whole_list}, or {advice}"
+        msg = f"{text} has no {quantity}: {spec.metric.no_expectation}; {advice}"
         raise ArgumentError(msg)
     for option, choice in spec.metric.divides_by_hits.items():
         if spec.values[option] == choice:
             msg = (
-                f"{text} has no {asked}: with {option}={choice}, its divisor depends on the items "
-                f"in the list; type {option}={spec.metric.options[option].default}, or {instead}"
+                f"{text} has no {quantity}: with {option}={choice}, its divisor depends on the "
+                f"items in the list; type {option}={spec.metric.options[option].default}, or "
+                f"{advice}"
             )
             raise ArgumentError(msg)
 

@@ -40,8 +40,10 @@ class Line:
     @property
     def options(self) -> dict[str, str | float]:
         """The options of the metric."""
-        pairs = re.findall(r"(\w+)=([^,)]+)", self.written)
-        return {name: float(each) if each[0].isdecimal() else each for name, each in pairs}
+        options: dict[str, str | float] = {}
+        for name, text in re.findall(r"(\w+)=([^,)]+)", self.written):
+            options[name] = float(text) if text[0].isdecimal() else text
+        return options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,30 +58,41 @@ class System:
     also: str = ""  # other names of it, in lower case, with a space between them
 
 
-def _system(text: str) -> tuple[Any, System]:
-    (key, name, *rules), *rows = (row.strip().split(" | ") for row in text.splitlines())
-    plain, variants = list[Line](), list[Line]()
-    for written, call, *given in rows:
-        line = Line(written.removeprefix("+ "), call, **_named(given))
-        (variants if written.startswith("+ ") else plain).append(line)
-    return key, System(name=name, lines=tuple(plain), variants=tuple(variants), **_named(rules))
+def _read_system(paragraph: str) -> tuple[Any, System]:
+    """Read a system: a row of its rules, and one for each metric or, after "+", each variant."""
+    rows = [row.strip().split(" | ") for row in paragraph.splitlines()]
+    convention, name, *rules = rows[0]
+    lines = []
+    variants = []
+    for written, call, *facts in rows[1:]:
+        line = Line(written.removeprefix("+ "), call, **_read_fields(facts))
+        if written.startswith("+ "):
+            variants.append(line)
+        else:
+            lines.append(line)
+    fields = _read_fields(rules)
+    return convention, System(name=name, lines=tuple(lines), variants=tuple(variants), **fields)
 
 
-def _named(cells: list[str]) -> dict[str, Any]:
+def _read_fields(cells: list[str]) -> dict[str, Any]:
+    """Read cells of the form ``field=value``."""
     return dict(cell.split("=", 1) for cell in cells)
 
 
 _TABLE = resources.files(__name__.rpartition(".")[0]).joinpath("systems.txt").read_text("utf-8")
-CONVENTIONS: dict[Convention, System] = dict(map(_system, _TABLE.split("\n\n")[1:]))
+# The first paragraph explains the table.
+CONVENTIONS: dict[Convention, System] = dict(map(_read_system, _TABLE.split("\n\n")[1:]))
 
 
 def read_convention(convention: object) -> Convention:
     """Read the name of a system in any case; the error names the nearest."""
     name = convention.lower() if isinstance(convention, str) else ""
     if name not in CONVENTIONS:
-        names = {each: key for key, one in CONVENTIONS.items() for each in [key, *one.also.split()]}
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f"; did you mean {names[near[0]]!r}?" if near else ""
+        conventions: dict[str, Convention] = {}
+        for key, system in CONVENTIONS.items():
+            conventions |= dict.fromkeys([key, *system.also.split()], key)
+        near = difflib.get_close_matches(name, conventions, n=1)
+        hint = f"; did you mean {conventions[near[0]]!r}?" if near else ""
         one_of("convention", convention, Convention, hint)
     return cast(Convention, name)
 
@@ -93,11 +106,11 @@ def meant_elsewhere(text: str) -> str:
     for convention, system in CONVENTIONS.items():
         for line in (*system.lines, *system.variants):
             call = re.escape(line.call).replace(r"\{k\}", "([0-9]+)")
-            found = re.fullmatch(call, text.strip(), re.IGNORECASE)
-            if found is not None:
+            match = re.fullmatch(call, text.strip(), re.IGNORECASE)
+            if match is not None:
                 # Metrics other than variants have the options of the convention.
                 metric = line.written if line in system.variants else line.metric
-                metric = metric.replace("@k", f"@{''.join(found.groups())}")
+                metric = metric.replace("@k", f"@{''.join(match.groups())}")
                 return (
                     f"did you mean {metric!r} with convention={convention!r}, which is {text} of "
                     f"{system.name}?"
@@ -108,13 +121,13 @@ def meant_elsewhere(text: str) -> str:
 def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
     """Find the line of a system for the plain name of a metric; the error names its metrics."""
     system = CONVENTIONS[read_convention(convention)]
-    asked = f"{name}@k" if cutoff else name
+    metric = f"{name}@k" if cutoff else name
     for line in system.lines:
-        if line.metric == asked:
+        if line.metric == metric:
             return line
-    has = ", ".join(line.metric for line in system.lines)
+    metrics = ", ".join(line.metric for line in system.lines)
     msg = (
-        f"convention {convention!r} has no {asked!r}: {system.name} does not compute it; expected "
-        f"one of {has}; compute it in a call without convention="
+        f"convention {convention!r} has no {metric!r}: {system.name} does not compute it; expected "
+        f"one of {metrics}; compute it in a call without convention="
     )
     raise UnknownMetricError(msg)

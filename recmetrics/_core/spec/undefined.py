@@ -13,7 +13,7 @@ _NUMBERS = {"zero": 0.0, "one": 1.0}
 def policy_of(
     metric: Metric, undefined: Undefined | None = None, of_system: NoTruth | None = None
 ) -> Undefined:
-    """The policy of a metric: that of the caller, else of another system, else its own.
+    """The policy of a metric: that of the caller, else of another system, else "nan".
 
     The sum of no gains is 0, whatever other number the caller names.
     """
