@@ -122,9 +122,9 @@ class Evaluator(Accumulator):
     ) -> None:
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)
-        known = read_whole_users(ground_truth, n_items, shared, request)
-        self._users = users = known.own()
-        self._results = Store(request, "rows", (known.truth.n_users, known.n_items or 0), users)
+        users = read_whole_users(ground_truth, n_items, shared, request).own()
+        self._users = users
+        self._results = Store(request, "rows", (users.truth.n_users, users.n_items or 0), users)
         relevance = users.truth.rows(slice(0, self._results.n_users)).values
         check_truth(relevance, request, self._results.cutoffs)
         # Here, for all users, and not for each batch, whose counts would differ.
@@ -273,17 +273,20 @@ class Evaluator(Accumulator):
         NotUpdatedWarning
             If some users were never updated; ``counts`` gives the number of users in each mean.
         """
-        read = None if weights is None else read_weights(weights, self._results.n_users)
+        user_weights = None
+        if weights is not None:
+            user_weights = read_weights(weights, self._results.n_users)
         self._warn_of_missing()
-        return self._means(prefix, at, read)
+        return self._means(prefix, at, user_weights)
 
     def _means(self, prefix: str, at: str, weights: FloatArray | None = None) -> dict[str, float]:
-        values = self._results.compute().items()
+        """The mean of each metric, by the keys of a logger."""
+        means = {}
         with np.errstate(all="ignore"):  # of infinite values
-            return {
-                prefix + logger_key(text, at): mean_of(each, weights if each.ndim else None)
-                for text, each in values
-            }
+            for text, values in self._results.compute().items():
+                user_weights = weights if values.ndim else None
+                means[prefix + logger_key(text, at)] = mean_of(values, user_weights)
+        return means
 
     def counts(self) -> dict[str, UserCounts]:
         """Count the users for whom each metric is defined, undefined, and never updated.
@@ -308,59 +311,60 @@ class Evaluator(Accumulator):
             warn(msg, NotUpdatedWarning)
 
     def __repr__(self) -> str:
-        results = self._results
+        store = self._results
         return (
-            f"Evaluator({list(results.request.definitions)}, "
-            f"{results.n_users} users x {results.shape[1]} items, "
-            f"{results.describe('updated')})"
+            f"Evaluator({list(store.request.definitions)}, "
+            f"{store.n_users} users x {store.shape[1]} items, "
+            f"{store.describe('updated')})"
         )
 
     def _take_in(self, scores: Source, users: WhichUsers) -> None:
-        chosen, found = self._find(scores, users)
-        self._results.add(found, chosen, in_order=users is None)
+        """Add the batch of an update."""
+        user_index, selection = self._find(scores, users)
+        self._results.add(selection, user_index, in_order=users is None)
 
     def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Selection]:
         """The users of a batch, and their hits."""
+        store = self._results
+        n_users = store.n_users
         n_rows, n_items = scores.shape
-        if n_items not in (None, self._results.shape[1]):
+        if n_items not in (None, store.shape[1]):
             msg = (
-                f"scores must have the {self._results.shape[1]} items of the truth, got a batch of "
-                f"shape {scores.shape}"
+                f"scores must have the {store.shape[1]} items of the truth, got a batch of shape "
+                f"{scores.shape}"
             )
             raise ShapeError(msg, argument="scores")
-        source = "scores" if n_items is not None else "ranking"
+        source = "ranking" if n_items is None else "scores"
         if users is None:
-            chosen: UserIndex = self._following(n_rows, source)
+            user_index: UserIndex = self._following(n_rows, source)
         else:
-            chosen = read_which_users(
-                users, n_users=self._results.n_users, n_rows=n_rows, source=source
-            )
+            user_index = read_which_users(users, n_users=n_users, n_rows=n_rows, source=source)
         if self._users is None:
             msg = (
                 "this evaluator was made from a state and has no truth; to update, merge it into "
                 "one with a truth: type Evaluator(ground_truth, metrics_list).merge(this)"
             )
             raise ArgumentError(msg)
-        results, known = self._results, self._users.take(chosen)
-        sink = results.sink(n_rows, results.cutoffs)
-        return chosen, find_hits(scores, known, results.request, sink, results.cutoffs)
+        batch = self._users.take(user_index)
+        sink = store.sink(n_rows, store.cutoffs)
+        return user_index, find_hits(scores, batch, store.request, sink, store.cutoffs)
 
     def _following(self, n_rows: int, source: str) -> slice:
         """The users after the previous batch."""
         n_users = self._results.n_users
-        first = self._results.next_user
-        if first + n_rows > n_users:
+        start = self._results.next_user
+        if start + n_rows > n_users:
             msg = (
-                f"{source} has {n_rows} rows after the first {first} users, but truth has "
+                f"{source} has {n_rows} rows after the first {start} users, but truth has "
                 f"{n_users} users; expected each user once; call reset() before the next pass, "
                 "or give users="
             )
             raise InputError(msg)
-        following = slice(first, first + n_rows)
-        if self._users is not None and self._results.is_merged(following):
+        users = slice(start, start + n_rows)
+        if self._users is not None and self._results.is_merged(users):
             msg = (
-                f"users {first} .. {following.stop - 1} follow the last batch, and merge() has "
+                f"users {start} .. {users.stop - 1} follow the last batch, and merge() has "
                 "updated some of them; give users= to name the users of each batch"
             )
             raise ArgumentError(msg)
-        return following
+        return users

@@ -104,14 +104,14 @@ class StreamEvaluator(Accumulator):
         # A profile comes with each update.
         request = Request(metrics_list, **shared, profile=())
         one_of("keep", keep, Keep)
-        specs = request.of_side
-        self._needs_profile = next(
-            (str(s) for s in specs if any("profile" in group for group in s.metric.needs)), None
-        )
+        self._needs_profile: str | None = None  # a metric that does
+        for spec in request.of_side:
+            if any("profile" in group for group in spec.metric.needs):
+                self._needs_profile = self._needs_profile or str(spec)
         n_items = read_count(n_items)
         self._side = NO_SIDE
-        if specs:
-            self._side = read_side(specs, shared, None, n_items)
+        if request.of_side:
+            self._side = read_side(request.of_side, shared, None, n_items)
             n_items = self._side.n_items
         self._results = Store(request, keep, (None, n_items), self._side)
 
@@ -283,11 +283,10 @@ class StreamEvaluator(Accumulator):
         >>> round(low, 3), round(high, 3)
         (-0.48, 1.48)
         """
-        means = self._results.means()
-        return {
-            prefix + logger_key(text, at): (mean - half, mean + half)
-            for text, (mean, half) in means.items()
-        }
+        intervals = {}
+        for text, (mean, half) in self._results.means().items():
+            intervals[prefix + logger_key(text, at)] = mean - half, mean + half
+        return intervals
 
     def counts(self) -> dict[str, EventCounts]:
         """Count the events for which each metric is defined and undefined.
@@ -295,7 +294,7 @@ class StreamEvaluator(Accumulator):
         An event whose undefined value is replaced by a number, such as 0, counts as defined. For a
         metric of all lists, all events count as defined.
         """
-        return {text: EventCounts(*both) for text, both in self._results.counts().items()}
+        return {text: EventCounts(*numbers) for text, numbers in self._results.counts().items()}
 
     def hook(
         self, prepare: Callable[[Any], tuple[Any, Any]] | None = None, *, at: str = "@"
@@ -317,10 +316,9 @@ class StreamEvaluator(Accumulator):
 
         def compute_metrics(prediction: Any, compute_result: bool = True) -> dict[str, float]:
             if prepare is None:
-                scores, truth = prediction.predictions, prediction.label_ids
+                self.update(prediction.predictions, prediction.label_ids)
             else:
-                scores, truth = prepare(prediction)
-            self.update(scores, truth)
+                self.update(*prepare(prediction))
             if not compute_result:
                 return {}
             means = self.mean(at=at)
@@ -330,11 +328,11 @@ class StreamEvaluator(Accumulator):
         return compute_metrics
 
     def __repr__(self) -> str:
-        results = self._results
-        n_items = "an unknown number of" if results.n_items is None else results.n_items
+        store = self._results
+        n_items = "an unknown number of" if store.n_items is None else store.n_items
         return (
-            f"StreamEvaluator({list(results.request.definitions)}, {n_items} items, "
-            f"{results.describe('events')})"
+            f"StreamEvaluator({list(store.request.definitions)}, {n_items} items, "
+            f"{store.describe('events')})"
         )
 
     def _take_in(
@@ -345,16 +343,20 @@ class StreamEvaluator(Accumulator):
         candidates: Candidates | None,
         profile: Matrix | None,
     ) -> None:
-        results, request, side = self._results, self._results.request, self._side
+        """Add the batch of an update."""
+        store = self._results
+        request = store.request
+        side = self._side
         if side is None:
             msg = (
                 "this stream was made from a state and takes no updates; to update, merge it into "
                 "a new stream: type StreamEvaluator(metrics_list).merge(this)"
             )
             raise ArgumentError(msg)
+
         n_rows, n_items = scores.shape
         longest = longest_list(scores)
-        cutoffs = results.cutoffs_for(n_items, longest)
+        cutoffs = store.cutoffs_for(n_items, longest)
         if self._needs_profile is not None:
             if profile is None:
                 msg = (
@@ -363,14 +365,15 @@ class StreamEvaluator(Accumulator):
                 )
                 raise ArgumentError(msg)
             side = with_profile(side, profile, n_rows)
-        given = {"exclude": exclude, "candidates": candidates}
-        users = read_users(scores, truth, given, request, side)
+        sets = {"exclude": exclude, "candidates": candidates}
+        users = read_users(scores, truth, sets, request, side)
         if cutoffs.n_items is None and users.n_items is not None:  # which a matrix of truth gives
-            cutoffs = results.cutoffs_for(users.n_items, longest)
-        sink = results.sink(n_rows, cutoffs)
-        found = find_hits(scores, users._replace(n_items=cutoffs.n_items), request, sink, cutoffs)
-        largest = float(found.hits.ideal.max(initial=0.0))
+            cutoffs = store.cutoffs_for(users.n_items, longest)
+        users = users._replace(n_items=cutoffs.n_items)
+
+        selection = find_hits(scores, users, request, store.sink(n_rows, cutoffs), cutoffs)
+        largest = float(selection.hits.ideal.max(initial=0.0))
         if largest > self._largest:  # only too large relevances are refused
-            check_truth(found.hits.ideal, request, cutoffs)
+            check_truth(selection.hits.ideal, request, cutoffs)
             self._largest = largest
-        results.add(found)
+        store.add(selection)

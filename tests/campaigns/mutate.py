@@ -181,7 +181,7 @@ _OF_FILES = {
     "_core/results/settle.py": [
         ("zero where a user never came",
          "tests/evaluators/test_evaluator.py -k 'zero or undefined'",
-         "        missing &= known\n", "        pass\n"),
+         "        missing &= updated\n", "        pass\n"),
     ],
     "_core/results/notes.py": [
         ("half of the users are enough to warn",
@@ -240,7 +240,7 @@ _OF_FILES = {
     ],
     "_core/results/totals.py": [
         ("a sum that forgets what rounding took", "tests/evaluators/test_stream.py -k no_digit",
-         "lost + one[..., 1] + other[..., 1]", "lost + other[..., 1]"),
+         "lost + pairs[..., 1] + others[..., 1]", "lost + others[..., 1]"),
         ("of merged streams the larger count of excluded truth stands",
          "tests/evaluators/test_stream.py -k excluded_truth",
          "swallowed=self.swallowed + other.swallowed",
@@ -249,7 +249,7 @@ _OF_FILES = {
          "if n == 1 or math.isinf(mean):", "if n == 1:"),
         ("the spread of parts without the distance of their means",
          "tests/evaluators/test_stream.py -k vary_little",
-         "return _added(_added(one, other), between)", "return _added(one, other)"),
+         "return _added(_added(sums, other), gain)", "return _added(sums, other)"),
     ],
     "_core/results/store.py": [
         ("a merged stream takes a size that is not known",
@@ -274,18 +274,18 @@ _OF_FILES = {
          "                self._kept = self._kept._replace(log=log)\n"),
         ("a batch that waits lies over the one before",
          "tests/evaluators/test_evaluator.py -k last_rows",
-         "hits = join([each.hits for each in found])",
-         "hits = join([found[0].hits for _ in found])"),
+         "hits = join([selection.hits for selection in selections])",
+         "hits = join([selections[0].hits for _ in selections])"),
         ("the log is emptied before it is written",
          "tests/evaluators/test_interruption.py -k 'any_line_leaves and compute'",
-         "            kept = self._kept\n            content",
-         "            kept = self._kept\n            self._kept = kept._replace(log=())\n"
+         "            state = self._kept\n            content",
+         "            state = self._kept\n            self._kept = state._replace(log=())\n"
          "            content"),
         ("a batch is marked before it can fail",
          "tests/evaluators/test_interruption.py -k metrics_fail",
-         "        lists, offered = _lists_of(found)\n        size",
+         "        lists, offered = _lists_of(selection)\n        size",
          "        self.updated[users] = True\n"
-         "        lists, offered = _lists_of(found)\n        size"),
+         "        lists, offered = _lists_of(selection)\n        size"),
         ("threads share an evaluator without a lock",
          "tests/evaluators/test_interruption.py -k waits_for_a_call",
          "with self._lock:\n            self._check_size",
@@ -317,7 +317,7 @@ _OF_FILES = {
     "_core/results/rows.py": [
         ("the list of a repeated user keeps its end",
          "tests/evaluators/test_evaluator.py -k replaced_by_shorter",
-         "        self.lists[batch.users, added:] = -1\n", ""),
+         "        self.lists[batch.users, width:] = -1\n", ""),
         ("of batches that wait together the first one stands",
          "tests/evaluators/test_evaluator.py -k last_rows",
          "        self.values[:, users] = values\n",
@@ -388,7 +388,7 @@ _OF_FILES = {
     "_core/evaluator.py": [
         ("an evaluator reads the truth of its caller",
          "tests/evaluators/test_evaluator.py -k changes_later",
-         "= known.own()", "= known"),
+         "shared, request).own()", "shared, request)"),
     ],
     "_core/results/saved.py": [
         ("evaluators of another truth are merged",

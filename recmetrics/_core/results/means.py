@@ -14,9 +14,11 @@ from recmetrics._core.types import FloatArray
 
 def mean_of(values: FloatArray, weights: FloatArray | None = None) -> float:
     """Compute the mean of defined values, or with ``weights`` sum w x / sum w; NaN without any."""
-    known = ~np.isnan(values)
-    if not known.all():
-        values, weights = values[known], None if weights is None else weights[known]
+    is_defined = ~np.isnan(values)
+    if not is_defined.all():
+        values = values[is_defined]
+        if weights is not None:
+            weights = weights[is_defined]
     if not values.size:
         return math.nan
     if weights is None:
@@ -29,17 +31,18 @@ def dot(weights: FloatArray, row: FloatArray) -> FloatArray:
     return np.einsum("...n,n->...", weights, row)  # type: ignore[no-any-return]
 
 
-def read_floats(what: str, column: Any) -> FloatArray:
+def read_floats(name: str, column: Any) -> FloatArray:
+    """Read an array of real numbers; errors call it ``name``."""
     if isinstance(column, np.ma.MaskedArray):
-        msg = f"{what} is a masked array, whose mask would be lost; type .filled(np.nan)"
+        msg = f"{name} is a masked array, whose mask would be lost; type .filled(np.nan)"
         raise InputTypeError(msg)
     try:
         array = np.asarray(column)
     except (TypeError, ValueError, RuntimeError) as error:  # the last is of torch
-        msg = f"{what} cannot be read as an array: {error}"
+        msg = f"{name} cannot be read as an array: {error}"
         raise InputTypeError(msg) from None
     if array.dtype.kind not in "fiub":
-        msg = f"{what} has dtype {array.dtype}; expected real numbers"
+        msg = f"{name} has dtype {array.dtype}; expected real numbers"
         raise InputTypeError(msg)
     values: FloatArray = array.astype(np.float64, copy=False)
     return values

@@ -1,8 +1,10 @@
 """Hits -> one array of values per metric string."""
 
+import functools
+import math
 import sys
 from collections.abc import Iterator, Mapping
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,119 +40,127 @@ _MEASURED = 1 << 16
 
 
 def values_of(
-    found: Selection, request: Request, rows: RowNames = ROWS_ARE_USERS
+    selection: Selection, request: Request, rows: RowNames = ROWS_ARE_USERS
 ) -> dict[str, UserValues]:
     """Compute the values of a whole call, and warn if they may be misleading."""
-    if found.n_swallowed:
-        warn_of_swallowed(*found.swallowed())
+    if selection.n_swallowed:
+        warn_of_swallowed(*selection.swallowed())
     if request.progress is not True:
-        return whole_values(found, request, rows)
-    said = False
+        return whole_values(selection, request, rows)
 
-    def tell(compiling: bool) -> None:
-        nonlocal said
-        if compiling and not said:
+    @functools.cache  # one line, however often Numba compiles
+    def announce(is_beginning: bool) -> None:
+        if is_beginning:
             print("compiling the metrics", file=sys.stderr)  # noqa: T201  # below the bar
-        said = True
 
-    with while_compiling(tell):
-        values = whole_values(found, request, rows)
-    if found.invalid is not None:
-        print(InvalidItems.of(found.invalid), file=sys.stderr)  # noqa: T201
-    for line in (*_of_means(values, request), *size_of_weights(found, request)):
+    with while_compiling(announce):
+        values = whole_values(selection, request, rows)
+    if selection.invalid is not None:
+        print(InvalidItems.of(selection.invalid), file=sys.stderr)  # noqa: T201
+    for line in (*_notes_on_means(values, request), *size_of_weights(selection, request)):
         print(line, file=sys.stderr)  # noqa: T201
     return values
 
 
 def whole_values(
-    found: Selection, request: Request, rows: RowNames = ROWS_ARE_USERS
+    selection: Selection, request: Request, rows: RowNames = ROWS_ARE_USERS
 ) -> dict[str, UserValues]:
     """Compute the values of a whole call: all users at once."""
-    values, definitions = measured(found, request), request.definitions
+    values = measured(selection, request)
+    definitions = request.definitions
     return {text: settled(values[text], text, definitions[text], rows=rows) for text in values}
 
 
-def _of_means(values: Mapping[str, UserValues], request: Request) -> Iterator[str]:
+def _notes_on_means(values: Mapping[str, UserValues], request: Request) -> Iterator[str]:
     """Say whom the means leave out."""
     missing = []
-    lacking = []
+    specs = []
     for text in request.per_user:
         spec = request.definitions[text].spec
         n_missing = int(np.isnan(values[text]).sum())
         missing.append(Missing(text, n_missing, values[text].size, why_undefined(spec)))
         if n_missing:
-            lacking.append(spec)
+            specs.append(spec)
     yield from left_out(missing)
-    yield from advice_for(lacking)
+    yield from advice_for(specs)
 
 
-def measured(found: Selection, request: Request) -> dict[str, UserValues]:
+def measured(selection: Selection, request: Request) -> dict[str, UserValues]:
     """Compute all metrics of a request, NaN where they are undefined."""
-    values = user_values(found, request)
-    if isinstance(found.exposure, Exposures):
-        values |= system_values(found.exposure, request, found.cutoffs)
+    values = user_values(selection, request)
+    if isinstance(selection.exposure, Exposures):
+        values |= system_values(selection.exposure, request, selection.cutoffs)
     return {text: values[text] for text in request.definitions}
 
 
 def ranks_of(
-    found: Selection, request: Request
+    selection: Selection, request: Request
 ) -> "sp.csr_array[np.float64]":  # old SciPy takes no []
     """Give the rank of each relevant item, found ``with_slots``."""
-    if found.n_swallowed:
-        warn_of_swallowed(*found.swallowed())
-    hits, slots, (definition,) = found.hits, cast(Slots, found.slots), request.definitions.values()
+    if selection.n_swallowed:
+        warn_of_swallowed(*selection.swallowed())
+    hits = selection.hits
+    slots = cast(Slots, selection.slots)
+    (definition,) = request.definitions.values()
+    ranks: Any = hits.rank
+    if definition.ties == "expected":
+        ranks = 0.5 * (hits.first + hits.last)
+    elif definition.ties == "best":
+        ranks = hits.first
+    elif definition.ties == "worst":
+        ranks = hits.last
+
     user_of, is_hit = hits_of_slots(hits)
-    first, last = {
-        "index": (hits.rank, hits.rank),
-        "expected": (hits.first, hits.last),
-        "best": (hits.first, hits.first),
-        "worst": (hits.last, hits.last),
-    }[definition.ties]
-    ranks = 0.5 * (first + last)
-    data = np.full(len(slots.items), np.inf)
-    data[hits.start[user_of[is_hit]] + slots.place[is_hit]] = ranks[is_hit]
-    shape = len(hits.n_hits), found.cutoffs.n_items or 0
-    return sp.csr_array((data, slots.items.copy(), hits.start.copy()), shape=shape)
+    entries = hits.start[user_of[is_hit]] + slots.place[is_hit]
+    rank_of_item = np.full(len(slots.items), np.inf)
+    rank_of_item[entries] = ranks[is_hit]
+    shape = len(hits.n_hits), selection.cutoffs.n_items or 0
+    return sp.csr_array((rank_of_item, slots.items.copy(), hits.start.copy()), shape=shape)
 
 
-def user_values(found: Selection, request: Request) -> dict[str, UserValues]:
+def user_values(selection: Selection, request: Request) -> dict[str, UserValues]:
     """Compute the user metrics of a request, NaN where they are undefined."""
-    n_users, everyone = len(found.hits.n_hits), Views(found.hits, found.slots)
-    values = dict(found.of_lists)
+    n_users = len(selection.hits.n_hits)
+    everyone = Views(selection.hits, selection.slots)
+    values = dict(selection.of_lists)
     # One array: the pages of many take longer to come by than the metrics of users without hits.
-    values |= zip(request.of_hits, np.empty((len(request.of_hits), n_users)), strict=True)
+    values.update(zip(request.of_hits, np.empty((len(request.of_hits), n_users)), strict=True))
 
     def measure(views: Views, rows: slice) -> None:
-        waiting = []
+        calls = []
         for text, (spec, ties, _) in request.of_hits.items():
-            k = found.cutoffs.of[text]
+            k = selection.cutoffs.of[text]
             view = views.view(ties, k, spec.values, spec.stratum)
             if spec.metric.check_truth is not None:
                 spec.metric.check_truth(view, spec.values)
-            waiting.append((spec, view, WHOLE_LIST if k is None else k, values[text][rows]))
-        for spec, view, cut, out in waiting:
+            calls.append((spec, view, WHOLE_LIST if k is None else k, values[text][rows]))
+        for spec, view, k, out in calls:
             out[:] = view.blank
-            spec.metric.kernel(view, cut, out, *spec.kernel_arguments)
+            spec.metric.kernel(view, k, out, *spec.kernel_arguments)
 
-    if (n_users // 8 + found.hits.n_hits.sum()) * len(request.of_hits) < _THREADED:
+    if (n_users // 8 + selection.hits.n_hits.sum()) * len(request.of_hits) < _THREADED:
         measure(everyone, slice(n_users))
         return values
+
     # In one thread, metrics took a third of a call with 30 of them and 10,000 users. Blocks of
     # users, rather than metrics, keep all threads busy, and hits in cache for the next metric.
     for text, (spec, _, _) in request.of_hits.items():
         if "discount" in spec.values:  # which may be a function of the caller: not in threads
-            everyone.discount(found.cutoffs.of[text], spec.values)
-    n_blocks = request.threads * max(1, -(-n_users // (request.threads * _MEASURED)))
-    blocks = row_blocks(n_users, -(-n_users // n_blocks))
-    map_blocks(lambda rows: measure(everyone.part(rows), rows), blocks, request.threads)
+            everyone.discount(selection.cutoffs.of[text], spec.values)
+    n_threads = request.threads
+    n_blocks = n_threads * max(1, math.ceil(n_users / (n_threads * _MEASURED)))
+    blocks = row_blocks(n_users, math.ceil(n_users / n_blocks))
+    map_blocks(lambda rows: measure(everyone.part(rows), rows), blocks, n_threads)
     return values
 
 
-def user_rows(found: Selection, request: Request) -> FloatArray:
+def user_rows(selection: Selection, request: Request) -> FloatArray:
     """The values of the user metrics as one array, (metrics, users)."""
-    values = user_values(found, request)
+    values = user_values(selection, request)
     rows = [values[text] for text in request.per_user]
-    return np.stack(rows) if rows else np.empty((0, len(found.hits.n_hits)))
+    if not rows:
+        return np.empty((0, len(selection.hits.n_hits)))
+    return np.stack(rows)
 
 
 def system_values(exposure: Exposures, request: Request, cutoffs: Cutoffs) -> dict[str, UserValues]:
@@ -158,8 +168,9 @@ def system_values(exposure: Exposures, request: Request, cutoffs: Cutoffs) -> di
     values = {}
     for text, (spec, _, _) in request.of_exposure.items():
         k = cutoffs.of[text]
-        state = exposure.at((cutoffs.n_items or 0) if k is None else k)
-        values[text] = np.array(spec.metric.kernel(state, *spec.kernel_arguments))
+        if k is None:
+            k = cutoffs.n_items or 0
+        values[text] = np.array(spec.metric.kernel(exposure.at(k), *spec.kernel_arguments))
     return values
 
 

@@ -29,9 +29,10 @@ def why_undefined(spec: MetricSpec) -> str:
     metric = spec.metric
     if not metric.needs_relevant:
         return f"no value ({metric.undefined})"
-    stratum = "" if spec.stratum is None else f" in the stratum {spec.stratum!r}"
-    others = metric.undefined.removeprefix(NO_RELEVANT_ITEM)
-    return f"{NO_RELEVANT_ITEM}{stratum}{others}"
+    reason = NO_RELEVANT_ITEM
+    if spec.stratum is not None:
+        reason += f" in the stratum {spec.stratum!r}"
+    return reason + metric.undefined.removeprefix(NO_RELEVANT_ITEM)
 
 
 def who_lacks(n_missing: int, n_users: int, why: str, nouns: str = "users") -> str:
@@ -51,7 +52,9 @@ def left_out(missing: Sequence[Missing], nouns: str = "users") -> Iterator[str]:
         if n_missing:
             metrics.setdefault((n_missing, n_users, why), []).append(metric)
     for (n_missing, n_users, why), names in metrics.items():
-        of = "" if len(names) == len(missing) else f" of {', '.join(names)}"
+        of = ""
+        if len(names) < len(missing):
+            of = f" of {', '.join(names)}"
         yield f"left out{of}: {who_lacks(n_missing, n_users, why, nouns)}"
 
 
@@ -89,23 +92,28 @@ def _is_suspect(n_swallowed: int, n_relevant: int) -> bool:
     return 2 * n_swallowed > n_relevant
 
 
-def size_of_weights(found: Selection, request: Request) -> list[str]:
+def size_of_weights(selection: Selection, request: Request) -> list[str]:
     """Give the effective number of relevant items under the weights of propensities."""
-    specs = [definition.spec for definition in request.of_hits.values()]
-    kinds = dict.fromkeys(
-        (spec.stratum, cast(float | None, spec.values["rel"])) for spec in specs if spec.is_weighed
-    )
-    slots, lines = found.slots, []
+    slots = selection.slots
     if slots is None:
         return []
-    for stratum, rel in kinds:
-        weights = slots.weights[slots.among(found.hits.ideal, stratum, rel)]
-        # Kish's effective sample size
-        size = weights.sum() ** 2 / (weights @ weights) if weights.size else 0.0
-        of = "" if stratum is None else f" in the stratum {stratum!r}"
-        least = "" if rel is None else f" of relevance {rel:g} or more"
-        lines.append(
-            f"weighed by propensities, the {weights.size:,} relevant items{of}{least} count as "
-            f"{size:,.1f} of equal weight"
-        )
+    # The relevant items that a metric weighs; a dict keeps their order.
+    subsets: dict[tuple[str | None, float | None], None] = {}
+    for definition in request.of_hits.values():
+        spec = definition.spec
+        if spec.is_weighed:
+            subsets[spec.stratum, cast(float | None, spec.values["rel"])] = None
+
+    lines = []
+    for stratum, rel in subsets:
+        weights = slots.weights[slots.among(selection.hits.ideal, stratum, rel)]
+        size = 0.0
+        if weights.size:  # Kish's effective sample size
+            size = weights.sum() ** 2 / (weights @ weights)
+        items = f"{weights.size:,} relevant items"
+        if stratum is not None:
+            items += f" in the stratum {stratum!r}"
+        if rel is not None:
+            items += f" of relevance {rel:g} or more"
+        lines.append(f"weighed by propensities, the {items} count as {size:,.1f} of equal weight")
     return lines

@@ -16,7 +16,7 @@ from recmetrics._core.spec import Request
 from recmetrics._core.threads import row_blocks
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
 
-_ADDED = 1 << 20  # items of lists read at once
+_ADDED = 1 << 20  # items of lists whose sums are computed at once
 
 
 def item_dtype(n_items: int) -> type[np.signedinteger[Any]]:
@@ -48,8 +48,8 @@ class KeptLists:
 
     def joined(self) -> IntArray:
         """Join the lists of all blocks: (n_users, longest) items, -1 after the end of a list."""
-        width = max((int(length.max(initial=0)) for _, _, length in self._blocks), default=0)
-        lists = np.full((self._n_users, min(self.depth, width)), -1, np.int64)
+        longest = max((int(length.max(initial=0)) for _, _, length in self._blocks), default=0)
+        lists = np.full((self._n_users, min(self.depth, longest)), -1, np.int64)
         for rows, items, length in self._blocks:
             width = min(lists.shape[1], items.shape[1])
             is_item = np.arange(width) < length[:, np.newaxis]
@@ -90,22 +90,28 @@ class UserRows(NamedTuple):
 
     def arrays(self) -> Arrays:
         """The rows as plain arrays."""
-        invalid = np.zeros((2, 0), np.int64) if self.invalid is None else self.invalid
-        return {**self._asdict(), "invalid": invalid}
+        arrays = self._asdict()
+        if self.invalid is None:
+            arrays["invalid"] = np.zeros((2, 0), np.int64)
+        return arrays
 
     @classmethod
     def read(cls, fields: Arrays, request: Request, schema: Schema) -> Self:
         """Read plain arrays; a ValueError names one that does not fit."""
         users, values, lists, offered, invalid = (fields[name].copy() for name in cls._fields)
-        n_users, n_items = (size or 0 for size in schema.shape)
-        depth, n = request.cutoffs(n_items).exposure, users.size
-        check("users", users, "iu", (n,), 0, n_users - 1)
-        check("values", values, "f", (len(request.per_user), n))
+        n_users = schema.shape[0] or 0
+        n_items = schema.shape[1] or 0
+        depth = request.cutoffs(n_items).exposure
+        n_rows = users.size
+        check("users", users, "iu", (n_rows,), 0, n_users - 1)
+        check("values", values, "f", (len(request.per_user), n_rows))
         # Kernels do not check items; at -1 a rank has none.
-        check("lists", lists, "iu", (n, min(lists.shape[-1], depth)), -1, n_items - 1)
+        check("lists", lists, "iu", (n_rows, min(lists.shape[-1], depth)), -1, n_items - 1)
         check("offered", offered, "b", (n_items if depth else 0,))
-        check("invalid", invalid, "iu", (2, n if invalid.size else 0), 0)
-        return cls(users, values, lists, offered, invalid if invalid.size else None)
+        if not invalid.size:
+            return cls(users, values, lists, offered)
+        check("invalid", invalid, "iu", (2, n_rows), 0)
+        return cls(users, values, lists, offered, invalid)
 
 
 class UserTable:
@@ -138,20 +144,24 @@ class UserTable:
         return self
 
     def _write_lists(self, batch: Batch) -> None:
-        width, added = self.lists.shape[1], batch.lists.shape[1]
-        if added > width:
-            more = np.full((len(self.lists), added - width), -1, self.lists.dtype)
-            self.lists = np.concatenate([self.lists, more], axis=1)
-        self.lists[batch.users, :added] = batch.lists
-        self.lists[batch.users, added:] = -1
+        width = batch.lists.shape[1]
+        n_columns = self.lists.shape[1]
+        if width > n_columns:
+            columns = np.full((len(self.lists), width - n_columns), -1, self.lists.dtype)
+            self.lists = np.concatenate([self.lists, columns], axis=1)
+        self.lists[batch.users, :width] = batch.lists
+        self.lists[batch.users, width:] = -1
         self.offered |= batch.offered
 
     def part(self) -> UserRows:
         """The rows of all updated users."""
-        users, invalid = np.flatnonzero(self.updated), self.invalid
-        invalid = None if invalid is None else invalid[:, users]
-        values, lists = self.values[:, users], self.lists[users]
-        return UserRows(users, values, lists, self.offered.copy(), invalid)
+        users = np.flatnonzero(self.updated)
+        invalid = self.invalid
+        if invalid is not None:
+            invalid = invalid[:, users]
+        return UserRows(
+            users, self.values[:, users], self.lists[users], self.offered.copy(), invalid
+        )
 
     @property
     def n_rows(self) -> int:
@@ -166,7 +176,9 @@ class UserTable:
     @property
     def invalid_items(self) -> InvalidItems:
         """The invalid items in the rankings of all users."""
-        return InvalidItems() if self.invalid is None else InvalidItems.of(self.invalid)
+        if self.invalid is None:
+            return InvalidItems()
+        return InvalidItems.of(self.invalid)
 
     def exposure_of(self, request: Request) -> Exposures:
         """Add up the lists of all users."""

@@ -54,21 +54,26 @@ class Schema(NamedTuple):
     def check_same(self, other: "Schema") -> None:
         """Refuse the schema of another store whose parts cannot be merged into this one."""
 
-        def refuse(what: str, *both: object) -> None:
-            shown = f": {both[0]} and {both[1]}" if both else ""
+        def refuse(quantity: str, ours: object = "", theirs: object = "") -> None:
+            values = f": {ours} and {theirs}" if ours else ""
             msg = (
-                f"evaluators of different {what} cannot be merged{shown}; expected the same in both"
+                f"evaluators of different {quantity} cannot be merged{values}; expected the same "
+                "in both"
             )
             raise ArgumentError(msg)
 
         if self.is_range != other.is_range:
-            refuse("ties", *("range" if s.is_range else _shortly(s.ties) for s in (self, other)))
+            ties = [
+                "range" if schema.is_range else _shortly(schema.ties) for schema in (self, other)
+            ]
+            refuse("ties", *ties)
         for name in ("metrics", "undefined", "ties", "nan", "keep"):
-            own, its = getattr(self, name), getattr(other, name)
-            if own != its:
-                refuse(name, _shortly(own), _shortly(its))
-        for own, its in zip(self.shape, other.shape, strict=True):
-            if own != its and None not in (own, its):
+            ours = getattr(self, name)
+            theirs = getattr(other, name)
+            if ours != theirs:
+                refuse(name, _shortly(ours), _shortly(theirs))
+        for our_size, their_size in zip(self.shape, other.shape, strict=True):
+            if our_size != their_size and None not in (our_size, their_size):
                 refuse("users and items", self.shape, other.shape)
         for name in self.data | other.data:
             if self.data.get(name) != other.data.get(name):
@@ -83,19 +88,20 @@ class Schema(NamedTuple):
                     "evaluator instead, with a function that a module defines, not a lambda"
                 )
                 raise ArgumentError(msg)
-        texts = (
-            list(self.metrics),
-            list(self.metrics.values()),
+        texts: dict[str, Any] = {
+            "metrics": list(self.metrics),
+            "specs": list(self.metrics.values()),
             # Of metrics that are none of the package: they are known where these are imported.
-            [definition.spec.metric.module for definition in request.definitions.values()],
-            list(self.undefined.values()),
-            list(self.ties.values()),
-            self.nan,
-            self.keep,
-            list(self.data.items()),
-        )
-        arrays = {n: np.array(text, np.str_) for n, text in zip(_TEXTS, texts, strict=True)}
-        return arrays | {"shape": np.array([-1 if n is None else n for n in self.shape])}
+            "modules": [d.spec.metric.module for d in request.definitions.values()],
+            "undefined": list(self.undefined.values()),
+            "ties": list(self.ties.values()),
+            "nan": self.nan,
+            "keep": self.keep,
+            "data": list(self.data.items()),
+        }
+        arrays: Arrays = {name: np.array(text, np.str_) for name, text in texts.items()}
+        arrays["shape"] = np.array([-1 if n is None else n for n in self.shape])
+        return arrays
 
 
 def check(
@@ -118,10 +124,10 @@ def check(
 
 @contextmanager
 def reading(
-    state: Mapping[str, Any], of: str, keeps: Sequence[str]
+    state: Mapping[str, Any], class_name: str, keeps: Sequence[str]
 ) -> Iterator[tuple[Arrays, Request, Schema]]:
-    """Read the arrays of a state of the class ``of``; an error says what is wrong with them."""
-    expected = f"expected what {of}.state() gave"
+    """Read the arrays of a state of a class; an error says what is wrong with them."""
+    expected = f"expected what {class_name}.state() gave"
     if not isinstance(state, Mapping):
         msg = f"state is a {type(state).__name__}; {expected}"
         raise InputTypeError(msg)
@@ -139,6 +145,7 @@ def reading(
 
 
 def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
+    """Read the definitions of metrics, and the schema; a ValueError says what does not fit."""
     if any(fields[name].dtype.kind != "U" for name in _TEXTS):
         msg = "names are not text"
         raise ValueError(msg)
@@ -146,16 +153,18 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
         fields[name].tolist() for name in _TEXTS
     )
     definitions = {}
-    for text, spec, module, *policies in zip(texts, specs, modules, ties, undefined, strict=True):
-        one_of("ties", policies[0], TiePolicy)
-        one_of("undefined", policies[1], Undefined)
-        definitions[text] = Definition(_known(spec, module), *policies)
+    for text, spec, module, policy, number in zip(
+        texts, specs, modules, ties, undefined, strict=True
+    ):
+        one_of("ties", policy, TiePolicy)
+        one_of("undefined", number, Undefined)
+        definitions[text] = Definition(_parse_saved(spec, module), policy, number)
     one_of("nan", nan, NaNPolicy)
     if keep not in keeps:
         msg = f"keep is {keep!r}"
         raise ValueError(msg)
     check("shape", fields["shape"], "iu", (2,), -1)
-    if data and not all(len(pair) == 2 for pair in data):
+    if not all(len(pair) == 2 for pair in data):
         msg = "data does not fit"
         raise ValueError(msg)
     n_users, n_items = (None if n == -1 else n for n in fields["shape"].tolist())
@@ -163,21 +172,24 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
     return request, Schema.of(request, keep, (n_users, n_items), dict(data))
 
 
-def _known(spec: str, module: str) -> MetricSpec:
+def _parse_saved(spec: str, module: str) -> MetricSpec:
+    """Read a metric string; where it is unknown, say which module declares its metric."""
     try:
         return parse(spec)
     except UnknownMetricError as error:
         if not module:
             raise ValueError(*error.args) from None
-        declare = f"type: import {module}"
+        advice = f"type: import {module}"
         if module == "__main__":
-            declare = "declare it here as well, or in a module that both programs import"
-        msg = f"{spec} is a metric of the program that saved the state; {declare}"
+            advice = "declare it here as well, or in a module that both programs import"
+        msg = f"{spec} is a metric of the program that saved the state; {advice}"
         raise UnknownMetricError(msg) from error
 
 
 def _shortly(value: object) -> object:
     """The one policy that all metrics have, or the value unchanged."""
-    policies = set(value.values()) if isinstance(value, dict) else set()
-    is_policy = policies <= {*get_args(TiePolicy), *get_args(Undefined)}
-    return policies.pop() if len(policies) == 1 and is_policy else value
+    if isinstance(value, dict):
+        policies = set(value.values())
+        if len(policies) == 1 and policies <= {*get_args(TiePolicy), *get_args(Undefined)}:
+            return policies.pop()
+    return value

@@ -27,24 +27,25 @@ def settled(
     values: UserValues,
     text: str,
     definition: Definition,
-    known: npt.NDArray[np.bool_] | None = None,
+    updated: npt.NDArray[np.bool_] | None = None,
     rows: RowNames = ROWS_ARE_USERS,
 ) -> UserValues:
     """Apply ``undefined=`` to the values that a kernel left NaN.
 
-    It applies to the rows that are ``known``, by default all.
+    It applies to the rows that were ``updated``, by default all.
     """
     if definition.undefined == "nan":
         return values
     missing = np.isnan(values)
-    if missing.ndim and known is not None:
-        missing &= known
+    if missing.ndim and updated is not None:
+        missing &= updated
     number = number_for(definition.undefined)
     if number is not None:
         values[missing] = number
     elif missing.ndim:
-        first = int(missing.argmax())
-        refuse_missing(text, definition, int(missing.sum()), missing.size, rows, first)
+        n_missing = int(missing.sum())
+        row = int(missing.argmax())
+        refuse_missing(text, definition, n_missing, missing.size, rows, row)
     elif missing:
         reason = definition.spec.metric.undefined
         msg = f"{text} is undefined ({reason}); give undefined='nan' or 'zero'"
@@ -58,15 +59,15 @@ def refuse_missing(
     n_missing: int,
     n_rows: int,
     rows: RowNames,
-    first: int | None = None,
+    row: int | None = None,
 ) -> None:
-    """Refuse rows without a value under ``undefined="raise"``; ``first`` is one of them."""
+    """Refuse rows without a value under ``undefined="raise"``; ``row`` is the first of them."""
     if definition.undefined != "raise" or not n_missing:
         return
     noun = rows.noun
     who = who_lacks(n_missing, n_rows, why_undefined(definition.spec), f"{noun}s")
-    if first is not None:
-        who += f", the first is {rows.name(first)}"
+    if row is not None:
+        who += f", the first is {rows.name(row)}"
     msg = (
         f"{text} is undefined: {who}; expected a value for every {noun}; give undefined='nan' or "
         f"'zero', or leave these {noun}s out"

@@ -11,6 +11,7 @@ call has added a batch as a whole, or not at all.
 import copy
 import functools
 import math
+import operator
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -117,15 +118,18 @@ class Store:
         return self.request.cutoffs(self.n_items if n_items is None else n_items, longest)
 
     def _check_size(self, n_items: int | None, n_rows: int) -> None:
-        known = self.n_items
-        if None not in (known, n_items):
-            if n_items != known:
+        """Refuse ``n_rows`` whose catalogue differs from that of the rows before."""
+        expected = self.n_items
+        if n_items is not None and expected is not None:
+            if n_items != expected:
                 msg = (
-                    f"scores have {n_items} items, expected {known}, as in n_items= or an earlier "
-                    "batch; call reset() before using another catalogue"
+                    f"scores have {n_items} items, expected {expected}, as in n_items= or an "
+                    "earlier batch; call reset() before using another catalogue"
                 )
                 raise InputError(msg)
-        elif (n_rows if n_items is None else self.n_rows) and n_items != known:
+            return
+        n_unlimited = n_rows if n_items is None else self.n_rows
+        if n_items != expected and n_unlimited:
             msg = (
                 "earlier rankings were added without the size of the catalogue, so k was not "
                 "limited to it; give n_items= to StreamEvaluator"
@@ -140,31 +144,33 @@ class Store:
             exposures(self.request, cutoffs)  # refuses this
         return KeptLists(n_rows, cutoffs.n_items or 0, cutoffs.exposure)
 
-    def measured(self, found: Selection, users: UserIndex) -> UserRows:
+    def measured(self, selection: Selection, users: UserIndex) -> UserRows:
         """Compute the rows of a batch of users without adding them."""
-        rows = user_rows(found, self.request)
-        return UserRows(as_indices(users), rows, *_lists_of(found), found.invalid)
+        values = user_rows(selection, self.request)
+        return UserRows(as_indices(users), values, *_lists_of(selection), selection.invalid)
 
     def add(
-        self, found: Selection, users: UserIndex | None = None, *, in_order: bool = False
+        self, selection: Selection, users: UserIndex | None = None, *, in_order: bool = False
     ) -> None:
         """Add a batch; the metrics of several batches are computed together.
 
         Users ``in_order`` follow those of the batch before, which must not have changed since they
         were chosen.
         """
-        lists, offered = _lists_of(found)
-        size = len(found.hits.n_hits), len(found.hits.rank), lists.nbytes + offered.nbytes
+        hits = selection.hits
+        lists, offered = _lists_of(selection)
+        size = len(hits.n_hits), len(hits.rank), lists.nbytes + offered.nbytes
         if not size[0]:
             return  # it would move the next users, or decide the size of a catalogue
-        values: Any = found._replace(exposure=None)
+        values: Any = selection._replace(exposure=None)
         if self._has_callable or not _fits(size):
-            values = user_rows(found, self.request)
-        n_items, swallowed = (
-            found.cutoffs.n_items,
-            (0, 0) if users is not None else found.swallowed(),
-        )
-        batch = Batch(values, lists, offered, found.invalid, size, n_items, swallowed, users)
+            values = user_rows(selection, self.request)
+        swallowed = (0, 0)
+        if users is None:
+            swallowed = selection.swallowed()
+        n_items = selection.cutoffs.n_items
+        batch = Batch(values, lists, offered, selection.invalid, size, n_items, swallowed, users)
+
         with self._lock:
             self._check_size(n_items, size[0])
             next_user = 0
@@ -181,35 +187,34 @@ class Store:
             self._append(batch, n_items=n_items, next_user=next_user)
 
     def _append(self, batch: Batch, **changes: Any) -> None:
-        kept = self._kept
-        (rows, relevant, n_bytes), size = kept.size, batch.size
-        size = rows + size[0], relevant + size[1], n_bytes + size[2]
-        if kept.log and not (_fits(size) and len(kept.log) < MOST):
+        """Append a batch to the log, which is written into the rows first if it is full."""
+        log = self._kept.log
+        size: Any = tuple(map(operator.add, self._kept.size, batch.size))
+        if log and not (_fits(size) and len(log) < MOST):
             self.content()
-            kept, size = self._kept, batch.size
-        self._kept = kept._replace(log=(*kept.log, batch), size=size, **changes)
+            log = ()
+            size = batch.size
+        self._kept = self._kept._replace(log=(*log, batch), size=size, **changes)
 
     # --- Reading
 
     def content(self) -> UserTable | Totals:
         """The rows or totals of all batches, with the log written into them."""
         with self._lock:
-            kept = self._kept
-            content: UserTable | Totals = kept.content
+            state = self._kept
+            content: UserTable | Totals = state.content
             if content is None and self.keep == "rows":
                 content = UserTable(self.request, self.n_users, self.n_items or 0)
             elif content is None:
                 content = Totals.none(self.request, self.keep)
-            # The metrics of batches that wait are computed together, those of another were before.
-            for _, together in groupby(
-                kept.log, lambda b: isinstance(b.values, Selection) or id(b)
-            ):
-                batches = list(together)
+            # Batches that wait are measured together; any other has its values.
+            for _, group in groupby(state.log, _waits_or_alone):
+                batches = list(group)
                 values = batches[0].values
                 if isinstance(values, Selection):
                     values = user_rows(_joined([b.values for b in batches]), self.request)
                 content = content.plus(batches, values, self.request)
-            self._kept = kept._replace(content=content, log=(), size=(0, 0, 0))
+            self._kept = state._replace(content=content, log=(), size=(0, 0, 0))
             return content
 
     @property
@@ -219,10 +224,12 @@ class Store:
 
     def describe(self, noun: str) -> str:
         """Count the rows, and the users or events that wait, without computing anything."""
-        kept = self._kept
-        n_rows = 0 if kept.content is None else kept.content.n_rows
-        n_waiting = kept.size[0]
-        return f"{n_rows} {noun}" + (f", {n_waiting} waiting" if n_waiting else "")
+        state = self._kept
+        n_rows = 0 if state.content is None else state.content.n_rows
+        text = f"{n_rows} {noun}"
+        if state.log:
+            text += f", {state.size[0]} waiting"
+        return text
 
     def compute(self) -> dict[str, UserValues]:
         """Compute the values of all rows, and the metrics of all lists."""
@@ -238,16 +245,19 @@ class Store:
 
     def means(self) -> dict[str, tuple[float, float]]:
         """Compute the mean of each metric of events, and half of its 95 % interval."""
-        found, definitions = {}, self.request.definitions
+        definitions = self.request.definitions
+        means: dict[str, tuple[float, float]] = {}
         with self._lock:
-            totals, of_lists = cast(Totals, self.content()), self.of_lists()
+            totals = cast(Totals, self.content())
+            of_lists = self.of_lists()
         for row, text in enumerate(self._texts):
             n_missing = totals.n_rows - int(totals.n_defined[row])
             refuse_missing(text, definitions[text], n_missing, totals.n_rows, EVENTS)
-            found[text] = totals.mean(row, number_for(definitions[text].undefined))
+            means[text] = totals.mean(row, number_for(definitions[text].undefined))
         for text, value in of_lists.items():
-            found[text] = float(settled(value, text, definitions[text], rows=EVENTS)), math.nan
-        return {text: found[text] for text in definitions}
+            mean = float(settled(value, text, definitions[text], rows=EVENTS))
+            means[text] = mean, math.nan
+        return {text: means[text] for text in definitions}
 
     @property
     def swallowed(self) -> tuple[int, int]:
@@ -268,11 +278,12 @@ class Store:
     def counts(self) -> dict[str, tuple[int, int]]:
         """Count the rows for which each metric is defined and undefined."""
         with self._lock:
-            n, n_defined = self.n_rows, self.content().n_defined.tolist()
-        counts = dict.fromkeys(self.request.definitions, (n, 0))
-        for text, defined in zip(self._texts, n_defined, strict=True):
+            n_rows = self.n_rows
+            n_defined = self.content().n_defined.tolist()
+        counts = dict.fromkeys(self.request.definitions, (n_rows, 0))
+        for text, n in zip(self._texts, n_defined, strict=True):
             if number_for(self.request.definitions[text].undefined) is None:
-                counts[text] = defined, n - defined
+                counts[text] = n, n_rows - n
         return counts
 
     # --- Merging, saving
@@ -307,9 +318,10 @@ class Accumulator:
     _keeps: tuple[str, ...]
 
     @classmethod
-    def _of(cls, results: Store) -> Self:
+    def _of(cls, store: Store) -> Self:
+        """Make an evaluator that gives results but takes no updates."""
         evaluator = cls.__new__(cls)
-        evaluator._results = results
+        evaluator._results = store
         return evaluator
 
     def invalid_items(self) -> InvalidItems:
@@ -430,25 +442,35 @@ class Accumulator:
         return cls._of(store)
 
 
-def _lists_of(found: Selection) -> tuple[IntArray, BoolArray]:
-    kept = found.exposure
-    if isinstance(kept, KeptLists):
-        return kept.joined(), kept.offered
-    return np.empty((len(found.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
+def _lists_of(selection: Selection) -> tuple[IntArray, BoolArray]:
+    """The lists of a batch, and which items may be in one; empty where no metric reads them."""
+    lists = selection.exposure
+    if isinstance(lists, KeptLists):
+        return lists.joined(), lists.offered
+    return np.empty((len(selection.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
 
 
 def _fits(size: tuple[int, int, int]) -> bool:
-    return size[0] <= WAITING[0] and size[1] <= WAITING[1] and size[2] <= WAITING[2]
+    """Say whether batches of this size may wait."""
+    return all(map(operator.le, size, WAITING))
 
 
-def _joined(found: Sequence[Selection]) -> Selection:
+def _waits_or_alone(batch: Batch) -> object:
+    """The key of a group of batches: True for all that wait, a key of its own for any other."""
+    return isinstance(batch.values, Selection) or id(batch)
+
+
+def _joined(selections: Sequence[Selection]) -> Selection:
     """Join the hits of batches, in order, into one batch."""
-    if len(found) == 1:
-        return found[0]
+    if len(selections) == 1:
+        return selections[0]
+    hits = join([selection.hits for selection in selections])
     of_lists = {
-        text: np.concatenate([each.of_lists[text] for each in found]) for text in found[0].of_lists
+        text: np.concatenate([selection.of_lists[text] for selection in selections])
+        for text in selections[0].of_lists
     }
-    blocks = [each.slots for each in found if each.slots is not None]
-    slots = Slots.join(blocks) if blocks else None
-    hits = join([each.hits for each in found])
-    return found[0]._replace(hits=hits, of_lists=of_lists, slots=slots)
+    slots = None
+    blocks = [selection.slots for selection in selections if selection.slots is not None]
+    if blocks:
+        slots = Slots.join(blocks)
+    return selections[0]._replace(hits=hits, of_lists=of_lists, slots=slots)

@@ -41,10 +41,11 @@ class Totals(NamedTuple):
     @classmethod
     def none(cls, request: Request, keep: str) -> Self:
         """Make the totals of no event."""
-        chunks, n = (() if keep == "values" else None), len(request.per_user)
+        chunks = () if keep == "values" else None
+        n_metrics = len(request.per_user)
         zeros: Any = functools.partial(np.zeros, dtype=np.int64)
         invalid = zeros(len(InvalidItems._fields))
-        return cls(0, zeros(2), invalid, chunks, zeros(n), np.zeros((n, 2, 2)))
+        return cls(0, zeros(2), invalid, chunks, zeros(n_metrics), np.zeros((n_metrics, 2, 2)))
 
     @property
     def values(self) -> FloatArray:
@@ -70,44 +71,52 @@ class Totals(NamedTuple):
 
     def in_order(self, places: list[int]) -> Self:
         """The same totals, their metrics in another order."""
-        chunks = None if self.chunks is None else tuple(chunk[places] for chunk in self.chunks)
-        n_defined, sums = self.n_defined[places], self.sums[places]
-        return self._replace(chunks=chunks, n_defined=n_defined, sums=sums)
+        chunks = self.chunks
+        if chunks is not None:
+            chunks = tuple(chunk[places] for chunk in chunks)
+        return self._replace(
+            chunks=chunks, n_defined=self.n_defined[places], sums=self.sums[places]
+        )
 
     def plus(self, batches: Sequence[Batch], values: FloatArray, request: Request) -> Self:
         """The totals with batches, after the other events."""
-        exposure, invalid = None, np.zeros_like(self.invalid)
+        exposure = None
         if request.of_exposure:
             exposure = exposures(request, request.cutoffs(batches[0].n_items))
+        invalid = np.zeros_like(self.invalid)
         for batch in batches:
             if exposure is not None:
                 exposure.offer(np.flatnonzero(batch.offered))
-                length = np.full(batch.size[0], batch.lists.shape[1])
-                exposure.add(slice(0, batch.size[0]), batch.lists, length)
+                n_lists, width = batch.lists.shape
+                exposure.add(slice(0, n_lists), batch.lists, np.full(n_lists, width))
             if batch.invalid is not None:
                 invalid += InvalidItems.of(batch.invalid)
-        return self.joined(
-            self._replace(
-                n_rows=values.shape[1],
-                swallowed=np.sum([batch.swallowed for batch in batches], axis=0),
-                invalid=invalid,
-                chunks=None if self.chunks is None else (values,),
-                n_defined=np.count_nonzero(~np.isnan(values), axis=1),
-                sums=_sums(values),
-                exposure=exposure,
-            )
+        totals = self._replace(
+            n_rows=values.shape[1],
+            swallowed=np.sum([batch.swallowed for batch in batches], axis=0),
+            invalid=invalid,
+            chunks=None if self.chunks is None else (values,),
+            n_defined=np.count_nonzero(~np.isnan(values), axis=1),
+            sums=_sums(values),
+            exposure=exposure,
         )
+        return self.joined(totals)
 
     def joined(self, other: Self) -> Self:
         """The totals of both, the events of ``other`` after the others."""
-        exposure: Any = self.exposure if other.exposure is None else copy.deepcopy(other.exposure)
-        if self.exposure is not None and other.exposure is not None:
-            exposure.merge(self.exposure)
+        exposure = self.exposure
+        if other.exposure is not None:
+            exposure = copy.deepcopy(other.exposure)
+            if self.exposure is not None:
+                exposure.merge(self.exposure)
+        chunks = self.chunks
+        if chunks is not None:
+            chunks = _in_few(chunks + (other.chunks or ()))
         return self._replace(
             n_rows=self.n_rows + other.n_rows,
             swallowed=self.swallowed + other.swallowed,
             invalid=self.invalid + other.invalid,
-            chunks=None if self.chunks is None else _in_few(self.chunks + (other.chunks or ())),
+            chunks=chunks,
             n_defined=self.n_defined + other.n_defined,
             sums=_joined_sums(self.sums, self.n_defined, other.sums, other.n_defined),
             exposure=exposure,
@@ -118,44 +127,50 @@ class Totals(NamedTuple):
 
         ``number`` takes the place of undefined values, unless it is None.
         """
-        n, sums = int(self.n_defined[row]), self.sums[row]
+        n = int(self.n_defined[row])
+        sums = self.sums[row]
         if number is not None:
             n_missing = self.n_rows - n
-            numbers = np.array([[number * n_missing, 0.0], [0.0, 0.0]])
-            sums, n = _joined_sums(sums, n, numbers, n_missing), n + n_missing
+            sums_of_numbers = np.array([[number * n_missing, 0.0], [0.0, 0.0]])
+            sums = _joined_sums(sums, n, sums_of_numbers, n_missing)
+            n = self.n_rows
         if not n:
             return math.nan, math.nan
         mean = float(sums[0, 0] / n + sums[0, 1] / n)
         if n == 1 or math.isinf(mean):
             return mean, math.nan
-        return mean, _NORMAL_95 * math.sqrt(float(sums[1].sum()) / (n - 1) / n)
+        variance = float(sums[1].sum()) / (n - 1)
+        return mean, _NORMAL_95 * math.sqrt(variance / n)
 
     def arrays(self) -> Arrays:
         """The totals as plain arrays."""
         names = ("n_rows", "swallowed", "invalid", "values", "n_defined", "sums")
         arrays = {name: np.asarray(getattr(self, name)) for name in names}
-        return arrays if self.exposure is None else arrays | self.exposure.arrays()
+        if self.exposure is not None:
+            arrays |= self.exposure.arrays()
+        return arrays
 
     @classmethod
     def read(cls, fields: Arrays, request: Request, schema: Schema) -> Self:
         """Read plain arrays; a ValueError names one that does not fit."""
-        n, n_metrics = int(fields["n_rows"].item()), len(request.per_user)
-        has_values = schema.keep == "values"
         check("n_rows", fields["n_rows"], "iu", (), 0)
-        swallowed = check("swallowed", fields["swallowed"], "iu", (2,), 0, n)
+        n_rows = int(fields["n_rows"])
+        n_metrics = len(request.per_user)
+        n_values = n_rows if schema.keep == "values" else 0
+        swallowed = check("swallowed", fields["swallowed"], "iu", (2,), 0, n_rows)
         invalid = check("invalid", fields["invalid"], "iu", (len(InvalidItems._fields),), 0)
-        values = check("values", fields["values"], "f", (n_metrics, n * has_values))
-        n_defined = check("n_defined", fields["n_defined"], "iu", (n_metrics,), 0, n)
+        values = check("values", fields["values"], "f", (n_metrics, n_values))
+        n_defined = check("n_defined", fields["n_defined"], "iu", (n_metrics,), 0, n_rows)
         sums = check("sums", fields["sums"], "f", (n_metrics, 2, 2))
         if np.isnan(sums[:, 0]).any() or (sums[:, 1, 0] < 0).any():
             msg = "sums does not fit"
             raise ValueError(msg)
         exposure = None
-        if request.of_exposure and n:
+        if request.of_exposure and n_rows:
             exposure = exposures(request, request.cutoffs(schema.shape[1]))
             exposure.read(fields)
-        chunks = (values,) if has_values else None
-        return cls(n, swallowed, invalid, chunks, n_defined, sums, exposure)
+        chunks = (values,) if schema.keep == "values" else None
+        return cls(n_rows, swallowed, invalid, chunks, n_defined, sums, exposure)
 
 
 @without_warnings
@@ -164,40 +179,44 @@ def _sums(values: FloatArray) -> FloatArray:
     n = np.maximum(1, np.count_nonzero(~np.isnan(values), axis=1))
     sums = np.zeros((len(values), 2, 2))
     sums[:, 0, 0] = np.nansum(values, axis=1)
-    away = values - (sums[:, 0, 0] / n)[:, np.newaxis]
+    distances = values - (sums[:, 0, 0] / n)[:, np.newaxis]
     # The sum of the distances would be 0 if the mean were not rounded.
-    squares = np.nansum(np.square(away), axis=1) - np.nansum(away, axis=1) ** 2 / n
+    squares = np.nansum(np.square(distances), axis=1) - np.nansum(distances, axis=1) ** 2 / n
     sums[:, 1, 0] = np.maximum(0.0, squares)
     return sums
 
 
 @without_warnings
-def _joined_sums(one: FloatArray, n_one: Any, other: FloatArray, n_other: Any) -> FloatArray:
-    """The sums of two sets of values; the squares gain by the distance of the two means."""
-    means = (sums[..., 0, :].T / np.maximum(1, n) for sums, n in ((one, n_one), (other, n_other)))
-    away = np.subtract(*means).sum(axis=0)
-    between = np.zeros_like(one)
-    between[..., 1, 0] = away * (n_one / np.maximum(1, n_one + n_other) * n_other) * away
-    return _added(_added(one, other), between)
+def _joined_sums(sums: FloatArray, n: Any, other: FloatArray, n_other: Any) -> FloatArray:
+    """The sums of two sets of values together.
+
+    With the means a and b of n and m values, and c of all, the squares of distances from the mean
+    grow by n (a - c)^2 + m (b - c)^2 = (a - b)^2 n m / (n + m).
+    """
+    means = sums[..., 0, :].T / np.maximum(1, n)
+    other_means = other[..., 0, :].T / np.maximum(1, n_other)
+    difference = np.subtract(means, other_means).sum(axis=0)
+    gain = np.zeros_like(sums)
+    gain[..., 1, 0] = difference * (n / np.maximum(1, n + n_other) * n_other) * difference
+    return _added(_added(sums, other), gain)
 
 
 @without_warnings
-def _added(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Add pairs of float64 (Dekker); infinite sums have no rounding error."""
-    high = one[..., 0] + other[..., 0]
-    back = high - one[..., 0]
-    lost = (one[..., 0] - (high - back)) + (other[..., 0] - back)
-    low = np.where(np.isfinite(high), lost + one[..., 1] + other[..., 1], 0.0)
+def _added(pairs: FloatArray, others: FloatArray) -> FloatArray:
+    """Add pairs of float64 (Dekker 1971, add2); infinite sums have no rounding error."""
+    high = pairs[..., 0] + others[..., 0]
+    back = high - pairs[..., 0]  # of ``others``, what has come into ``high``
+    lost = (pairs[..., 0] - (high - back)) + (others[..., 0] - back)
+    low = np.where(np.isfinite(high), lost + pairs[..., 1] + others[..., 1], 0.0)
     total = high + low
     return np.stack([total, np.where(np.isfinite(high), low - (total - high), 0.0)], axis=-1)
 
 
 def _in_few(chunks: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
     """Join chunks so that each is more than twice as long as the next: few, and rarely copied."""
-    kept: list[FloatArray] = []
+    joined: list[FloatArray] = []
     for chunk in chunks:
-        kept.append(chunk)
-        while len(kept) > 1 and kept[-2].shape[1] <= 2 * kept[-1].shape[1]:
-            last = kept.pop()
-            kept[-1] = np.concatenate([kept[-1], last], axis=1)
-    return tuple(kept)
+        joined.append(chunk)
+        while len(joined) > 1 and joined[-2].shape[1] <= 2 * joined[-1].shape[1]:
+            joined[-2:] = [np.concatenate(joined[-2:], axis=1)]
+    return tuple(joined)

@@ -122,16 +122,19 @@ class Request:
             one_of("ties", ties, Ties)
         check_progress(self.progress)
         thread_count(self.n_threads)
+
         try:
             self._hold(_definitions(metrics_list, convention, ties, undefined))
         except RecmetricsError as error:
             blame(error, "metrics_list")
             raise
+
         call = _Call(level, ties, shared, side_words or _arguments())
         for check in _CHECKS[level]:
             check(self, call)
 
     def _hold(self, definitions: dict[str, Definition]) -> None:
+        """Keep the definitions, and note what they read."""
         self.definitions = definitions
         self.of_hits: dict[str, Definition] = {}
         self.of_lists: dict[str, Definition] = {}
@@ -143,6 +146,7 @@ class Request:
         self.of_side: list[MetricSpec] = []  # of lists, of strata, weighed: these may need it
         self.strata: dict[str, str] = {}  # and for each the first metric that names it
         self.weighed: list[str] = []
+
         for text, definition in definitions.items():
             spec = definition.spec
             groups[spec.metric.reads][text] = definition
@@ -153,9 +157,10 @@ class Request:
                 self.of_side.append(spec)
             elif spec.stratum is not None or spec.metric.reads == "lists":
                 self.of_side.append(spec)
-            tied = definition.ties != "index"
-            self.ties |= tied
-            self.whole_rows |= tied or spec.reads_whole_list
+            if definition.ties != "index":
+                self.ties = True
+            if self.ties or spec.reads_whole_list:
+                self.whole_rows = True
 
     @classmethod
     def of(
@@ -184,8 +189,10 @@ class Request:
     @property
     def has_callable(self) -> bool:
         """True with an option that is a callable, whose weights only a call shows to be valid."""
-        specs = [definition.spec for definition in self.definitions.values()]
-        return any(callable(value) for spec in specs for value in spec.values.values())
+        for definition in self.definitions.values():
+            if any(map(callable, definition.spec.values.values())):
+                return True
+        return False
 
     @property
     def of_all_items(self) -> list[str]:
