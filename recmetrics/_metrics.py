@@ -40,12 +40,13 @@ class Metrics(compute.Metrics):
 
         >>> from recmetrics import Metrics
         >>> scores, truth = [[4, 3, 2], [1, 2, 3], [2, 3, 1]], [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
-        >>> found = Metrics.evaluate(scores, truth, ["hit@1", "recall@2"], exclude=[[], [2], []])
-        >>> found.values
+        >>> metrics = ["hit@1", "recall@2"]
+        >>> evaluation = Metrics.evaluate(scores, truth, metrics, exclude=[[], [2], []])
+        >>> evaluation.values
         {'hit@1': array([1., 0., 1.]), 'recall@2': array([1., 0., 1.])}
-        >>> found.counts.swallowed
+        >>> evaluation.counts.swallowed
         1
-        >>> found.notes
+        >>> evaluation.notes
         ('exclude holds all relevant items of 1 of the 3 users with relevant items',)
 
         Parameters
@@ -71,9 +72,10 @@ class Metrics(compute.Metrics):
         request = Request(metrics_list, **shared)
         scores = read_scores(pred_scores)
         users = read_users(scores, ground_truth, shared, request)
-        found = find_hits(scores, users, request)
-        values, notes = whole_values(found, request), size_of_weights(found, request)
-        if found.n_swallowed:
-            notes.insert(0, who_is_swallowed(*found.swallowed()))
+        selection = find_hits(scores, users, request)
+        values = whole_values(selection, request)
+        notes = size_of_weights(selection, request)
+        if selection.n_swallowed:
+            notes.insert(0, who_is_swallowed(*selection.swallowed()))
         rules: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
-        return Evaluation(values, notes=notes, swallowed=found.n_swallowed, **rules)
+        return Evaluation(values, notes=notes, swallowed=selection.n_swallowed, **rules)

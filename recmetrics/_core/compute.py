@@ -72,11 +72,16 @@ def alone(declaration: Callable[P, R]) -> Callable[P, R]:
                 "Metrics.compute"
             )
             raise ArgumentError(msg)
-        own = {*record.options, STRATUM.name}
+
         # Only typed options are passed on: they override a convention, even with a default value.
-        options = tuple((name, v) for name, v in keywords.items() if name in own)
-        spec = MetricSpec(record.name, cutoff, options)
-        shared = {n: v for n, v in keywords.items() if n not in own and n != "k"}
+        options = []
+        shared = {}
+        for name, value in keywords.items():
+            if name in record.options or name == STRATUM.name:
+                options.append((name, value))
+            elif name != "k":
+                shared[name] = value
+        spec = MetricSpec(record.name, cutoff, tuple(options))
         if shared.get("ties") == "range":
             msg = (
                 f"{record.method} returns one array, but ties='range' gives three; type "
@@ -94,8 +99,12 @@ def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[
     """Find the rank of every relevant item, through a metric that reads whole lists."""
     ties: object = shared.get("ties")
     if ties is not None:
-        hint = "; type ties='best' for the first rank of each item, ties='worst' for the last one"
-        one_of("ties", ties, TiePolicy, hint if ties == "range" else "")
+        hint = ""
+        if ties == "range":
+            hint = (
+                "; type ties='best' for the first rank of each item, ties='worst' for the last one"
+            )
+        one_of("ties", ties, TiePolicy, hint)
     request = Request("mrr", **shared)
     users = read_users(scores, ground_truth, shared, request)
     return ranks_of(find_hits(scores, users, request, with_slots=True), request)

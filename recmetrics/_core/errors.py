@@ -90,9 +90,9 @@ def blame(error: RecmetricsError, argument: str) -> None:
         error.argument = argument
 
 
-def did_you_mean(name: str, known: abc.Iterable[str]) -> str:
-    """Write the hint for a misspelt name; "" if none of the known names is near."""
-    near = difflib.get_close_matches(name, list(known), n=1)
+def did_you_mean(name: str, names: abc.Iterable[str]) -> str:
+    """Write the hint for a misspelt name; "" if none of the names is near."""
+    near = difflib.get_close_matches(name, list(names), n=1)
     return f"did you mean {near[0]!r}?" if near else ""
 
 
@@ -103,9 +103,11 @@ def warn(
     argument: str | None = None,
 ) -> None:
     """Warn with the location of the caller's line, outside the package."""
-    frame, level = sys._getframe(), 1
+    frame = sys._getframe()
+    level = 1
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
-        frame, level = frame.f_back, level + 1
+        frame = frame.f_back
+        level += 1
     warnings.warn(category(message, argument=argument), stacklevel=level)
 
 
@@ -123,6 +125,8 @@ def install(extra: str, *names: str) -> str:
 
     It names these, not recmetrics itself, so it works however recmetrics was installed.
     """
-    packages = [each for each in EXTRAS[extra] if not names or each.startswith(names)]
-    # Double quotes, which every shell reads.
-    return " ".join(["pip install", *(f'"{each}"' for each in packages)])
+    line = "pip install"
+    for package in EXTRAS[extra]:
+        if not names or package.startswith(names):
+            line += f' "{package}"'  # double quotes, which every shell reads
+    return line

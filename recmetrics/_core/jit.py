@@ -59,9 +59,14 @@ def allocating_helper(function: F) -> F:
     return _compiled(function, is_helper=True)
 
 
-def while_compiling(tell: Callable[[bool], object]) -> AbstractContextManager[object]:
-    """Call ``tell(True)`` where Numba begins to compile, in any thread, ``tell(False)`` after."""
-    return numba_internals.while_compiling(tell) if _HAS_INTERNALS else nullcontext()
+def while_compiling(report: Callable[[bool], object]) -> AbstractContextManager[object]:
+    """Call ``report(True)`` where Numba begins to compile, in any thread, ``report(False)`` after.
+
+    Without Numba's internals this does nothing.
+    """
+    if not _HAS_INTERNALS:
+        return nullcontext()
+    return numba_internals.while_compiling(report)
 
 
 def _compiled(function: F, is_helper: bool = False, makes_arrays: bool = True) -> F:

@@ -47,9 +47,9 @@ class _LinkedCode(JITCodeLibrary):
 
 
 class _HelperCompiler(Compiler):
-    def __init__(self, typing_context: Any, target_context: Any, _: None, *others: Any) -> None:
+    def __init__(self, typing_context: Any, target_context: Any, _: None, *settings: Any) -> None:
         library: Any = _LinkedCode(target_context.codegen(), "helper")  # type: ignore[no-untyped-call]
-        super().__init__(typing_context, target_context, library, *others)  # type: ignore[no-untyped-call]
+        super().__init__(typing_context, target_context, library, *settings)  # type: ignore[no-untyped-call]
 
 
 # Numba documents this for its own functions.
@@ -59,10 +59,12 @@ _UNCOUNTED = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 def options(is_helper: bool, makes_arrays: bool) -> dict[str, Any]:
     """Options of the decorator that save time of the compilation, or of each call."""
     # No wrapper for C, which is never called: it would take a sixth of the compilation time.
-    found: dict[str, Any] = {"no_cfunc_wrapper": True}
+    flags: dict[str, Any] = {"no_cfunc_wrapper": True}
     if is_helper:  # no wrapper that converts Python objects to arrays, either: another sixth
-        found |= {"no_cpython_wrapper": True, "pipeline_class": _HelperCompiler}
-    return found if makes_arrays else found | _UNCOUNTED
+        flags |= {"no_cpython_wrapper": True, "pipeline_class": _HelperCompiler}
+    if not makes_arrays:
+        flags |= _UNCOUNTED
+    return flags
 
 
 class _Cache(NullCache):
@@ -75,7 +77,8 @@ class _Cache(NullCache):
     """
 
     def __init__(self, function: Callable[..., Any], stamp: Callable[[], str]) -> None:
-        self._function, self._stamp = function, stamp
+        self._function = function
+        self._stamp = stamp
 
     @functools.cached_property
     def _opened(self) -> Any:
@@ -85,12 +88,13 @@ class _Cache(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            found = self._opened.load_overload(sig, target_context)
-            return found if found is None or found.signature.args == tuple(sig) else None
+            code = self._opened.load_overload(sig, target_context)
+            if code is None or code.signature.args == tuple(sig):
+                return code
         except Exception:  # any: no folder can be written, and damaged files are pickles
             with suppress(Exception):
                 self._opened.flush()  # the next process finds nothing
-            return None
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(Exception):
@@ -108,33 +112,35 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG00
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         struct = context.make_array(signature.args[0])(context, builder, values[0])
-        bytes_ = ir.IntType(8).as_pointer()
-        place = builder.bitcast(builder.gep(struct.data, [values[1]]), bytes_)
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
-        ask = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
-        builder.call(ask, [place, number(0), number(3), number(1)])  # to read; soon; data
+        byte_pointer = ir.IntType(8).as_pointer()
+        address = builder.bitcast(builder.gep(struct.data, [values[1]]), byte_pointer)
+        int32 = ir.IntType(32)
+        signature_of_llvm = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
+        llvm_prefetch = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte_pointer], signature_of_llvm
+        )
+        builder.call(llvm_prefetch, [address, int32(0), int32(3), int32(1)])  # to read; soon; data
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
 
 
-def while_compiling(tell: Callable[[bool], object]) -> AbstractContextManager[object]:
+def while_compiling(report: Callable[[bool], object]) -> AbstractContextManager[object]:
     """See ``jit.while_compiling``."""
-    return install_listener("numba:compile", _Listener(tell))
+    return install_listener("numba:compile", _Listener(report))
 
 
 class _Listener(Listener):
-    def __init__(self, tell: Callable[[bool], object]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[bool], object]) -> None:
+        self._report = report
         self._depth = 0  # a function is compiled while its caller is
 
     def on_start(self, event: object) -> None:  # noqa: ARG002
         if self._depth == 0:
-            self._tell(True)
+            self._report(True)
         self._depth += 1
 
     def on_end(self, event: object) -> None:  # noqa: ARG002
         self._depth -= 1
         if self._depth == 0:
-            self._tell(False)
+            self._report(False)

@@ -156,20 +156,19 @@ def spelled_out(
     """
     defaults = {"nan": "raise", **defaults}
     signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     annotations = keywords.__annotations__
     order = [name for name in dict.fromkeys((*_NAMES, *annotations)) if name in annotations]
-    shared = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=defaults.get(name),
-            annotation=annotations[name].__forward_arg__,
-        )
-        for name in order
-        if name not in signature.parameters
-    ]
-    return signature.replace(parameters=[*own, *shared])
+    for name in order:
+        if name not in signature.parameters:
+            parameter = inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=defaults.get(name),
+                annotation=annotations[name].__forward_arg__,
+            )
+            parameters.append(parameter)
+    return signature.replace(parameters=parameters)
 
 
 def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
@@ -183,15 +182,15 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
         public = spelled_out(function, keywords, **defaults)
 
         @functools.wraps(function)
-        def checked(*arguments: Any, **given: Any) -> Any:
-            for name in given:
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            for name in kwargs:
                 if name not in public.parameters:
                     msg = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
                     if name == "k" and "metrics_list" in public.parameters:
-                        metrics = public.bind_partial(*arguments).arguments | given
-                        msg += _with_cutoff(metrics.get("metrics_list"), given["k"])
+                        arguments = public.bind_partial(*args).arguments | kwargs
+                        msg += _with_cutoff(arguments.get("metrics_list"), kwargs["k"])
                     raise TypeError(msg)
-            return function(*arguments, **{**defaults, **given})
+            return function(*args, **{**defaults, **kwargs})
 
         checked.__signature__ = public  # type: ignore[attr-defined]  # inspect reads it
         return typing.cast(F, checked)
@@ -201,8 +200,11 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
 
 def _with_cutoff(metrics: Any, k: object) -> str:
     """Write the hint for ``k=``, which metric strings have in themselves."""
-    first = metrics[0] if isinstance(metrics, list | tuple) and metrics else metrics
-    name = first.partition("@")[0] if isinstance(first, str) else "ndcg"
+    if isinstance(metrics, list | tuple) and metrics:
+        metrics = metrics[0]
+    name = "ndcg"
+    if isinstance(metrics, str):
+        name = metrics.partition("@")[0]
     return f"; a metric string has its own cutoff: type '{name}@{k}'"
 
 
@@ -210,8 +212,8 @@ def one_of(name: str, value: object, literal: Any, hint: str = "") -> None:
     """Refuse a value that is none of the choices of a ``Literal``."""
     choices = typing.get_args(literal)
     if not isinstance(value, str) or value not in choices:
-        expected = ", ".join(repr(choice) for choice in choices[:-1]) + f" or {choices[-1]!r}"
-        msg = f"{name} must be {expected}, got {value!r}{hint}"
+        expected = ", ".join(map(repr, choices[:-1]))
+        msg = f"{name} must be {expected} or {choices[-1]!r}, got {value!r}{hint}"
         raise ArgumentError(msg, argument=name)
 
 
@@ -235,11 +237,11 @@ def whole_number(value: Any) -> int | None:
         return None
 
 
-def check_count(name: str, given: object, least: int, hint: str = "", *, label: str = "") -> int:
+def check_count(name: str, value: object, least: int, hint: str = "", *, label: str = "") -> int:
     """Read an integer that is at least this large; messages say ``label`` instead of the name."""
-    number = whole_number(given)
+    number = whole_number(value)
     if number is None or number < least:
-        msg = f"{label or name} must be an integer >= {least}, got {given!r}{hint}"
+        msg = f"{label or name} must be an integer >= {least}, got {value!r}{hint}"
         raise ArgumentError(msg, argument=name)
     return number
 
@@ -263,8 +265,11 @@ def thread_count(n_threads: int | None) -> int:
         value = os.environ.get("RECMETRICS_NUM_THREADS", "").strip()
         if not value:
             affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
-            return len(affinity(0)) if affinity else os.cpu_count() or 1
+            if affinity is None:
+                return os.cpu_count() or 1
+            return len(affinity(0))
         label = "the environment variable RECMETRICS_NUM_THREADS"
         advice = "unset it"
-        value = int(value) if value.isdecimal() and len(value) <= 18 else value
+        if value.isdecimal() and len(value) <= 18:  # int() refuses thousands of digits
+            value = int(value)
     return check_count("n_threads", value, 1, f"; {advice} to use all cores", label=label)

@@ -5,6 +5,7 @@ copy half-way, simultaneous callers share no pool, and no setting of the process
 """
 
 import functools
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -54,30 +55,30 @@ def map_blocks(
     block is raised, so that the message does not depend on the threads.
     """
     waiting = iter(range(len(blocks)))  # next() on it is atomic under the GIL
-    results: dict[int, Result] = {}
+    values: dict[int, Result] = {}
     errors: dict[int, Exception] = {}
     interrupted: list[bool] = []
     finished: deque[slice] = deque()
 
-    def run(tells: bool) -> None:
+    def run(reports: bool) -> None:
         for number in waiting:
             if errors or interrupted:
                 return
             try:
-                results[number] = work(blocks[number])
+                values[number] = work(blocks[number])
             except Exception as error:
                 errors[number] = error
                 return
             finished.append(blocks[number])
-            if tells:
-                tell()
+            if reports:
+                report()
 
     def run_along() -> None:
         _here.interrupted = interrupted
         with suppress(_Stopped):
-            run(tells=False)
+            run(reports=False)
 
-    def tell() -> None:
+    def report() -> None:
         while done is not None and finished:
             block = finished.popleft()
             done(block.stop - block.start)
@@ -89,7 +90,7 @@ def map_blocks(
     try:
         for thread in threads:
             thread.start()
-        run(tells=done is not None)
+        run(reports=done is not None)
         for thread in threads:
             thread.join()
     except BaseException:
@@ -101,8 +102,8 @@ def map_blocks(
     if errors:
         # Blocks start in order: those before the failed one are finished by now.
         raise errors.pop(min(errors))
-    tell()
-    return [results[number] for number in range(len(blocks))]
+    report()
+    return [values[number] for number in range(len(blocks))]
 
 
 @contextmanager
@@ -117,17 +118,17 @@ def reporting(
             yield None
             return
 
-        def tell(compiling: bool) -> None:
-            bar.set_description("compiling" if compiling else None)
+        def describe(is_compiling: bool) -> None:
+            bar.set_description("compiling" if is_compiling else None)
 
-        with tqdm(total=rows, unit=" users") as bar, while_compiling(tell):
+        with tqdm(total=rows, unit=" users") as bar, while_compiling(describe):
             yield bar.update
     else:
         total = 0
 
-        def report(done: int) -> None:
+        def report(n_rows: int) -> None:
             nonlocal total
-            total += done
+            total += n_rows
             progress(total, rows)
 
         yield report
@@ -153,9 +154,10 @@ def row_blocks(n_rows: int, rows: int, n_threads: int = 1, least: int = 1) -> li
     """
     rows = max(1, rows)
     if n_threads > 1:
-        rows = min(rows, max(1, least, -(-n_rows // (_BLOCKS_PER_THREAD * n_threads))))
+        share = math.ceil(n_rows / (_BLOCKS_PER_THREAD * n_threads))
+        rows = min(rows, max(1, least, share))
     starts = range(0, max(1, n_rows), rows)  # zero rows are one empty block
-    return [slice(first, min(first + rows, n_rows)) for first in starts]
+    return [slice(start, min(start + rows, n_rows)) for start in starts]
 
 
 def without_warnings(work: Callable[P, Result]) -> Callable[P, Result]:

@@ -48,18 +48,22 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
     except TypeError as error:
         msg = f"dtype must be that of scores, such as 'float32', got {dtype!r}"
         raise InputTypeError(msg) from error
-    asked = [metrics_list] if isinstance(metrics_list, str | MetricSpec) else metrics_list
-    specs = [
-        spec
-        for each in asked
-        for spec in ([each] if isinstance(each, MetricSpec) else map(parse, spell(each)))
-    ]
+    if isinstance(metrics_list, str | MetricSpec):
+        metrics_list = [metrics_list]
+    specs = []
+    for metric in metrics_list:
+        if isinstance(metric, MetricSpec):
+            specs.append(metric)
+        else:
+            specs += map(parse, spell(metric))
     strata = {spec.stratum: [0] for spec in specs if spec.stratum is not None}
 
     def compute(n_items: int, form: Callable[[Any], Any], **options: Any) -> None:
         side: dict[str, Any] = {name: s.warm(n_items) for name, s in SIDE.items() if s.warm}
-        side |= {"strata": strata} if strata else {}
-        scores, truth = np.zeros((n_items, n_items), dtype), np.eye(n_items, dtype=np.float32)
+        if strata:
+            side["strata"] = strata
+        scores = np.zeros((n_items, n_items), dtype)
+        truth = np.eye(n_items, dtype=np.float32)
         if n_items > 2:
             truth[:] = 1  # ranks of many relevant items are searched, not counted
         Metrics.compute(scores, form(truth), specs, **side, **options)
