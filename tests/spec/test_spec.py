@@ -74,6 +74,7 @@ INTEGERS = "expected integers >= 1 in 'name@first:last' or 'name@first:last:step
         ("hit@1:10:2", "steps of 2 from 1 do not reach 10; type 'hit@1:9:2'", "hit@1:9:2"),
         ("hit@1:9:0", f"{INTEGERS}'ndcg@1:20'", "ndcg@1:20"),
         ("hit@0:9", f"{INTEGERS}'ndcg@1:20'", "ndcg@1:20"),
+        ("hit@9:0", f"{INTEGERS}'ndcg@1:20'", "ndcg@1:20"),
         ("hit@1:2:3:4", f"{INTEGERS}'ndcg@1:20'", "ndcg@1:20"),
         ("hit@:9", f"{INTEGERS}'ndcg@1:20'", "ndcg@1:20"),
     ],
