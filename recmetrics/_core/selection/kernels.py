@@ -1104,6 +1104,15 @@ def _raise_bound(
 
 
 @helper
+def _note_nan(nan_found: IntArray, user: int, item: int) -> None:
+    """Count a NaN, and note it where it is the first in the order of the whole matrix."""
+    if nan_found[N_NAN] == 0 or user < nan_found[NAN_ROW]:
+        nan_found[NAN_ROW] = user
+        nan_found[NAN_ITEM] = item
+    nan_found[N_NAN] += 1
+
+
+@helper
 def _collect(
     row: Array,
     user: int,
@@ -1148,10 +1157,7 @@ def _collect(
                     items[count] = first_item + column
                     count += 1
             else:
-                if nan_found[N_NAN] == 0 or user < nan_found[NAN_ROW]:
-                    nan_found[NAN_ROW] = user
-                    nan_found[NAN_ITEM] = first_item + column
-                nan_found[N_NAN] += 1
+                _note_nan(nan_found, user, first_item + column)
             if n_left == 0:
                 break
 
