@@ -60,7 +60,8 @@ _OF_FILES = {
          "_REMEMBERED = 1 << 12", "_REMEMBERED = 1 << 30"),
         ("a stratum keeps the ideal of the whole truth",
          "tests/inputs/test_strata.py -k hand_worked",
-         "hits = _chosen(hits, among, kept)", "hits = _chosen(hits, among | True, kept)"),
+         "hits = _select(hits, among, hits_among)",
+         "hits = _select(hits, among | True, hits_among)"),
         ("strata of two batches are mixed up", "tests/inputs/test_strata.py -k given_strata_once",
          'for name in ("items", "place", "weights")\n        )',
          'for name in ("items", "place", "weights")\n        )\n        place = place[::-1]'),
@@ -69,8 +70,8 @@ _OF_FILES = {
          'ideal=gains if weigh == "ps" else hits.ideal', "ideal=gains"),
         ("tied items of unequal weight are in the order of their relevance",
          "tests/selection/test_ties.py -k range_is_the_mean",
-         "hits = self._once(key, under, self._once(asked, self._weighed, *asked), ties)",
-         "weighed = self._once(asked, self._weighed, *asked)\n"
+         "hits = self._once(key, under, self._once(weighing, self._weighed, *weighing), ties)",
+         "weighed = self._once(weighing, self._weighed, *weighing)\n"
          "            hits = under(self._hits, ties)._replace(gain=weighed.gain)"),
     ],
     "_core/metrics/accuracy.py": [
@@ -192,7 +193,8 @@ _OF_FILES = {
     ],
     "_core/selection/matrix.py": [
         ("exclude ignored beside candidates", SCORES,
-         "rest = ~items.among(block.excluded)", "rest = np.ones(len(items.items), bool)"),
+         "is_allowed = ~items.among(block.excluded)",
+         "is_allowed = np.ones(len(items.items), bool)"),
         ("a NaN is hidden with what is excluded",
          "tests/selection/test_selection.py -k nan_among_excluded",
          'if nan == "raise" and not (values[entries] >= lowest).all():', "if False:"),
@@ -312,7 +314,7 @@ _OF_FILES = {
          "for part in row_blocks(n_items, _TILE_ITEMS):",
          "for part in row_blocks(max(1, n_items - _TILE_ITEMS), _TILE_ITEMS):"),
         ("a bias of other items", FACTORS,
-         "scores += self._bias[own.items]", "scores += self._bias[np.sort(own.items)]"),
+         "scores += self._bias[items]", "scores += self._bias[np.sort(items)]"),
     ],
     "_core/results/rows.py": [
         ("the list of a repeated user keeps its end",
@@ -353,7 +355,8 @@ _OF_FILES = {
          "columns < item", "columns > item"),
         ("a device forgets the equal scores of a tie group", DEVICE,
          "above + is_equal.sum(1)", "above + 1"),
-        ("a device ranks -inf", DEVICE, "found[0] *= own.gather(1, items) > lowest", "pass"),
+        ("a device ranks -inf", DEVICE,
+         "user_ranks[0] *= user_scores.gather(1, items) > lowest", "pass"),
         ("a device lists any of the equal scores", DEVICE,
          "is_equal.cumsum(1) <= room", "is_equal.flip(1).cumsum(1).flip(1) <= room"),
         ("a device hides an integer behind the smallest one",
@@ -371,7 +374,8 @@ _OF_FILES = {
          "        if excluded is not None:\n"
          "            scores = scores.index_put(_entries(excluded, scores), scores.new_tensor(0))"),
         ("a sort on a device loses ties", SORTED_ROWS,
-         "torch.searchsorted(ascending, own, right=True)", "torch.searchsorted(ascending, own)"),
+         "torch.searchsorted(ascending, item_scores, right=True)",
+         "torch.searchsorted(ascending, item_scores)"),
         ("a sort on a device ranks equal scores anyhow", SORTED_ROWS,
          "ranks = torch.arange(1, n_items + 1, device=scores.device)",
          "ranks = torch.arange(n_items, 0, -1, device=scores.device)"),

@@ -110,8 +110,8 @@ class DeviceFactors(DeviceScores):
 
     @refuse_full_memory()
     def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
-        for factors, what in ((user_factors, "user_factors"), (item_factors, "item_factors")):
-            _check(factors, what)
+        _check(user_factors, "user_factors")
+        _check(item_factors, "item_factors")
         if user_factors.device != item_factors.device:
             msg = (
                 f"user_factors is on the device {user_factors.device} and item_factors on "
@@ -123,9 +123,10 @@ class DeviceFactors(DeviceScores):
         self.shape = (len(user_factors), len(item_factors))
         # As ``FactorScores`` computes them. On a GPU torch multiplies no whole numbers.
         torch = _torch()
-        both = {_name(factors.dtype) for factors in (user_factors, item_factors)}
-        dtype = torch.float32 if both <= _SINGLE else torch.float64
-        self._users, self._items = user_factors.detach(), item_factors.detach().to(dtype)
+        dtypes = {_name(user_factors.dtype), _name(item_factors.dtype)}
+        dtype = torch.float32 if dtypes <= _SINGLE else torch.float64
+        self._users = user_factors.detach()
+        self._items = item_factors.detach().to(dtype)
         self._bias = None
         if item_bias is not None:
             self._bias = torch.as_tensor(item_bias).detach().to(self._items)
@@ -143,7 +144,8 @@ class DeviceRanker:
     """Scores on a device, and the truth, exclude and candidates of the same users."""
 
     def __init__(self, scores: DeviceScores, users: Users) -> None:
-        self._scores, self._users = scores, users
+        self._scores = scores
+        self._users = users
         self.n_users, self.n_items = scores.shape
 
     @refuse_full_memory()
@@ -180,18 +182,20 @@ class DeviceRanker:
         scores, lowest = _comparable(self._scores.block(rows))
         candidates = self._users.candidates
         if candidates is not None:
-            own: tuple[Any, Any]
+            entries: tuple[Any, Any]
             if isinstance(candidates, SharedSet):
-                offered = candidates.items
-                own = slice(None), _send(offered, scores)
+                items = candidates.items
+                entries = slice(None), _send(items, scores)
             else:
                 sets = candidates.rows(rows)
-                offered, own = sets.items, _entries(sets, scores)
+                items = sets.items
+                entries = _entries(sets, scores)
             if reader is not None and len(scores):  # the block without users is offered nothing
-                reader.offer(offered)
-            chosen = scores.new_full(scores.shape, lowest)
-            chosen[own] = scores[own]
-            scores = chosen
+                reader.offer(items)
+            all_scores = scores
+            scores = all_scores.new_full(all_scores.shape, lowest)
+            scores[entries] = all_scores[entries]
+
         nan_found = np.zeros(3, np.int64)
         if scores.is_floating_point():
             is_nan = scores.isnan()
@@ -212,7 +216,8 @@ def _comparable(scores: Any) -> tuple[Any, Any]:
     if scores.is_floating_point():
         return scores, float("-inf")
     torch = _torch()
-    whole, lowest = scores.to(torch.int64), torch.iinfo(torch.int64).min
+    whole = scores.to(torch.int64)
+    lowest = torch.iinfo(torch.int64).min
     if scores.dtype == torch.uint64:
         whole = whole ^ lowest  # its bits, in the order of signed numbers
     if (whole == lowest).any():
@@ -236,29 +241,36 @@ def _rank(scores: Any, lowest: Any, relevant: Rows) -> IntArray:
     n_relevant = np.diff(relevant.start)
     ranks = np.zeros((3, len(relevant.items)), np.int64)
     # Users who have more come first, so that the users who have an item for a slot are a slice.
-    users = np.argsort(-n_relevant, kind="stable")
-    n_many, n_any = (int(np.count_nonzero(n_relevant > n)) for n in (_MANY, 0))
-    for rank, chosen in ((_search, users[:n_many]), (_count, users[n_many:n_any])):
-        if not len(chosen):
+    by_number = np.argsort(-n_relevant, kind="stable")
+    n_many = int(np.count_nonzero(n_relevant > _MANY))
+    n_any = int(np.count_nonzero(n_relevant))
+    for rank, users in ((_search, by_number[:n_many]), (_count, by_number[n_many:n_any])):
+        if not len(users):
             continue
-        slots = np.arange(n_relevant[chosen[0]])
-        is_slot = slots < n_relevant[chosen, np.newaxis]
-        places = np.where(is_slot, relevant.start[chosen, np.newaxis] + slots, 0)
-        own, items = scores[_send(chosen, scores)], _send(relevant.items[places], scores)
-        found = rank(own, items, is_slot.sum(0).tolist())
-        found[0] *= own.gather(1, items) > lowest
-        ranks[:, places[is_slot]] = found.cpu().numpy()[:, is_slot]
+        slots = np.arange(n_relevant[users[0]])
+        is_slot = slots < n_relevant[users, np.newaxis]
+        places = np.where(is_slot, relevant.start[users, np.newaxis] + slots, 0)
+        items = _send(relevant.items[places], scores)
+        user_scores = scores[_send(users, scores)]
+        user_ranks = rank(user_scores, items, is_slot.sum(0).tolist())
+        user_ranks[0] *= user_scores.gather(1, items) > lowest
+        ranks[:, places[is_slot]] = user_ranks.cpu().numpy()[:, is_slot]
     return ranks
 
 
 def _count(scores: Any, items: Any, n_users: list[int]) -> Any:
-    """Count as ``_rank``, (3, rows, slots), slot by slot; the first ``n_users`` of it have one."""
+    """Count rank, greater and at least as great scores of ``items``, as (3, rows, slots).
+
+    The first ``n_users[i]`` rows have an item in slot i.
+    """
     counts = items.new_zeros((3, *items.shape))
     columns = _torch().arange(scores.shape[1], device=scores.device)
     for slot, n in enumerate(n_users):
-        rows, item = scores[:n], items[:n, slot, None]
-        own = rows.gather(1, item)
-        above, is_equal = (rows > own).sum(1), rows == own
+        rows = scores[:n]
+        item = items[:n, slot, None]
+        score = rows.gather(1, item)
+        above = (rows > score).sum(1)
+        is_equal = rows == score
         counts[0, :n, slot] = 1 + above + (is_equal & (columns < item)).sum(1)
         counts[1, :n, slot] = above
         counts[2, :n, slot] = above + is_equal.sum(1)
@@ -266,15 +278,17 @@ def _count(scores: Any, items: Any, n_users: list[int]) -> Any:
 
 
 def _search(scores: Any, items: Any, n_users: list[int]) -> Any:  # noqa: ARG001
-    """Rank as ``_count``, by a sort of each row."""
+    """Find the numbers of ``_count`` by a sort of each row."""
     torch = _torch()
     n_items = scores.shape[1]
     ordered, columns = _sort(scores)
     ranks = torch.arange(1, n_items + 1, device=scores.device).expand_as(columns)
     rank = torch.empty_like(columns).scatter_(1, columns, ranks).gather(1, items)
-    ascending, own = ordered.flip(1), scores.gather(1, items)
-    above = n_items - torch.searchsorted(ascending, own, right=True)
-    return torch.stack((rank, above, n_items - torch.searchsorted(ascending, own)))
+    ascending = ordered.flip(1)
+    item_scores = scores.gather(1, items)
+    above = n_items - torch.searchsorted(ascending, item_scores, right=True)
+    reaching = n_items - torch.searchsorted(ascending, item_scores)
+    return torch.stack((rank, above, reaching))
 
 
 def _sort(scores: Any) -> Any:
@@ -288,44 +302,49 @@ def _select(scores: Any, lowest: Any, k: int) -> IntArray:
     if not k:
         return np.empty((len(scores), 0), np.int64)
     cutoff = scores.topk(k, sorted=False).values.amin(1, keepdim=True)
-    is_above, is_equal = scores > cutoff, scores == cutoff
+    is_above = scores > cutoff
+    is_equal = scores == cutoff
     room = k - is_above.sum(1, keepdim=True)
-    is_chosen = is_above | (is_equal & (is_equal.cumsum(1) <= room))
-    columns = is_chosen.nonzero()[:, 1].view(-1, k)  # row by row, ascending
-    found, order = _sort(scores.gather(1, columns))
-    items = columns.gather(1, order).masked_fill(found == lowest, -1)
+    is_best = is_above | (is_equal & (is_equal.cumsum(1) <= room))
+    columns = is_best.nonzero()[:, 1].view(-1, k)  # row by row, ascending
+    best_scores, order = _sort(scores.gather(1, columns))
+    items = columns.gather(1, order).masked_fill(best_scores == lowest, -1)
     return np.asarray(items.cpu().numpy(), np.int64)
 
 
 def _keep_hits(ranks: IntArray, relevant: Rows, k: int, hits: Hits, *, ties: bool) -> None:
     """Fill ``hits`` with the items among the first ``k``, in rank order; as the kernel does."""
     rank, above, reaching = ranks
-    best = above + 1 if ties else rank
-    found = np.flatnonzero((rank > 0) & (best <= k))
-    users = relevant.users()[found]
-    found = found[np.lexsort((rank[found], users))]
+    best_rank = above + 1 if ties else rank
+    entries = np.flatnonzero((rank > 0) & (best_rank <= k))
+    users = relevant.users()[entries]
+    entries = entries[np.lexsort((rank[entries], users))]
     hits.n_hits[:] = np.bincount(users, minlength=len(hits.n_hits))
-    before = np.cumsum(hits.n_hits) - hits.n_hits
-    slots = np.arange(len(found)) + (relevant.start[:-1] - before)[users]
-    hits.rank[slots], hits.gain[slots] = rank[found], relevant.values[found]
+
+    n_before = np.cumsum(hits.n_hits) - hits.n_hits
+    slots = np.arange(len(entries)) + (relevant.start[:-1] - n_before)[users]
+    hits.rank[slots] = rank[entries]
+    hits.gain[slots] = relevant.values[entries]
     if ties:
-        hits.first[slots], hits.last[slots] = best[found], reaching[found]
+        hits.first[slots] = best_rank[entries]
+        hits.last[slots] = reaching[entries]
 
 
 def _name(dtype: Any) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _check(tensor: Any, what: str) -> None:
-    name, layout = _name(tensor.dtype), _name(tensor.layout)
+def _check(tensor: Any, name: str) -> None:
+    dtype = _name(tensor.dtype)
+    layout = _name(tensor.layout)
     if layout != "strided":
-        msg = f"{what} is sparse ({layout}), expected a dense tensor; type {what}.to_dense()"
+        msg = f"{name} is sparse ({layout}), expected a dense tensor; type {name}.to_dense()"
         raise InputTypeError(msg)
-    check_2d(tuple(tensor.shape), what, f"{what}[None]")
-    if name not in _REAL:
-        cast = f"{what}.real" if tensor.is_complex() else f"{what}.float()"
+    check_2d(tuple(tensor.shape), name, f"{name}[None]")
+    if dtype not in _REAL:
+        cast = f"{name}.real" if tensor.is_complex() else f"{name}.float()"
         msg = (
-            f"{what} must hold real numbers (float16, bfloat16, float32, float64, integers or "
-            f"bool), got dtype {name}; type {cast}"
+            f"{name} must hold real numbers (float16, bfloat16, float32, float64, integers or "
+            f"bool), got dtype {dtype}; type {cast}"
         )
         raise InputTypeError(msg)

@@ -23,9 +23,9 @@ from recmetrics._core.types import BoolArray, FloatArray, IntArray
 # name; for the discount p^(rank - 1) the number p.
 COSINE = "cosine"
 Weights = str | float
-_HALF = 26
-_MASK = (1 << _HALF) - 1
-_ONE = float(1 << (2 * _HALF))
+_HALF = 26  # bits of each half of a weight
+_MASK = (1 << _HALF) - 1  # of the lower half
+_ONE = float(1 << (2 * _HALF))  # the integer of a weight of 1
 
 
 def _fixed(weights: FloatArray) -> IntArray:
@@ -92,8 +92,10 @@ class Exposure:
         self._ranked = np.zeros((len(self._by_rank), 2, self.n_items), np.int64)
         weights = np.zeros((len(self._by_rank), self.depth))
         for row, name in zip(weights, self._by_rank, strict=True):
-            named = isinstance(name, str)
-            row[:] = discounts(name, self.depth) if named else name ** np.arange(0.0, self.depth)
+            if isinstance(name, str):
+                row[:] = discounts(name, self.depth)
+            else:
+                row[:] = name ** np.arange(0.0, self.depth)
         self._ranked_of = _fixed(weights)
 
     def add(self, items: IntArray, length: IntArray) -> None:
@@ -125,21 +127,20 @@ class Exposure:
         return {f"exposure_{self.depth}_{name}": array for name, array in arrays.items()}
 
     def read(self, arrays: Mapping[str, Any]) -> None:
-        """Take over what ``arrays`` gave; a ValueError or KeyError where it does not fit."""
-        for name, own in self.arrays().items():
-            given = np.asarray(arrays[name])
-            if given.shape != own.shape or given.dtype != own.dtype:
+        """Read the arrays of a saved state; a ValueError or KeyError where one does not fit."""
+        for name, array in self.arrays().items():
+            saved = np.asarray(arrays[name])
+            if saved.shape != array.shape or saved.dtype != array.dtype:
                 msg = f"{name} does not fit"
                 raise ValueError(msg)
-            own[...] = given
+            array[...] = saved
         self.n_lists = int(arrays[f"exposure_{self.depth}_n_lists"])
 
     def weighted(self, name: Weights) -> FloatArray:
         """The weighted sum of each item, (n_items,)."""
-        high, low = self._cosine if name == COSINE else self._ranked[self._by_rank.index(name)]
-        return np.ldexp(high.astype(np.float64), -_HALF) + np.ldexp(
-            low.astype(np.float64), -2 * _HALF
-        )
+        halves = self._cosine if name == COSINE else self._ranked[self._by_rank.index(name)]
+        high, low = halves.astype(np.float64)
+        return np.ldexp(high, -_HALF) + np.ldexp(low, -2 * _HALF)
 
 
 class Exposures:
@@ -169,8 +170,10 @@ class Exposures:
             exposure.merge(other.at(cutoff))
 
     def arrays(self) -> dict[str, IntArray | BoolArray]:
-        each = (exposure.arrays() for exposure in self._at.values())
-        return {name: array for arrays in each for name, array in arrays.items()}
+        arrays: dict[str, IntArray | BoolArray] = {}
+        for exposure in self._at.values():
+            arrays |= exposure.arrays()
+        return arrays
 
     def read(self, arrays: Mapping[str, Any]) -> None:
         for exposure in self._at.values():
@@ -193,7 +196,8 @@ def exposures(request: Request, cutoffs: Cutoffs) -> Exposures:
                 "give; give n_items=, or truth as a matrix (n_users, n_items), dense or sparse"
             )
             raise ArgumentError(msg)
-        k = cutoffs.of[text]
-        depth = n_items if k is None else k
+        depth = cutoffs.of[text]
+        if depth is None:
+            depth = n_items
         sums[depth] = sums.get(depth, frozenset()) | {*spec.metric.exposure_sums(spec.values)}
     return Exposures(n_items or 0, sums)

@@ -25,6 +25,7 @@ scores are matrix-vector products, with the rounding of these.
 
 import copy
 import functools
+import itertools
 import math
 import threading
 from collections.abc import Callable
@@ -179,7 +180,7 @@ class FactorScores:
         n_users, n_items = self.shape
         if n_threads == 1 or n_users * n_items * max(1, self._users.shape[1]) < _SMALL:
             return row_blocks(n_users, _TILE_USERS), 1
-        share = -(-n_users // (_BLOCKS_PER_THREAD * n_threads))
+        share = math.ceil(n_users / (_BLOCKS_PER_THREAD * n_threads))
         return row_blocks(n_users, min(_TILE_USERS, _padded(share))), n_threads
 
     @one_thread_in_blas
@@ -198,17 +199,20 @@ class FactorScores:
         for first in range(0, n_users if ranking.size else 0, step):
             part = slice(first, min(first + step, n_users))
             users = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
-            hidden = excluded.take(part)
-            found = np.zeros(3, np.int64)
-            into = ranking[part], length[part], found
-            if candidates is None or isinstance(candidates, SharedSet):
-                shared = None if candidates is None else candidates.rows(slice(0, 1)).items
-                self._list_tiles(users, hidden, shared, into)
+            part_excluded = excluded.take(part)
+            part_nan = np.zeros(3, np.int64)
+            lists = ranking[part], length[part], part_nan
+            if candidates is None:
+                self._list_tiles(users, part_excluded, None, lists)
+            elif isinstance(candidates, SharedSet):
+                self._list_tiles(users, part_excluded, candidates.items, lists)
             else:
-                self._list_own(users, hidden, candidates.rows(part), into)
-            if found[N_NAN] and not nan_found[N_NAN]:
-                nan_found[NAN_ROW:] = part.start + found[NAN_ROW], found[NAN_ITEM]
-            nan_found[N_NAN] += found[N_NAN]
+                self._list_candidates(users, part_excluded, candidates.rows(part), lists)
+
+            if part_nan[N_NAN] and not nan_found[N_NAN]:
+                nan_found[NAN_ROW] = part.start + part_nan[NAN_ROW]
+                nan_found[NAN_ITEM] = part_nan[NAN_ITEM]
+            nan_found[N_NAN] += part_nan[N_NAN]
         return ranking, length, nan_found
 
     @one_thread_in_blas
@@ -235,8 +239,10 @@ class FactorScores:
         if candidates is not None and not isinstance(candidates, SharedSet):
             return max(1, int(_CANDIDATES / max(1.0, candidates.mean_items)))
         entry = self.dtype.itemsize + 8  # a score and an item
-        kept = _POOL_BYTES // (entry * int(memory.room_for(k, self.shape[1])))
-        return max(1, min(_TILE_USERS, kept // _PAD * _PAD or kept))
+        n_users = _POOL_BYTES // (entry * int(memory.room_for(k, self.shape[1])))
+        if n_users >= _PAD:
+            n_users -= n_users % _PAD
+        return max(1, min(_TILE_USERS, n_users))
 
     def _factors_of(self, rows: slice) -> Array:
         users = np.zeros((_padded(rows.stop - rows.start), self._users.shape[1]), self.dtype)
@@ -251,23 +257,23 @@ class FactorScores:
 
         (users, items), in ``buffer``; the columns after those of the items are padding.
         """
-        chosen: Any = items if shared is None else shared[items]
-        factors = _numbers(self._items[chosen], self.dtype)
+        columns: Any = items if shared is None else shared[items]
+        factors = _numbers(self._items[columns], self.dtype)
         width = len(factors)
         if width % _PAD:
-            rest = np.zeros((_padded(width) - width, factors.shape[1]), self.dtype)
-            factors = np.concatenate([factors, rest])
+            padding = np.zeros((_padded(width) - width, factors.shape[1]), self.dtype)
+            factors = np.concatenate([factors, padding])
         tile = buffer[: len(users) * len(factors)].reshape(len(users), len(factors))
         np.matmul(users, factors.T, out=tile)
         if self._bias is not None:
-            tile[:, :width] += self._bias[chosen]
+            tile[:, :width] += self._bias[columns]
         return tile
 
     def _list_tiles(
-        self, users: Array, excluded: Rows, shared: IntArray | None, into: _Lists
+        self, users: Array, excluded: Rows, shared: IntArray | None, lists: _Lists
     ) -> None:
         """Fill the lists of some users from all items, or from candidates that they share."""
-        ranking, length, nan_found = into
+        ranking, length, nan_found = lists
         if shared is not None:
             excluded = _places_in(shared, excluded)
         n_items = self.shape[1] if shared is None else len(shared)
@@ -284,32 +290,37 @@ class FactorScores:
             kernels.select_tile(
                 tile, width, part.start, excluded, k, lowest, collected, nan_found, work
             )
-        spare = np.empty(room, self.dtype), np.empty(room, np.int64)
-        kernels.list_selected(k, lowest, collected, ranking, length, *spare)
+        spare_values = np.empty(room, self.dtype)
+        spare_items = np.empty(room, np.int64)
+        kernels.list_selected(k, lowest, collected, ranking, length, spare_values, spare_items)
         if shared is not None and len(shared):
             ranking[:] = np.where(ranking >= 0, shared[ranking], -1)
             nan_found[NAN_ITEM] = shared[nan_found[NAN_ITEM]]
 
-    def _list_own(self, users: Array, excluded: Rows, own: Rows, into: _Lists) -> None:
+    def _list_candidates(
+        self, users: Array, excluded: Rows, candidates: Rows, lists: _Lists
+    ) -> None:
         """Fill the lists of some users from the candidates of each, computing only their scores."""
-        ranking, length, nan_found = into
-        scores = np.empty(len(own.items), self.dtype)
-        for user, (start, stop) in enumerate(zip(own.start[:-1], own.start[1:], strict=True)):
-            for first in range(start, stop, _TILE_ITEMS):
-                part = slice(first, min(first + _TILE_ITEMS, stop))
-                items = _numbers(self._items[own.items[part]], self.dtype)
-                np.dot(items, users[user], out=scores[part])
+        ranking, length, nan_found = lists
+        start, items, _ = candidates
+        scores = np.empty(len(items), self.dtype)
+        for user, (begin, end) in enumerate(itertools.pairwise(start)):
+            for first in range(begin, end, _TILE_ITEMS):
+                part = slice(first, min(first + _TILE_ITEMS, end))
+                factors = _numbers(self._items[items[part]], self.dtype)
+                np.dot(factors, users[user], out=scores[part])
             raise_if_stopped()
         if self._bias is not None:
-            scores += self._bias[own.items]
+            scores += self._bias[items]
+
         lowest = self.dtype.type(-np.inf)
-        nan_found[:] = find_candidate_nan(scores, own.start, own.items, lowest)
-        scores[own.among(excluded)] = lowest  # -inf is never recommended
-        k, longest = ranking.shape[1], int(np.diff(own.start).max(initial=0))
+        nan_found[:] = find_candidate_nan(scores, start, items, lowest)
+        scores[candidates.among(excluded)] = lowest  # -inf is never recommended
+        k = ranking.shape[1]
+        longest = int(np.diff(start).max(initial=0))
         pool = memory.pool_for(k, longest, self.dtype)
-        kernels.list_candidates(
-            scores, own.start, own.items, k, np.finfo(self.dtype).min, ranking, length, pool
-        )
+        least = np.finfo(self.dtype).min
+        kernels.list_candidates(scores, start, items, k, least, ranking, length, pool)
 
 
 class FactorRows(ScoreMatrix):
@@ -401,17 +412,19 @@ def check_bias(shape: tuple[int, ...], n_items: int) -> None:
         raise ShapeError(msg, argument="item_bias")
 
 
-def _read(factors: Any, what: str, each: str) -> Array:
-    array = as_array(factors, what, each)
+def _read(factors: Any, name: str, row: str) -> Array:
+    """Check the factors of an argument, of which each row is of a user or of an item."""
+    array = as_array(factors, name, row)
     if array.ndim != 2:
-        hint = f"; type {what}.reshape(-1, 1) for one factor" if array.ndim == 1 else ""
-        msg = f"{what} must be 2-d (n_{each}s, d), got {array.ndim}-d of shape {array.shape}{hint}"
+        hint = f"; type {name}.reshape(-1, 1) for one factor" if array.ndim == 1 else ""
+        msg = f"{name} must be 2-d (n_{row}s, d), got {array.ndim}-d of shape {array.shape}{hint}"
         raise ShapeError(msg)
-    check_real(array, what)
+    check_real(array, name)
     return array
 
 
 def _multiplied_as(factors: Array) -> np.dtype[Any]:
+    """The dtype in which factors of any byte order are multiplied."""
     single = is_half(factors.dtype) or (factors.dtype.kind == "f" and factors.dtype.itemsize == 4)
     return np.dtype(np.float32 if single else np.float64)
 
@@ -421,14 +434,15 @@ def _numbers(part: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _padded(count: int) -> int:
-    return max(1, -(-count // _PAD)) * _PAD
+    """The next multiple of ``_PAD``, at least one."""
+    return max(1, math.ceil(count / _PAD)) * _PAD
 
 
 def _places_in(shared: IntArray, sets: Rows) -> Rows:
     """The items of ``sets`` that are shared candidates, as places among these."""
     places = np.searchsorted(shared, sets.items)
-    known = np.zeros(len(places), bool)
+    is_shared = np.zeros(len(places), bool)
     inside = places < len(shared)
-    known[inside] = shared[places[inside]] == sets.items[inside]
-    kept = sets.keep(known)
-    return Rows(kept.start, places[known], kept.values)
+    is_shared[inside] = shared[places[inside]] == sets.items[inside]
+    sets = sets._replace(items=places)
+    return sets.keep(is_shared)

@@ -74,10 +74,9 @@ def find_hits(
     """
     if cutoffs is None:
         cutoffs = request.cutoffs(users.n_items, longest_list(scores))
-    marks = with_slots or users.side.strata or "propensity" in users.side.values
     relevant = slots = reader = None
-    if marks:
-        relevant, slots = _marked(users)
+    if with_slots or users.side.strata or "propensity" in users.side.values:
+        relevant, slots = _read_slots(users)
     if cutoffs.lists is not None:
         if not request.of_exposure:
             sink = None
@@ -88,6 +87,7 @@ def find_hits(
             reader.offer(slice(None))
     if relevant is not None:
         users = users._replace(truth=SparseSets(_labelled(relevant), users.truth.n_items))
+
     ranker = ranker_of(scores, users)
     hits, n_swallowed = ranker.hits(cutoffs.hits, request, reader)
     if cutoffs.hits is not None and not hits.n_hits.any():
@@ -111,9 +111,9 @@ def _warn_of_lacking(users: Users) -> None:
         return
     everyone = slice(0, users.truth.n_users)
     relevant = users.truth.rows(everyone)
-    found = relevant.among(users.candidates.rows(everyone))
+    is_candidate = relevant.among(users.candidates.rows(everyone))
     n_users = int(np.count_nonzero(np.diff(relevant.start)))
-    n_lacking = n_users - len(np.unique(relevant.users()[found]))
+    n_lacking = n_users - len(np.unique(relevant.users()[is_candidate]))
     if n_users >= _FEW_USERS and 2 * n_lacking > n_users:
         warn(
             f"candidates have no relevant item of {n_lacking:,} of the {n_users:,} users with "
@@ -123,20 +123,21 @@ def _warn_of_lacking(users: Users) -> None:
         )
 
 
-def _marked(users: Users) -> tuple[Rows, Slots]:
-    """The relevant items of all users, and facts about them; their places are not known yet."""
+def _read_slots(users: Users) -> tuple[Rows, Slots]:
+    """The relevant items of all users, and facts about them, without the places of hits."""
     everyone = slice(0, users.truth.n_users)
     relevant = users.truth.in_memory().rows(everyone)
     strata = {}
     for name, sets in users.side.strata.items():
         if isinstance(sets, SharedSet) and users.n_items is not None:
-            among = np.zeros(users.n_items, np.bool_)
-            among[sets.items] = True
-            strata[name] = among[relevant.items]
+            in_stratum = np.zeros(users.n_items, np.bool_)
+            in_stratum[sets.items] = True
+            strata[name] = in_stratum[relevant.items]
         elif isinstance(sets, SharedSet):
             strata[name] = np.isin(relevant.items, sets.items)
         else:
             strata[name] = relevant.among(sets.in_memory().rows(everyone))
+
     weights = np.empty(0)
     propensity = users.side.values.get("propensity")
     if propensity is not None:
@@ -184,7 +185,8 @@ def read_factors(
     """Read the scores of a factor model, on the device where its factors are."""
     on_host = isinstance(user_factors, np.ndarray) or isinstance(item_factors, np.ndarray)
     if not on_host and on_device(user_factors) and on_device(item_factors):
-        users, items = as_tensor(user_factors), as_tensor(item_factors)
+        users = as_tensor(user_factors)
+        items = as_tensor(item_factors)
         if users is not None and items is not None:
             return DeviceFactors(users, items, item_bias)
     return FactorScores(user_factors, item_factors, item_bias)

@@ -77,8 +77,12 @@ class Slots(NamedTuple):
 
     def among(self, relevance: FloatArray, stratum: str | None, rel: float | None) -> BoolArray:
         """Say which relevant items are in a stratum, and of a relevance of at least ``rel``."""
-        found = np.ones(len(self.items), np.bool_) if stratum is None else self.strata[stratum]
-        return found if rel is None else found & (relevance >= rel)
+        is_among = np.ones(len(self.items), np.bool_)
+        if stratum is not None:
+            is_among &= self.strata[stratum]
+        if rel is not None:
+            is_among &= relevance >= rel
+        return is_among
 
     def cut(self, slots: slice) -> "Slots":
         strata = {name: among[slots] for name, among in self.strata.items()}
@@ -105,13 +109,17 @@ def empty_hits(
     Without ``ties`` ranks are by item index, and ``first`` and ``last`` have no slots. If ``make``
     is ``np.empty``, they must be ``cleared``.
     """
-    n_users, slots = len(start) - 1, len(relevance)
+    n_users = len(start) - 1
+    n_slots = len(relevance)
+    n_tied = n_slots if ties else 0
+    # Where each field begins.
     rank = 2 * n_users
-    gain, first = rank + slots, rank + 2 * slots
-    last = first + (slots if ties else 0)
+    gain = rank + n_slots
+    first = gain + n_slots
+    last = first + n_tied
     # One array, since the allocator keeps the pages of one, and returns those of many: a page that
     # is asked for again costs as much as the metrics of 50 users.
-    words = make(2 * last - first, np.int64)
+    words = make(last + n_tied, np.int64)
     return Hits(
         start=start,
         ideal=relevance,
@@ -175,8 +183,9 @@ class Views:
     def __init__(self, hits: Hits, slots: Slots | None = None) -> None:
         self._longest = int(hits.length.max(initial=0))
         self._most_relevant = int((hits.start[1:] - hits.start[:-1]).max(initial=0))
-        self._hits, self._slots = hits, slots
-        self._made: dict[object, Any] = {}
+        self._hits = hits
+        self._slots = slots
+        self._views: dict[object, Any] = {}
         self._discounts: dict[object, FloatArray] = {}
 
     def part(self, users: slice) -> "Views":
@@ -184,7 +193,8 @@ class Views:
         if users.start == 0 and users.stop == len(self._hits.n_hits):
             return self
         part = copy.copy(self)
-        part._hits, part._made = part_of(self._hits, users), {}
+        part._hits = part_of(self._hits, users)
+        part._views = {}
         if self._slots is not None:
             start = self._hits.start
             part._slots = self._slots.cut(slice(start[users.start], start[users.stop]))
@@ -193,7 +203,8 @@ class Views:
     def view(
         self, ties: TiePolicy, k: int | None, options: dict[str, Any], stratum: str | None = None
     ) -> Hits:
-        gain, weigh = options.get("gain"), options.get("weigh", "no")
+        gain = options.get("gain")
+        weigh = options.get("weigh", "no")
         # Kernels without gains compare the relevances with rel themselves.
         rel = options["rel"] if gain is not None or weigh != "no" else None
         key = (stratum, ties, rel, gain, weigh)
@@ -209,8 +220,8 @@ class Views:
                 hits = self._once((stratum, ties, rel, gain), _with_gain, hits, gain)
         else:
             # Before ties have an order: the best one has the greatest weights first.
-            asked = stratum, rel, gain or "binary", weigh
-            hits = self._once(key, under, self._once(asked, self._weighed, *asked), ties)
+            weighing = stratum, rel, gain or "binary", weigh
+            hits = self._once(key, under, self._once(weighing, self._weighed, *weighing), ties)
         if options.get("ideal", "truth") == "retrieved":
             hits = self._once((*key, "retrieved", k), _retrieved, hits, k)
         if "discount" in options:
@@ -225,18 +236,18 @@ class Views:
 
     def _weighed(self, stratum: str | None, rel: float | None, gain: str, weigh: str) -> Hits:
         """The hits, whose gains are weighed by propensities: the ideal as well under "ps"."""
-        hits, slots = self._hits, cast(Slots, self._slots)
+        hits = self._hits
+        slots = cast(Slots, self._slots)
         among = slots.among(hits.ideal, stratum, rel)
         if rel is not None:
             hits = hits._replace(ideal=np.ones_like(hits.ideal))
         if gain != "linear":
             hits = _with_gain(hits, gain)
-        gains, listed = np.empty(len(slots.items)), np.zeros(len(slots.items))
-        _weigh(
-            *(hits.start, hits.n_hits, slots.place, among, slots.weights, weigh == "snips"),
-            *(hits.ideal, gains, listed),
-        )
-        hits = hits._replace(gain=listed, ideal=gains if weigh == "ps" else hits.ideal)
+        gains = np.empty(len(slots.items))
+        hit_gains = np.zeros(len(slots.items))
+        to_mean = weigh == "snips"
+        _weigh(hits, slots.place, among, slots.weights, to_mean, gains, hit_gains)
+        hits = hits._replace(gain=hit_gains, ideal=gains if weigh == "ps" else hits.ideal)
         return self._only(among, hits, slots)
 
     def _of(self, stratum: str | None) -> Hits:
@@ -247,9 +258,9 @@ class Views:
 
     def _only(self, among: BoolArray, hits: Hits, slots: Slots) -> Hits:
         """Keep the relevant items ``among`` all, and their hits."""
-        kept = np.zeros(len(among), np.bool_)
-        _mark_hits(hits.start, hits.n_hits, slots.place, among, kept)
-        hits = _chosen(hits, among, kept)
+        hits_among = np.zeros(len(among), np.bool_)
+        _mark_hits(hits.start, hits.n_hits, slots.place, among, hits_among)
+        hits = _select(hits, among, hits_among)
         return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
 
     def _depth(self, k: int | None, options: dict[str, Any]) -> int:
@@ -267,9 +278,9 @@ class Views:
         return min(k, max(self._longest, self._most_relevant))
 
     def _once(self, key: object, make: Callable[..., Any], *arguments: Any) -> Any:
-        if key not in self._made:
-            self._made[key] = make(*arguments)
-        return self._made[key]
+        if key not in self._views:
+            self._views[key] = make(*arguments)
+        return self._views[key]
 
 
 def hits_of_slots(hits: Hits) -> tuple[IntArray, BoolArray]:
@@ -283,7 +294,8 @@ def read_labels(hits: Hits, values: FloatArray) -> tuple[FloatArray, IntArray]:
 
     ``values`` are the relevances in the order of the numbers 1, 2, 3, ... of each user.
     """
-    gain, place = np.zeros(len(values)), np.zeros(len(values), np.int64)
+    gain = np.zeros(len(values))
+    place = np.zeros(len(values), np.int64)
     _read_labels(hits.start, hits.n_hits, hits.gain, values, gain, place)
     return gain, place
 
@@ -310,29 +322,29 @@ def _read_labels(
 
 @kernel
 def _mark_hits(
-    start: IntArray, n_hits: IntArray, place: IntArray, among: BoolArray, kept: BoolArray
+    start: IntArray, n_hits: IntArray, place: IntArray, among: BoolArray, hits_among: BoolArray
 ) -> None:
+    """Say of each hit, in ``hits_among``, whether its relevant item is ``among`` some."""
     for user in range(n_hits.size):
         first = start[user]
         for slot in range(first, first + n_hits[user]):
-            kept[slot] = among[first + place[slot]]
+            hits_among[slot] = among[first + place[slot]]
 
 
 @kernel
 def _weigh(
-    start: IntArray,
-    n_hits: IntArray,
+    hits: Hits,
     place: IntArray,
     among: BoolArray,
     weights: FloatArray,
     to_mean: bool,
-    values: FloatArray,
     gains: FloatArray,
-    listed: FloatArray,
+    hit_gains: FloatArray,
 ) -> None:
-    """Weigh the ``values`` of the relevant items, as ``gains``, and those of the hits."""
-    for user in range(n_hits.size):
-        first, end = start[user], start[user + 1]
+    """Weigh the ideal of ``hits``, as ``gains``, and give the hits their part of it."""
+    for user in range(hits.n_hits.size):
+        first = hits.start[user]
+        end = hits.start[user + 1]
         total = 0.0
         count = 0
         for slot in range(first, end):
@@ -342,72 +354,72 @@ def _weigh(
         # The mean weight of the user's relevant items becomes 1.
         divisor = total / count if to_mean and count > 0 else 1.0
         for slot in range(first, end):
-            gains[slot] = values[slot] * (weights[slot] / divisor)
-        for slot in range(first, first + n_hits[user]):
-            listed[slot] = gains[first + place[slot]]
+            gains[slot] = hits.ideal[slot] * (weights[slot] / divisor)
+        for slot in range(first, first + hits.n_hits[user]):
+            hit_gains[slot] = gains[first + place[slot]]
 
 
 @kernel
-def _count_kept(
+def _place_selected(
     start: IntArray,
     n_hits: IntArray,
-    ideal: BoolArray,
-    kept: BoolArray,
+    is_relevant: BoolArray,
+    is_hit: BoolArray,
     new_start: IntArray,
     new_hits: IntArray,
     source: IntArray,
     target: IntArray,
 ) -> None:
-    """Find the slots that hits move from and to, in order."""
-    moved = 0
+    """Find the slots that hits move from and to, in order, as ``_select`` drops others."""
+    n_moved = 0
     for user in range(n_hits.size):
         first = start[user]
         count = 0
         for slot in range(first, start[user + 1]):
-            count += ideal[slot]
+            count += is_relevant[slot]
         new_start[user + 1] = new_start[user] + count
-        before = moved
+        n_before = n_moved
         for slot in range(first, first + n_hits[user]):
-            if kept[slot]:
-                source[moved] = slot
-                target[moved] = new_start[user] + moved - before
-                moved += 1
-        new_hits[user] = moved - before
+            if is_hit[slot]:
+                source[n_moved] = slot
+                target[n_moved] = new_start[user] + n_moved - n_before
+                n_moved += 1
+        new_hits[user] = n_moved - n_before
 
 
 def _visited(hits: Hits, rel: float | None = None) -> Hits:
     """Fill in ``blank`` and ``users``, for relevances of at least ``rel``."""
     first = hits.start[:-1]
-    some = hits.start[1:] > first
+    has_relevant = hits.start[1:] > first
     n_hits = hits.n_hits
     if rel is not None:
-        some[some] = hits.ideal[first[some]] >= rel  # the largest relevance of the user
-        n_hits = n_hits * some
-    return hits._replace(blank=np.where(some, 0.0, np.nan), users=np.flatnonzero(n_hits))
+        largest = hits.ideal[first[has_relevant]]  # relevance of each user
+        has_relevant[has_relevant] = largest >= rel
+        n_hits = n_hits * has_relevant
+    return hits._replace(blank=np.where(has_relevant, 0.0, np.nan), users=np.flatnonzero(n_hits))
 
 
 def _at_least(hits: Hits, rel: float) -> Hits:
     """Keep the relevances of at least ``rel``, as 1."""
-    hits = _visited(_chosen(hits, hits.ideal >= rel, hits.gain >= rel))
+    hits = _visited(_select(hits, hits.ideal >= rel, hits.gain >= rel))
     return hits._replace(ideal=np.ones_like(hits.ideal), gain=np.ones_like(hits.gain))
 
 
-def _chosen(hits: Hits, ideal: BoolArray, kept: BoolArray) -> Hits:
-    """Keep the slots of ``ideal`` and the hits ``kept``, which is read where a slot has a hit."""
-    start, n_hits = np.zeros_like(hits.start), np.zeros_like(hits.n_hits)
-    places = np.empty((2, len(ideal)), np.int64)
-    _count_kept(hits.start, hits.n_hits, ideal, kept, start, n_hits, places[0], places[1])
-    source, target = places[:, : n_hits.sum()]
+def _select(hits: Hits, is_relevant: BoolArray, is_hit: BoolArray) -> Hits:
+    """Keep some relevant items, and some hits; ``is_hit`` is read where a slot has a hit."""
+    start = np.zeros_like(hits.start)
+    n_hits = np.zeros_like(hits.n_hits)
+    source, target = np.empty((2, len(is_relevant)), np.int64)
+    _place_selected(hits.start, hits.n_hits, is_relevant, is_hit, start, n_hits, source, target)
+    n_moved = n_hits.sum()
 
-    def moved(values: Any) -> Any:
-        if not len(values):  # such as the ranks of tie groups, which no policy asked for
-            return values
-        new = np.zeros(start[-1], values.dtype)
-        new[target] = values[source]
-        return new
-
-    of_hits: dict[str, Any] = {name: moved(getattr(hits, name)) for name in _OF_HITS}
-    return hits._replace(start=start, ideal=hits.ideal[ideal], n_hits=n_hits, **of_hits)
+    fields: dict[str, Any] = {}
+    for name in _OF_HITS:
+        values = getattr(hits, name)
+        if len(values):  # none are the ranks of tie groups where no policy asked for them
+            fields[name] = np.zeros(start[-1], values.dtype)
+            fields[name][target[:n_moved]] = values[source[:n_moved]]
+    return hits._replace(start=start, ideal=hits.ideal[is_relevant], n_hits=n_hits, **fields)
 
 
 @without_warnings  # gains without a hit may be any number
@@ -468,25 +480,29 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     since a weight that grows with the rank would reward bad lists.
     """
     if isinstance(discount, str):
-        named = _short_discounts if depth <= _REMEMBERED else _named_discounts
-        return named(discount, depth)
+        if depth <= _REMEMBERED:
+            return _short_discounts(discount, depth)
+        return _named_discounts(discount, depth)
     values = np.empty(depth)
     for rank in range(1, depth + 1):
-        answer = discount(rank)
+        value = discount(rank)
         try:
-            values[rank - 1] = float(answer)
+            values[rank - 1] = float(value)
         except (TypeError, ValueError, OverflowError):
-            msg = f"discount must give a number for each rank, got {answer!r} for rank {rank}"
+            msg = f"discount must give a number for each rank, got {value!r} for rank {rank}"
             raise ArgumentError(msg) from None
-    earlier, later = values[:-1], values[1:]
+    earlier = values[:-1]
+    later = values[1:]
     if np.all((values >= 0.0) & (values <= _LARGEST)) and np.all(later <= earlier):
         return values
     if np.all((values >= 1 / _LARGEST) & (values <= _LARGEST)) and np.all(later >= earlier):
         return 1.0 / values
-    shown = ", ".join(f"{value:g}" for value in values[:5])
+    numbers = [f"{value:g}" for value in values[:5]]
+    if depth > 5:
+        numbers.append("...")
     msg = (
         "discount must give a finite weight >= 0 that never grows with the rank, or a divisor > 0 "
-        f"that never falls, got {shown}{', ...' if depth > 5 else ''} for the ranks 1, 2, 3, ...; "
+        f"that never falls, got {', '.join(numbers)} for the ranks 1, 2, 3, ...; "
         "type discount=lambda rank: 1 / math.log2(rank + 1)"
     )
     raise ArgumentError(msg)
@@ -501,19 +517,22 @@ def under(hits: Hits, ties: TiePolicy) -> Hits:
 
 def _at_end_of_group(hits: Hits, *, best_first: bool) -> Hits:
     """Give the relevant items of each tie group its first ranks, or its last."""
-    rank, gain = hits.first.copy(), hits.gain
+    rank = hits.first.copy()
+    gain = hits.gain
     tied = np.flatnonzero(hits.last > hits.first)
     if tied.size:
         users = np.searchsorted(hits.start, tied, side="right") - 1
-        first, last = hits.first[tied], hits.last[tied]
+        first = hits.first[tied]
+        last = hits.last[tied]
         # The slots of a group are adjacent and stay in place: only gains are exchanged.
         order = np.lexsort((-gain[tied] if best_first else gain[tied], first, users))
         gain = gain.copy()
         gain[tied] = gain[tied[order]]
-        begins = np.ones(tied.size, bool)
-        begins[1:] = (users[1:] != users[:-1]) | (first[1:] != first[:-1])
-        group = np.cumsum(begins) - 1
-        begin = np.flatnonzero(begins)
+
+        begins_group = np.ones(tied.size, bool)
+        begins_group[1:] = (users[1:] != users[:-1]) | (first[1:] != first[:-1])
+        group = np.cumsum(begins_group) - 1
+        begin = np.flatnonzero(begins_group)
         place = np.arange(tied.size) - begin[group]
         size = np.diff(np.append(begin, tied.size))[group]
         rank[tied] = place + (first if best_first else last - size + 1)

@@ -85,8 +85,9 @@ class ListReader:
         for text, (spec, _, _) in request.of_lists.items():
             k = cutoffs.of[text]
             out = self.values[text] = np.empty(n_users)
-            own = side.prepared.get(spec, side.strata.get(spec.stratum or "", side))
-            self._runs.append((spec, own, k or WHOLE_LIST, out))
+            # A metric reads what it prepared, else its stratum, else the side information.
+            source = side.prepared.get(spec, side.strata.get(spec.stratum or "", side))
+            self._runs.append((spec, source, k or WHOLE_LIST, out))
         self._sink = sink
 
     def offer(self, items: IntArray | slice) -> None:

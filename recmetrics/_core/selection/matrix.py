@@ -46,9 +46,9 @@ class MatrixRanker:
         self.n_users, self.n_items = scores.shape
         self.users = users
         # The items of each user that are read, where these are not all items.
-        self._own_items: SparseScores | ItemSets | None = users.candidates
+        self._items_read: SparseScores | ItemSets | None = users.candidates
         if isinstance(scores, SparseScores):
-            self._own_items = scores
+            self._items_read = scores
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         blocks, n_threads = self._blocks(rules, listing=reader is not None)
@@ -59,7 +59,7 @@ class MatrixRanker:
             relevant = self.users.truth.rows(slice(0, self.n_users))
             ties = rules.ties and k is not None
             everyone = empty_hits(relevant.start, relevant.values, ties=ties, make=np.empty)
-        rank = self._rank_rows if self._own_items is None else self._rank_candidates
+        rank = self._rank_rows if self._items_read is None else self._rank_candidates
         rank_block = functools.partial(rank, k=k, rules=rules, reader=reader, everyone=everyone)
         return hits_of_blocks(rank_block, blocks, n_threads, self.users, k, rules, everyone)
 
@@ -93,7 +93,7 @@ class MatrixRanker:
         reader: Reader | None,
         everyone: Hits | None,
     ) -> RankedBlock:
-        """Rank a block by the scores of each user's own items alone."""
+        """Rank a block by the scores of each user's candidates, or stored items, alone."""
         hits = _no_hits(block, everyone, ties=rules.ties and k is not None)
         candidates = self._candidates(block)
         if k is not None:
@@ -107,13 +107,13 @@ class MatrixRanker:
     def _blocks(self, rules: Request, *, listing: bool) -> tuple[list[slice], int]:
         """The row blocks, and the number of threads that pays off."""
         # Reading candidates takes a copy of their scores and indices: about four float32 each.
-        read = self.n_items if self._own_items is None else 4 * self._own_items.mean_items
-        if self.scores.is_small(read):
+        row_items = self.n_items if self._items_read is None else 4 * self._items_read.mean_items
+        if self.scores.is_small(row_items):
             return [slice(0, self.n_users)], 1
         # Many relevant items make sorted copies of rows; lists read a block a second time.
         many = self.users.truth.mean_items >= _MANY
-        copied = self.users.is_dense or self._own_items is not None or many or listing
-        return self.scores.blocks(rules.threads, read, copied=copied)
+        copied = self.users.is_dense or self._items_read is not None or many or listing
+        return self.scores.blocks(rules.threads, row_items, copied=copied)
 
     def _fill_from_rows(
         self,
@@ -129,23 +129,23 @@ class MatrixRanker:
         ties = rules.ties
         dtype = scores.values.dtype
         n_users = len(relevant.start) - 1
-        many = len(relevant.items) >= _MANY * n_users
+        n_scores = n_users * self.n_items
         lanes = memory.lanes_for(k, self.n_items, dtype)
-        pairs = 0
         if len(excluded.items):
-            pairs = int((np.diff(relevant.start) * np.diff(excluded.start)).sum())
-        if pairs > n_users * self.n_items * (_PAIRS_WITH_LANES if lanes.size else _PAIRS):
-            scores = scores.whole()
-            hidden = _hidden(scores, excluded, rules.nan)
-            if hidden is not None:
-                scores = hidden
-                excluded = Rows.none(n_users)
+            n_pairs = int((np.diff(relevant.start) * np.diff(excluded.start)).sum())
+            if n_pairs > n_scores * (_PAIRS_WITH_LANES if lanes.size else _PAIRS):
+                scores = scores.whole()
+                hidden = _hidden(scores, excluded, rules.nan)
+                if hidden is not None:
+                    scores = hidden
+                    excluded = Rows.none(n_users)
+
         tied = memory.tied_of(hits, ties=ties)
         places = memory.places_for(relevant.start)
         common = relevant, excluded, k, hits, tied, has_nan
-        if many and not (
-            lanes.size and len(relevant.items) * k <= _MANY_HITS * n_users * self.n_items
-        ):
+        n_relevant = len(relevant.items)
+        has_few_hits = lanes.size > 0 and n_relevant * k <= _MANY_HITS * n_scores
+        if n_relevant >= _MANY * n_users and not has_few_hits:
             scores = scores.whole()
             ordered = np.sort(scores.values, axis=1)
             kernels.rank_sorted_rows(scores, ordered, *common, places)
@@ -159,7 +159,8 @@ class MatrixRanker:
         self, hits: Hits, candidates: "_Candidates", relevant: Rows, k: int, ties: bool
     ) -> None:
         (start, items, _), scores, _ = candidates
-        tied, places = memory.tied_of(hits, ties=ties), memory.places_for(relevant.start)
+        tied = memory.tied_of(hits, ties=ties)
+        places = memory.places_for(relevant.start)
         kernels.rank_candidates(
             scores.values, start, items, relevant, k, scores.least, hits, tied, places
         )  # fmt: skip
@@ -200,9 +201,9 @@ class MatrixRanker:
             scores = self.scores.candidates(block.rows, items)
         nan_found = find_candidate_nan(scores.values, items.start, items.items, scores.lowest)
         if len(block.excluded.items):
-            rest = ~items.among(block.excluded)
-            items = items.keep(rest)
-            scores = scores._replace(values=scores.values[rest])
+            is_allowed = ~items.among(block.excluded)
+            items = items.keep(is_allowed)
+            scores = scores._replace(values=scores.values[is_allowed])
         return _Candidates(items, scores, nan_found)
 
 
@@ -234,7 +235,7 @@ def _hidden(scores: ScoreBlock, excluded: Rows, nan: NaNPolicy) -> ScoreBlock | 
 
 
 def _no_hits(block: Block, everyone: Hits | None, *, ties: bool) -> Hits:
-    """The hits of a block before any is found: its part of those of ``everyone``, if given."""
+    """Hits without any for a block: its part of those of ``everyone``, if there are such."""
     if everyone is None:
         return empty_hits(block.relevant.start, block.relevant.values, ties=ties)
     return cleared(part_of(everyone, block.rows))

@@ -56,7 +56,7 @@ def hits_of_blocks(
     ``everyone`` are the hits of all users, if ``rank`` fills in its part of them.
     """
 
-    def rank_rows(rows: slice) -> RankedBlock:
+    def rank_block(rows: slice) -> RankedBlock:
         relevant = users.truth.rows(rows)
         excluded = Rows.none(rows.stop - rows.start)
         if users.exclude is not None:
@@ -68,9 +68,9 @@ def hits_of_blocks(
         return ranked._replace(n_swallowed=relevant.n_within(excluded))
 
     if len(blocks) == 1 and not rules.progress:
-        ranked_blocks = [rank_rows(blocks[0])]
+        ranked_blocks = [rank_block(blocks[0])]
     else:
-        ranked_blocks = in_blocks(rank_rows, blocks, n_threads, rules.progress)
+        ranked_blocks = in_blocks(rank_block, blocks, n_threads, rules.progress)
     hits, nan_found, n_swallowed = zip(*ranked_blocks, strict=True)
     if rules.nan == "raise":
         refuse_nan(nan_found, users)
@@ -81,16 +81,16 @@ def recommendable(
     relevant: Rows, rows: slice, users: Users, n_items: int
 ) -> tuple[BoolArray, IntArray]:
     """Find the relevant items that may be recommended, and count all such items of each user."""
-    chosen = np.ones(len(relevant.items), bool)
+    is_recommendable = np.ones(len(relevant.items), bool)
     n_recommendable = np.full(rows.stop - rows.start, n_items)
     excluded = None if users.exclude is None else users.exclude.rows(rows)
     if users.candidates is not None:
         candidates = users.candidates.rows(rows)
         if excluded is not None:
             candidates = candidates.keep(~candidates.among(excluded))
-        chosen = relevant.among(candidates)
+        is_recommendable = relevant.among(candidates)
         n_recommendable = np.diff(candidates.start)
     elif excluded is not None:
-        chosen = ~relevant.among(excluded)
+        is_recommendable = ~relevant.among(excluded)
         n_recommendable = n_items - np.diff(excluded.start)
-    return chosen, n_recommendable
+    return is_recommendable, n_recommendable

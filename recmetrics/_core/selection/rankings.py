@@ -1,5 +1,7 @@
 """Rankings that exist already -> hits, or an exact error."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError
@@ -21,14 +23,59 @@ class ListRanker:
 
     def __init__(self, rankings: Rankings, users: Users) -> None:
         self._rankings = rankings
-        self.n_users, self.n_items = rankings.shape[0], users.n_items  # None where nothing gives it
+        self.n_users = rankings.shape[0]
+        self.n_items = users.n_items  # None where nothing gives it
         self.users = users
         # Repeats and unknown items of each list, (2, n_users); None where they are errors.
         self.invalid = None if rankings.is_strict else np.zeros((2, self.n_users), np.int64)
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
-        rankings, users = self._rankings, self.users
+        rankings = self._rankings
+        users = self.users
         of_all_items = rules.of_all_items
+        self._check_catalogue(of_all_items)
+        depth = max(k or 0, 0 if reader is None else reader.depth)
+
+        def find_in_block(rows: slice) -> Hits:
+            relevant = users.truth.rows(rows)
+            lists, counts = rankings.block(rows, self.n_items)
+            if self.invalid is not None:
+                self.invalid[:, rows] = counts
+            hits, fault = hits_of_lists(lists, relevant, self.n_items, depth, ties=rules.ties)
+            problem, row, place = fault.tolist()
+            if problem:
+                self._refuse_ranking(problem, rows.start, row, place, lists)
+            self._check_recommendable(rows, lists)
+            if of_all_items:
+                self._check_whole(of_all_items[0], rows, relevant, hits.length)
+
+            if reader is not None:
+                if users.candidates is not None:
+                    reader.offer(users.candidates.rows(rows).items)
+                items = lists.matrix(lists.items, reader.depth)
+                ranks = None if lists.ranks is None else lists.matrix(lists.ranks, reader.depth)
+                length = np.minimum(hits.length, items.shape[1])
+                reader.read(Lists(rows, items, length, relevant, ranks))
+            return _at_ranks(hits, lists)
+
+        n_users, n_entries = self.n_users, rankings.lists.items.size
+        n_threads = rules.threads if n_entries >= _SMALL else 1
+        # Entries of a dense truth, and of a dense profile, are read beside each list.
+        row_items = max(1, n_entries // max(1, n_users))
+        if users.truth.is_dense:
+            row_items = max(row_items, self.n_items or 0)
+        if reader is not None:
+            row_items = max(row_items, reader.row_items)
+        blocks = row_blocks(n_users, _RANKED_ITEMS // row_items, n_threads)
+        if reader is not None:  # it reads the lists of a block as a matrix
+            lengths = np.minimum(rankings.lengths, reader.depth)
+            blocks = [part for rows in blocks for part in _narrow(rows, lengths)]
+        # An excluded item is refused here, and only an Evaluator, which counts, has any.
+        return join(in_blocks(find_in_block, blocks, n_threads, rules.progress)), 0
+
+    def _check_catalogue(self, of_all_items: Sequence[str]) -> None:
+        """Refuse what needs the size of the catalogue, or whole rankings, without these."""
+        rankings = self._rankings
         if rankings.unknown != "raise" and self.n_items is None:
             msg = (
                 f"unknown={rankings.unknown!r} needs the size of the catalogue, which a truth of "
@@ -48,62 +95,29 @@ class ListRanker:
                 "instead of 'waste'"
             )
             raise ArgumentError(msg)
-        depth = max(k or 0, 0 if reader is None else reader.depth)
-
-        def find_in_block(rows: slice) -> Hits:
-            relevant = users.truth.rows(rows)
-            lists, counts = rankings.block(rows, self.n_items)
-            if self.invalid is not None:
-                self.invalid[:, rows] = counts
-            hits, fault = hits_of_lists(lists, relevant, self.n_items, depth, ties=rules.ties)
-            problem, row, place = fault.tolist()
-            if problem:
-                self._refuse_ranking(problem, rows.start, row, place, lists)
-            self._check_recommendable(rows, lists)
-            if of_all_items:
-                self._check_whole(of_all_items[0], rows, relevant, hits.length)
-            if reader is not None:
-                if users.candidates is not None:
-                    reader.offer(users.candidates.rows(rows).items)
-                items = lists.matrix(lists.items, reader.depth)
-                ranks = None if lists.ranks is None else lists.matrix(lists.ranks, reader.depth)
-                length = np.minimum(hits.length, items.shape[1])
-                reader.read(Lists(rows, items, length, relevant, ranks))
-            return _at_ranks(hits, lists)
-
-        n_users, n_entries = self.n_users, rankings.lists.items.size
-        n_threads = rules.threads if n_entries >= _SMALL else 1
-        # Entries of a dense truth, and of a dense profile, are read beside each list.
-        dense = (self.n_items or 0) if users.truth.is_dense else 0
-        mean = n_entries // max(1, n_users)
-        row_items = max(1, mean, dense, 0 if reader is None else reader.row_items)
-        blocks = row_blocks(n_users, _RANKED_ITEMS // row_items, n_threads)
-        if reader is not None:  # it reads the lists of a block as a matrix
-            lengths = np.minimum(rankings.lengths, reader.depth)
-            blocks = [part for rows in blocks for part in _narrow(rows, lengths)]
-        # An excluded item is refused here, and only an Evaluator, which counts, has any.
-        return join(in_blocks(find_in_block, blocks, n_threads, rules.progress)), 0
 
     def _check_recommendable(self, rows: slice, lists: FlatLists) -> None:
-        exclude, candidates = self.users.exclude, self.users.candidates
+        """Refuse an item of a list that is excluded for the user, or no candidate."""
+        exclude = self.users.exclude
+        candidates = self.users.candidates
         if exclude is None and candidates is None:
             return
-        named = Rows(lists.start, lists.items, np.empty(len(lists.items))).keep(lists.items >= 0)
-        for sets, belongs, problem in (
+        items = Rows(lists.start, lists.items, np.empty(len(lists.items))).keep(lists.items >= 0)
+        for sets, expected, problem in (
             (exclude, False, "which is excluded for this user"),
             (candidates, True, "which is not a candidate of this user"),
         ):
             if sets is None:
                 continue
-            wrong = np.flatnonzero(named.among(sets.rows(rows)) != belongs)
-            if wrong.size:
-                row = int(named.users()[wrong[0]])
-                place = int(wrong[0] - named.start[row])
+            faults = np.flatnonzero(items.among(sets.rows(rows)) != expected)
+            if faults.size:
+                fault = faults[0]
+                row = int(items.users()[fault])
+                place = int(fault - items.start[row])
                 user = self.users.user_at(rows.start + row)
                 msg = (
                     f"ranking of user {user} names at rank {lists.rank_in(row, place)} "
-                    f"item {named.items[wrong[0]]}, {problem}; expected items that may be "
-                    "recommended"
+                    f"item {items.items[fault]}, {problem}; expected items that may be recommended"
                 )
                 raise InputError(msg, argument="ranking")
 
@@ -125,16 +139,20 @@ class ListRanker:
         self, fault: int, first: int, row: int, place: int, lists: FlatLists
     ) -> None:
         """Refuse the item at a place of a list; the first list is that of user ``first``."""
-        item, rank = int(lists.items[lists.start[row] + place]), lists.rank_in(row, place)
-        advice = ""
+        item = int(lists.items[lists.start[row] + place])
+        rank = lists.rank_in(row, place)
+        advice = ""  # the keyword that accepts such an item
         if fault == kernels.OUTSIDE:
-            known = "an index >= 0" if self.n_items is None else f"0 .. {self.n_items - 1}"
-            problem = f"item {item}, which is outside the catalogue; expected {known}, or -1"
-            advice = "unknown" if self.n_items is not None else ""
+            expected = "an index >= 0"
+            if self.n_items is not None:
+                expected = f"0 .. {self.n_items - 1}"
+                advice = "unknown"
+            problem = f"item {item}, which is outside the catalogue; expected {expected}, or -1"
         elif fault == kernels.AFTER_END:
             problem = f"item {item} after the end of the list; expected -1 only after the last item"
         else:
-            problem, advice = f"item {item} twice; expected each item once", "repeats"
+            problem = f"item {item} twice; expected each item once"
+            advice = "repeats"
         msg = f"ranking of user {self.users.user_at(first + row)} names at rank {rank} {problem}"
         if advice:
             msg += f"; {advice}='waste' or {advice}='drop' accepts such items"
@@ -147,8 +165,8 @@ def _narrow(rows: slice, lengths: IntArray) -> list[slice]:
     if n_users < 2 or n_users * int(lengths[rows].max()) <= _RANKED_ITEMS:
         return [rows]
     middle = rows.start + n_users // 2
-    halves = slice(rows.start, middle), slice(middle, rows.stop)
-    return [part for half in halves for part in _narrow(half, lengths)]
+    left = _narrow(slice(rows.start, middle), lengths)
+    return left + _narrow(slice(middle, rows.stop), lengths)
 
 
 def _at_ranks(hits: Hits, lists: FlatLists) -> Hits:

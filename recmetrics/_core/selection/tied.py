@@ -52,26 +52,28 @@ class TiedRanker:
 def _tied(rows: slice, users: Users, n_items: int) -> Hits:
     """The hits of some users where all recommendable items are one tie group."""
     relevant = users.truth.rows(rows)
-    chosen, n_recommendable = recommendable(relevant, rows, users, n_items)
-    found = relevant.keep(chosen)
-    n_hits = np.diff(found.start)
-    user_of = found.users()
-    of_user = places_of_entries(found.start)
-    slots = relevant.start[user_of] + of_user
+    is_recommendable, n_recommendable = recommendable(relevant, rows, users, n_items)
+    hit_items = relevant.keep(is_recommendable)
+    user_of = hit_items.users()
+    places = places_of_entries(hit_items.start)
+    slots = relevant.start[user_of] + places
     hits = empty_hits(relevant.start, relevant.values, ties=True)
-    hits.rank[slots] = of_user + 1
+    hits.rank[slots] = places + 1
     hits.first[slots] = 1
     hits.last[slots] = n_recommendable[user_of]
-    hits.gain[slots] = found.values
-    return hits._replace(n_hits=n_hits, length=n_recommendable)
+    hits.gain[slots] = hit_items.values
+    return hits._replace(n_hits=np.diff(hit_items.start), length=n_recommendable)
 
 
 def _all_items(rows: slice, users: Users, n_items: int) -> Lists:
-    may_be = np.full((rows.stop - rows.start, n_items), users.candidates is None)
-    for sets, belongs in ((users.candidates, True), (users.exclude, False)):
-        if sets is not None:
-            own = sets.rows(rows)
-            may_be[own.users(), own.items] = belongs
-    items = np.argsort(~may_be, axis=1, kind="stable")
+    """The lists of some users, with all recommendable items."""
+    is_listed = np.full((rows.stop - rows.start, n_items), users.candidates is None)
+    if users.candidates is not None:
+        candidates = users.candidates.rows(rows)
+        is_listed[candidates.users(), candidates.items] = True
+    if users.exclude is not None:
+        excluded = users.exclude.rows(rows)
+        is_listed[excluded.users(), excluded.items] = False
+    items = np.argsort(~is_listed, axis=1, kind="stable")  # the listed ones first
     relevant = users.truth.rows(rows)
-    return Lists(rows, items, np.count_nonzero(may_be, axis=1), relevant, any_order=True)
+    return Lists(rows, items, np.count_nonzero(is_listed, axis=1), relevant, any_order=True)
