@@ -115,11 +115,11 @@ def _needs(metric: Metric) -> str:
 
 
 def _markdown(metrics: list[Metric]) -> str:
-    """Write every metric with its aliases, options and formula, as their page shows them."""
+    """Write a Markdown table of the metrics: aliases, options, what they need, formula."""
     rows = [("metric", "options", "needs", "value"), ("---", "---", "---", "---")]
     for metric in metrics:
         names = ", ".join(f"`{name}`" for name in (_title(metric), *metric.aliases))
-        options = " ".join(f"`{_first_is_default(option)}`" for option in metric.options.values())
+        options = " ".join(f"`{_option_text(option)}`" for option in metric.options.values())
         formula = metric.formula
         if not metric.per_user:
             formula = f"of all lists: {formula}"
@@ -127,7 +127,8 @@ def _markdown(metrics: list[Metric]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _first_is_default(option: Option) -> str:
+def _option_text(option: Option) -> str:
+    """Write an option with its choices, the default first; else its default or a placeholder."""
     if option.choices:
         return f"{option.name}={','.join(option.choices)}"
     if option.default is not None:

@@ -211,14 +211,16 @@ def stack(upper: Frame, lower: Frame) -> Frame:
 
 
 def _alike(upper: Series, lower: Series) -> tuple[Series, Series]:
-    """Convert two columns of ids of one kind to one type, where the library would not."""
+    """Convert two columns of ids of one kind to one type, where ``nw.concat`` would not."""
     if _go_together([type_of(upper), type_of(lower)]):
         return upper, lower
     upper = plain(upper)
     lower = plain(lower)
     common = _COMMON.get(_kind(upper))
-    numbers = all(part.dtype.is_numeric() or part.dtype == nw.Boolean for part in (upper, lower))
-    if common is None or (upper.implementation is PANDAS and not numbers):
+    are_numbers = all(
+        part.dtype.is_numeric() or part.dtype == nw.Boolean for part in (upper, lower)
+    )
+    if common is None or (upper.implementation is PANDAS and not are_numbers):
         return upper, lower
     return upper.cast(common), lower.cast(common)
 

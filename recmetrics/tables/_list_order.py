@@ -71,13 +71,17 @@ def read_gaps(
     rank_gaps: RankGaps,
     n_items: int | None,
 ) -> tuple[FlatLists, IntArray]:
-    """Find the gaps in the ranks of each list; kept ranks must be integers from 1."""
+    """Find the lists whose ranks have a gap; unless gaps are closed, keep the ranks.
+
+    Gives the lists, with ``ranks`` and ``reach`` where any has a gap that is kept, and the indices
+    of those with a gap. Kept ranks must be integers from 1; equal ranks were refused before.
+    """
     name = str(columns.rank)
     numbers = numbers_of(recs, "recs", name)
     ranks = numbers[order]
     of_list = lists.users()
     begin = lists.start[of_list]
-    offset = ranks - (np.arange(len(ranks)) - begin)  # without a gap, 0 or 1 in all of a list
+    offset = ranks - (np.arange(len(ranks)) - begin)  # rank less place: without a gap 0 or 1
     gapped = np.unique(of_list[(offset != offset[begin]) | ~np.isin(offset, (0.0, 1.0))])
     if rank_gaps == "close":
         return lists, gapped
@@ -97,6 +101,8 @@ def read_gaps(
     refuse_row(is_wrong, "recs", name, fault_of)
     if gapped.size:
         integers = ranks.astype(np.int64)
-        reach = np.where(np.diff(lists.start) > 0, np.append(0, integers)[lists.start[1:]], 0)
-        lists = lists._replace(ranks=integers, reach=reach)
+        is_filled = np.diff(lists.start) > 0
+        last_ranks = np.zeros(len(is_filled), np.int64)
+        last_ranks[is_filled] = integers[lists.start[1:][is_filled] - 1]
+        lists = lists._replace(ranks=integers, reach=last_ranks)
     return lists, gapped

@@ -203,13 +203,17 @@ def native(block: npt.NDArray[Any], *, packed: bool = False) -> ScoreBlock:
     if _is_native(block):
         return ScoreBlock(as_kernel_array(block), *_NATIVE[block.dtype])
     if is_half(block.dtype):
-        infinity = int(_HALF_INFINITY.get(block.dtype.name, _HALF_INFINITY["bfloat16"]))
+        kind = "float16" if block.dtype.name == "float16" else "bfloat16"
+        infinity = int(_HALF_INFINITY[kind])
         # Bits before ascontiguousarray: NumPy copies integers faster than halves of any kind, and
         # it converts float16 itself in eight times the time.
         bits = as_kernel_array(np.ascontiguousarray(_bits(block), np.int16))
-        row = np.empty((1, bits.shape[-1]), np.float32)  # memory for numbers in their order
-        # The keys are whole numbers: that of the lowest finite score is 1 above that of -inf.
-        scores = ScoreBlock(row, np.float32(-infinity), np.float32(1 - infinity), bits)
+        row_keys = np.empty((1, bits.shape[-1]), np.float32)  # for the keys of one row at a time
+        # ``order_halves`` makes keys that are whole numbers: that of the lowest finite score is 1
+        # above that of -inf.
+        scores = ScoreBlock(
+            row_keys, lowest=np.float32(-infinity), least=np.float32(1 - infinity), bits=bits
+        )
         return scores if packed else scores.whole()
     dtype = _compared_as(block)
     if dtype is np.int64 and block.dtype.kind == "u":

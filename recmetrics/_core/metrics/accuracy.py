@@ -673,17 +673,17 @@ def _mrr(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
         slot = hits.start[user]
         while slot < end:
             after = _group_end(hits, slot, end)
-            tied = _n_in_group(hits, slot, after, rel)
-            if tied > 0:
+            n_tied = _n_in_group(hits, slot, after, rel)
+            if n_tied > 0:
                 first = hits.first[slot]
                 last = hits.last[slot]
-                # That the first hit is at this rank: C(last - rank, tied - 1) of the
-                # C(last - first + 1, tied) sets of ranks that the hits may have.
-                chance = tied / (last - first + 1)
-                for rank in range(first, min(last - tied + 1, cut) + 1):
+                # That the first hit is at this rank: C(last - rank, n_tied - 1) of the
+                # C(last - first + 1, n_tied) sets of ranks that the hits may have.
+                chance = n_tied / (last - first + 1)
+                for rank in range(first, min(last - n_tied + 1, cut) + 1):
                     out[user] += chance / rank
-                    left = last - rank
-                    chance *= (left - tied + 1) / max(1, left)
+                    later = last - rank  # ranks of the group behind this one
+                    chance *= (later - n_tied + 1) / max(1, later)  # for the next rank
                 break
             slot = after
 

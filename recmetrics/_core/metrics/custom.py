@@ -241,6 +241,7 @@ def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
     names = ["hits", "k", "out", *(option.name for option in options)]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(name, kind) for name in names]
+    # The registry reads from it which options the kernel takes.
     kernel.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return kernel
 

@@ -176,8 +176,9 @@ class DeviceRanker:
     ) -> tuple[Any, Any, IntArray]:
         """The scores of a block, with the lowest for items that may not be recommended.
 
-        Also gives this lowest score, and the NaN of the rows, or of the candidates; excluded ones
-        are counted, too. The row of the first is counted within the block.
+        Also gives this lowest score, and the number of NaN among the candidates, or among all items
+        without candidates, excluded ones included, with the row and item of the first NaN. The row
+        is counted within the block.
         """
         scores, lowest = _comparable(self._scores.block(rows))
         candidates = self._users.candidates
@@ -190,7 +191,9 @@ class DeviceRanker:
                 sets = candidates.rows(rows)
                 items = sets.items
                 entries = _entries(sets, scores)
-            if reader is not None and len(scores):  # the block without users is offered nothing
+            if reader is not None and len(
+                scores
+            ):  # without users, the one empty block offers nothing
                 reader.offer(items)
             all_scores = scores
             scores = all_scores.new_full(all_scores.shape, lowest)

@@ -241,10 +241,11 @@ def _lane_of(item: int, n_lanes: int) -> int:
 
 
 @helper
-def _usable_lanes(row: Array, lanes: Array, excluded: IntArray, enough: int, lowest: Any) -> int:
-    """Fold the lanes to a quarter, if that is ``enough``, without excluded items; their number.
+def _usable_lanes(row: Array, lanes: Array, excluded: IntArray, min_lanes: int, lowest: Any) -> int:
+    """Leave excluded items out of the lane maxima; fold four lanes into one if many are left.
 
-    A lane whose maximum may be an excluded item is not used.
+    Many are ``min_lanes`` after the folding. Returns how many of ``lanes`` are in use, from the
+    first on. A lane whose maximum may be an excluded item becomes ``lowest``.
     """
     for item in excluded:
         lane = _lane_of(item, lanes.size)
@@ -252,7 +253,7 @@ def _usable_lanes(row: Array, lanes: Array, excluded: IntArray, enough: int, low
             lanes[lane] = lowest
     # Fewer lanes are faster to count and to select from.
     quarter = lanes.size // 4
-    if quarter < enough:
+    if quarter < min_lanes:
         return lanes.size
     for j in range(quarter):
         lanes[j] = max(
@@ -576,28 +577,29 @@ def _rank_places(
 
 @helper
 def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
-    """Keep those among the first ``k`` of a user's ranked items; sort them by rank if they are few.
+    """Keep those among the first ``k`` of a user's ranked items.
 
-    With ``tied`` an item among the first k in any order of equal scores is a hit.
+    Up to ``_FEW`` are sorted by rank here, and more by ``sort_many_hits``. With ``tied`` an item
+    among the first ``k`` in any order of equal scores is a hit.
     """
-    first = hits.start[user]
+    begin = hits.start[user]
     n_hits = 0
-    for slot in range(first, first + hits.n_hits[user]):
+    for slot in range(begin, begin + hits.n_hits[user]):
         rank = hits.rank[slot]
         gain = hits.gain[slot]
         best_rank = rank
         hits.rank[slot] = 0  # slots without a hit hold 0
         hits.gain[slot] = 0.0
         if tied is not None:
-            best_rank = tied.first[slot] + 1
+            best_rank = tied.first[slot] + 1  # until here the number of greater scores
             last_rank = tied.last[slot]
             tied.first[slot] = 0
             tied.last[slot] = 0
         if best_rank > k:
             continue
 
-        place = first + n_hits
-        while n_hits < _FEW and place > first and hits.rank[place - 1] > rank:
+        place = begin + n_hits
+        while n_hits < _FEW and place > begin and hits.rank[place - 1] > rank:
             hits.rank[place] = hits.rank[place - 1]
             hits.gain[place] = hits.gain[place - 1]
             if tied is not None:
