@@ -40,6 +40,18 @@ def pytest_runtest_setup(item):
         pytest.skip("set RECMETRICS_THOROUGH=1 to run it, as CI does")
 
 
+@pytest.fixture(scope="module", params=["Python", "machine code"])
+def both_ways(request):
+    """Run kernels as Python, then compiled, whatever this process has compiled before.
+
+    For a module, since hypothesis calls a test many times within one fixture of a function.
+    """
+    from inside import compiled, in_python
+
+    with in_python() if request.param == "Python" else compiled():
+        yield
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter):
     """Tell in one line why tests were skipped."""

@@ -22,7 +22,8 @@ PACKAGE = Path(recmetrics.__file__).parent
 # From the lowest to the highest: a room imports rooms on lines before its own.
 FLOORS = [
     ("_core", "_core/errors", "_core/types", "_core/numba_internals"),
-    ("_core/jit", "_core/options"),
+    ("_core/machine_code", "_core/options"),
+    ("_core/jit",),
     ("_core/threads", "_core/spec"),
     ("_core/inputs",),
     ("_core/selection",),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import recmetrics
-from recmetrics._core.jit import _WITHOUT_KERNELS
+from recmetrics._core.machine_code import _WITHOUT_KERNELS
 
 PACKAGE = Path(recmetrics.__file__).parent
 HELPERS = """
@@ -50,8 +50,11 @@ from recmetrics._core.jit import while_compiling
 kernel, told = getattr(kernels, sys.argv[1]), []
 with while_compiling(told.append):
     answer = kernel(np.array([1.0, -3.0, 2.0]).astype(sys.argv[2]))
-hits = [sum(each.stats.cache_hits.values()) for each in (kernel, square)]
-print(answer, *hits, *(type(each.library).__name__ for each in square.overloads.values()), *told)
+from recmetrics._core.machine_code import dispatcher_of
+dispatchers = [dispatcher_of(kernel), dispatcher_of(square)]
+hits = [sum(dispatcher.stats.cache_hits.values()) for dispatcher in dispatchers]
+libraries = [type(code.library).__name__ for code in dispatchers[1].overloads.values()]
+print(answer, *hits, *libraries, *told)
 """
 
 
@@ -61,7 +64,8 @@ def package(tmp_path):
     folder = tmp_path / "recmetrics"
     (folder / "_core" / "metrics").mkdir(parents=True)
     files = {
-        name: (PACKAGE / name).read_text() for name in ("_core/jit.py", "_core/numba_internals.py")
+        f"_core/{name}.py": (PACKAGE / "_core" / f"{name}.py").read_text()
+        for name in ("errors", "jit", "machine_code", "numba_internals")
     }
     files |= {"_core/metrics/helpers.py": HELPERS, "kernels.py": KERNELS}
     files |= dict.fromkeys(("__init__.py", "_core/__init__.py", "_core/metrics/__init__.py"), "")
@@ -78,7 +82,7 @@ def run(package, before="", kernel="total", dtype="float64", **environment):
         text=True,
         timeout=300,
         env=os.environ
-        | {"PYTHONPATH": "", "NUMBA_DISABLE_JIT": "0"}
+        | {"PYTHONPATH": "", "NUMBA_DISABLE_JIT": "0", "RECMETRICS_JIT": "always"}
         | {"NUMBA_CACHE_DIR": str(package.parent / "cache")}
         | environment,
     ).split()
@@ -146,7 +150,7 @@ def test_without_an_internal_name_it_compiles_plainly(package, module, name):
 import {module} as module
 {name} = module.{name}
 del module.{name}
-import recmetrics.kernels
+import recmetrics._core.machine_code
 module.{name} = {name}
 """
     assert run(package, before) == PLAINLY
@@ -171,7 +175,8 @@ def test_a_call_with_an_unknown_numba():
 from recmetrics import Metrics
 print(Metrics.compute([[1.0, 3.0, 2.0]], [[1, 0, 1]], ["mrr@2", "auc"], ties="expected"))
 """
-    done = subprocess.check_output([sys.executable, "-c", code], text=True)
+    environment = os.environ | {"RECMETRICS_JIT": "always"}
+    done = subprocess.check_output([sys.executable, "-c", code], text=True, env=environment)
     assert done == "{'mrr@2': array([0.5]), 'auc': array([0.])}\n"
 
 
@@ -199,7 +204,7 @@ for limit in sys.stdin:
     most = int(limit) if limit.strip() else resource.RLIM_INFINITY
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
     total = new()
-    print(total(np.ones(3)), sum(total.stats.cache_hits.values()), flush=True)
+    print(total(np.ones(3)), sum(total.compiled.stats.cache_hits.values()), flush=True)
 """
 
 
@@ -220,7 +225,8 @@ def limited(package):
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ
-        | {"PYTHONPATH": "", "NUMBA_CACHE_DIR": str(folder), "NUMBA_DISABLE_JIT": "0"},
+        | {"PYTHONPATH": "", "NUMBA_CACHE_DIR": str(folder)}
+        | {"NUMBA_DISABLE_JIT": "0", "RECMETRICS_JIT": "always"},
     )
 
     def call(limit=""):

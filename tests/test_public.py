@@ -239,6 +239,7 @@ def test_true_says_that_a_first_call_compiles(tmp_path):
 
     def said(progress):
         environment = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+        environment["RECMETRICS_JIT"] = "always"
         return python("-c", call.format(progress), **environment).stderr
 
     first = said("progress=True")

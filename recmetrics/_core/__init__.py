@@ -13,7 +13,8 @@
 
     options           the shared keywords; checks of single values; the number of threads
     threads           row blocks in threads; progress
-    jit               the Numba decorators, and the stamp of the cached machine code
+    jit               the decorators of kernels, and when they are compiled
+    machine_code      compilation by Numba, and the stamp of the cached machine code
     numba_internals   the internals of Numba
     errors            exceptions, warnings, and the command that installs an extra
     types             types of inputs and outputs

@@ -1,124 +1,179 @@
-"""The Numba decorators of the package, and the stamp of the cached machine code.
+"""The decorators of kernels, and the choice between Python and machine code.
 
-Where ``numba_internals`` can use the internals of Numba, functions compile faster, and their cache
-also reads the stamp; otherwise they compile as with ``numba.njit(cache=True)``.
+A kernel is a function over arrays that Python calls; a helper is a function that kernels call. Both
+are written so that they give the same bits as Python and as machine code. Small work runs as
+Python, since to import Numba and to load machine code takes 0.3 s, and to compile it 3 s.
+
+This file does not import Numba; ``machine_code`` does.
 """
 
 import functools
-import hashlib
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from importlib import resources
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
-import numba
+import numpy as np
 
-_HAS_INTERNALS = True
-try:
-    from recmetrics._core import numba_internals
-except ImportError:  # another version of Numba
-    _HAS_INTERNALS = False
+from recmetrics._core.errors import ArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# nogil: row blocks run in threads. error_model="numpy": 0/0 is NaN, as in NumPy, without a branch.
-# No fastmath: NaN and -inf carry meaning here, and sums must not be reordered.
-# No parallel=True: it costs a second of compilation, aborts when two Python threads enter under
-# the workqueue layer, and hangs after fork with GNU OpenMP.
-_jit = functools.partial(numba.njit, nogil=True, error_model="numpy")
+# Microseconds of work in Python. Work is estimated and no clock is read, so that the same program
+# always runs the same code.
+_TO_LOAD = 0.3e6  # to import Numba and to load the kernels of a call from the disk
+_TO_COMPILE = 3e6
+
+
+class _Work:
+    """The work that this process has asked for, in microseconds of Python."""
+
+    total = 0.0
+
+
+def counts_work() -> bool:
+    """Whether more work can still change how kernels run."""
+    return _Work.total < _TO_COMPILE
+
+
+def add_work(microseconds: float) -> None:
+    """Count work before its kernels are called; it decides whether they are compiled."""
+    _Work.total += microseconds
+
+
+def compile_all() -> None:
+    """Compile every kernel that is called from now on."""
+    _Work.total = float("inf")
+
+
+class Kernel:
+    """A function over arrays that Python calls, as Python or as machine code."""
+
+    def __init__(self, function: Callable[..., Any], *, makes_arrays: bool) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        # NumPy warns of what machine code does in silence, such as 0.0 / 0.0.
+        self.python = np.errstate(all="ignore")(function)
+        self.makes_arrays = makes_arrays
+        self.compiled: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        run = self.compiled or _chosen(self, arguments, keywords)
+        return run(*arguments, **keywords)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # type: ignore[attr-defined, no-any-return]  # update_wrapper sets it
 
 
 def kernel(function: F) -> F:
-    """Compile a function that Python calls, on first use; the machine code is cached on disk.
+    """Mark a function that Python calls.
 
     The function must make no array, which Numba refuses, and return none, which Numba would
     miscount. So references are not counted: at every slice, that took a third of the time of short
     rows.
 
-    Each process compiles once where no cache folder can be written.
+    Machine code is cached on disk. Each process compiles once where no cache folder can be written.
     """
-    return _compiled(function, makes_arrays=False)
+    return cast(F, Kernel(function, makes_arrays=False))
 
 
 def helper(function: F) -> F:
-    """Compile a function that only kernels call; a call from Python would crash.
-
-    It has no wrapper that converts Python objects to arrays, and no machine code of its own: either
-    would take a sixth, or more, of the time of a first call.
-    """
-    return _compiled(function, is_helper=True, makes_arrays=False)
+    """Mark a function that only kernels call."""
+    return _marked(function, makes_arrays=False)
 
 
 def allocating_kernel(function: F) -> F:
-    """Compile a kernel that makes arrays."""
-    return _compiled(function)
+    """Mark a kernel that makes arrays."""
+    return cast(F, Kernel(function, makes_arrays=True))
 
 
 def allocating_helper(function: F) -> F:
-    """Compile a helper that makes arrays, for kernels that do."""
-    return _compiled(function, is_helper=True)
+    """Mark a helper that makes arrays, for kernels that do."""
+    return _marked(function, makes_arrays=True)
 
 
-def while_compiling(report: Callable[[bool], object]) -> AbstractContextManager[object]:
-    """Call ``report(True)`` where Numba begins to compile, in any thread, ``report(False)`` after.
-
-    Without Numba's internals this does nothing.
-    """
-    if not _HAS_INTERNALS:
-        return nullcontext()
-    return numba_internals.while_compiling(report)
-
-
-def _compiled(function: F, is_helper: bool = False, makes_arrays: bool = True) -> F:
-    if not _HAS_INTERNALS:
-        return _plainly_compiled(function)
-    compiled = _jit(**numba_internals.options(is_helper, makes_arrays))(function)
-    # Without compilation this is the function itself. A helper is not cached: Numba makes machine
-    # code of what it finds there, and a kernel that links the rest of that can take twice as long.
-    if hasattr(compiled, "enable_caching") and not is_helper:
-        numba_internals.cache(compiled, function, _stamp)
-    return cast(F, compiled)
-
-
-def _plainly_compiled(function: F) -> F:
-    # Numba looks for changes in the file of the function alone. Its name is in that of the cache.
-    function.__qualname__ += f"-{_stamp()[:16]}"
-    try:
-        return cast(F, _jit(cache=True)(function))
-    except RuntimeError:  # no folder can be written
-        return cast(F, _jit()(function))
-
-
-_WITHOUT_KERNELS = ("_files", "_inspection", "_printing", "_report", "cli", "dask")
-
-
-@functools.cache
-def _stamp() -> str:
-    """Hash the text of every file whose functions or constants may be compiled into a kernel.
-
-    Machine code in the cache is stale where one of them has changed, whatever the times of the
-    files are: an image of a container rounds these to seconds.
-    """
-    digest = hashlib.sha256()
-    folders = [resources.files(__name__.partition(".")[0])]
-    for folder in folders:
-        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-            if entry.name.endswith(".py"):
-                digest.update(entry.read_bytes())
-            elif entry.is_dir() and entry.name not in _WITHOUT_KERNELS:
-                folders.append(entry)
-    return digest.hexdigest()
+def _marked(function: F, *, makes_arrays: bool) -> F:
+    """Mark a helper, which stays a function for Python; ``machine_code`` reads the mark."""
+    function.makes_arrays = makes_arrays  # type: ignore[attr-defined]
+    return function
 
 
 def prefetch(array: Any, index: int) -> None:
     """Ask for the cache line of ``array[index]``, which may lie behind the end of the array.
 
     Processors prefetch on their own within a page of 4 KB. To ask for what lies further ahead took
-    a fifth off the pass over scores in memory. Without Numba's internals this does nothing.
+    a fifth off the pass over scores in memory. Python and kernels that are compiled without Numba's
+    internals do nothing here.
     """
 
 
-if not _HAS_INTERNALS:
-    prefetch = helper(prefetch)
-elif not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-    prefetch = numba_internals.prefetch  # type: ignore[assignment]
+_marked(prefetch, makes_arrays=False)
+prefetch.intrinsic = "prefetch"  # type: ignore[attr-defined]  # what it is for Numba
+
+_reports: list[Callable[[bool], object]] = []  # who wants to know of compilation
+
+
+@contextmanager
+def while_compiling(report: Callable[[bool], object]) -> Iterator[None]:
+    """Call ``report(True)`` where Numba begins to compile, in any thread, ``report(False)`` after.
+
+    Without Numba's internals this does nothing.
+    """
+    _reports.append(report)
+    try:
+        yield
+    finally:
+        _reports.remove(report)
+
+
+def _report_compilation(begins: bool) -> None:
+    for report in _reports:
+        report(begins)
+
+
+@functools.cache
+def _mode() -> str:
+    """When kernels are compiled: 'auto', 'always' or 'never'."""
+    mode = os.environ.get("RECMETRICS_JIT", "").strip() or "auto"
+    if mode not in ("auto", "always", "never"):
+        msg = (
+            "the environment variable RECMETRICS_JIT must be auto, always or never, got "
+            f"{mode!r}; unset it for auto"
+        )
+        raise ArgumentError(msg)
+    return "never" if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0") else mode
+
+
+def _chosen(
+    kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Callable[..., Any]:
+    """Choose how a kernel runs that this process has neither compiled nor loaded.
+
+    Python, as long as the work of the process is below the price of the next step. So no process
+    takes more than about twice the time of its better choice.
+    """
+    mode = _mode()
+    if mode == "never":
+        return kernel.python
+    if mode == "auto" and _Work.total < _TO_LOAD:
+        return kernel.python
+    machine_code = _machine_code()
+    compiled = machine_code.dispatcher_of(kernel)
+    may_compile = mode == "always" or _Work.total >= _TO_COMPILE
+    if not may_compile:
+        bound = inspect.signature(kernel.function).bind(*arguments, **keywords)
+        if not machine_code.is_saved(compiled, bound.args):
+            return kernel.python
+    kernel.compiled = compiled
+    return kernel.compiled
+
+
+@functools.cache
+def _machine_code() -> ModuleType:
+    """Import Numba."""
+    from recmetrics._core import machine_code
+
+    machine_code.on_compilation(_report_compilation)
+    return machine_code

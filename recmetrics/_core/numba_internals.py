@@ -1,13 +1,13 @@
 """What lies beneath Numba's documented interface: faster compilation, and the cache.
 
 This file alone reads Numba's internals. With a version of Numba that it was not tried with, or that
-lacks a name, it cannot be imported, and ``jit`` does without. A name that stays and changes its
-meaning would do more harm than one that goes.
+lacks a name, it cannot be imported, and ``machine_code`` does without. A name that stays and
+changes its meaning would do more harm than one that goes.
 """
 
 import functools
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +17,7 @@ from numba import types
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
-from numba.core.event import Listener, install_listener
+from numba.core.event import Listener, register
 from numba.core.options import DefaultOptions
 from numba.extending import intrinsic
 
@@ -86,6 +86,14 @@ class _Cache(NullCache):
         cache._cache_file._source_stamp = self._stamp()
         return cache
 
+    def holds(self, signature: tuple[Any, ...], target_context: Any) -> bool:
+        """Whether there is machine code for this processor and arguments of these types."""
+        try:
+            key = self._opened._index_key(signature, target_context.codegen())
+            return key in self._opened._cache_file._load_index()
+        except Exception:  # any: see ``load_overload``
+            return False
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             code = self._opened.load_overload(sig, target_context)
@@ -99,6 +107,12 @@ class _Cache(NullCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(Exception):
             self._opened.save_overload(sig, data)
+
+
+def is_saved(dispatcher: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether the cache on disk holds the machine code for arguments of these types."""
+    signature = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
+    return dispatcher._cache.holds(signature, dispatcher.targetctx)  # type: ignore[no-any-return]
 
 
 def cache(compiled: Any, function: Callable[..., Any], stamp: Callable[[], str]) -> None:
@@ -125,9 +139,9 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG00
     return types.void(array, types.intp), generate
 
 
-def while_compiling(report: Callable[[bool], object]) -> AbstractContextManager[object]:
-    """See ``jit.while_compiling``."""
-    return install_listener("numba:compile", _Listener(report))
+def on_compilation(report: Callable[[bool], object]) -> None:
+    """See ``machine_code.on_compilation``."""
+    register("numba:compile", _Listener(report))  # type: ignore[no-untyped-call]
 
 
 class _Listener(Listener):

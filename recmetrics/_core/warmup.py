@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from recmetrics._core.compute import Metrics
 from recmetrics._core.errors import InputTypeError
+from recmetrics._core.jit import compile_all
 from recmetrics._core.spec import METRICS, SIDE, MetricsList, MetricSpec, parse, spell
 
 
@@ -37,6 +38,7 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
     MetricSpecError, InputTypeError
         An unknown metric, or a dtype that scores cannot have.
     """
+    compile_all()
     if metrics_list is None:
         # Metrics that average over ties have kernels of selection of their own.
         warmup([name for name, metric in METRICS.items() if not metric.averages_ties], dtype)

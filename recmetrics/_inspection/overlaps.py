@@ -36,6 +36,7 @@ from recmetrics._core.selection import (
     AnyScores,
     Lists,
     Ranker,
+    count_work,
     longest_list,
     ranker_of,
     read_factors,
@@ -286,6 +287,8 @@ def _compare(
     leader, follower = sorted(models, key=_Model.place)
     longest = max(longest_list(a), longest_list(b))
     depth = rules.cutoffs(users.n_items, longest).hits or 0
+    for model in models:
+        count_work(model.scores, users, None, depth)
     reader = _Comparison(follower, users, n_items, specs, rules, depth)
     _in(leader.name, leader.ranker(users).hits, None, rules, reader)
     return reader.values

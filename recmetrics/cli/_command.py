@@ -72,6 +72,7 @@ from recmetrics.cli._terminal import (
     show,
     tell,
     tell_traceback,
+    telling_of_compilation,
     width,
     with_options,
     write,
@@ -403,7 +404,8 @@ def _run(name: str, words: Sequence[str], argv: Sequence[str]) -> int:
             _refuse(name, argv)
         args = _read(name, words)
         spellings = args.spellings
-        return _COMMANDS[name].run(args) or 0
+        with telling_of_compilation():
+            return _COMMANDS[name].run(args) or 0
     except SystemExit as leaving:  # --help and --version
         return int(leaving.code or 0)
     except KeyboardInterrupt:

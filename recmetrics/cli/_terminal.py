@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import textwrap
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from typing import Any
 
 from recmetrics import RecmetricsError
 from recmetrics._core.errors import install
+from recmetrics._core.jit import while_compiling
 from recmetrics._files import reason
 from recmetrics._printing import printable
 
@@ -115,3 +117,31 @@ def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, total: draw(f"{title} {done:,} of {total:,}")
     finally:
         draw("")
+
+
+_LONG = 1.0  # second of one compilation, from which on a user is told
+_COMPILES = "compiling for this machine, once"
+
+
+@contextmanager
+def telling_of_compilation() -> Iterator[None]:
+    """Say on stderr, once, that a kernel is compiled where that takes long."""
+    waiting: list[threading.Timer] = []  # at most one, though several threads may compile
+    has_told = threading.Event()
+
+    def say() -> None:
+        has_told.set()
+        if sys.stderr.isatty():
+            sys.stderr.write(_CLEAN)  # of a line of progress
+        tell(_COMPILES)
+
+    def report(begins: bool) -> None:
+        if begins and not waiting and not has_told.is_set():
+            waiting.append(threading.Timer(_LONG, say))
+            waiting[0].daemon = True
+            waiting[0].start()
+        elif waiting and not begins:
+            waiting.pop().cancel()
+
+    with while_compiling(report):
+        yield

@@ -34,6 +34,7 @@ from recmetrics._core.selection import (
     Exposures,
     MatrixRanker,
     Source,
+    count_work,
     exposures,
     find_hits,
     kernels,
@@ -170,6 +171,7 @@ def best_of_chunk(chunk: Chunk, users: Users, job: Job) -> Best:
         first_item=items.start,
     )
     reader = KeptLists(n_users, n_items, job.depth)
+    count_work(scores, users_of_chunk, None, job.depth)
     MatrixRanker(scores, users_of_chunk).hits(None, job.request, reader)
     lists = reader.joined()
     is_item = lists >= 0
@@ -208,6 +210,7 @@ def side_by_side(parts: Sequence[Rows]) -> Rows:
     # A stable sort by user leaves the parts of each in order.
     order = np.argsort(np.concatenate([part.users() for part in parts]), kind="stable")
     return Rows(
+        # A joined row begins after the entries of earlier users in all parts.
         np.sum([part.start for part in parts], axis=0),
         np.concatenate([part.items for part in parts])[order],
         np.concatenate([part.values for part in parts])[order],

@@ -25,6 +25,7 @@ import numpy as np
 from fuzz_answers import Refused, answers
 from fuzz_entries import ENTRIES, available
 from fuzz_problems import draw
+from inside import compiled, in_python
 from runs import record
 from sizes import TIGHT, patched
 
@@ -35,7 +36,10 @@ _SHRINKING = float(os.environ.get("RECMETRICS_SHRINKING", "60"))
 
 
 def check(problem):
-    """Raise an AssertionError where an entry point and the definitions disagree."""
+    """Raise an AssertionError where an entry point and the definitions disagree.
+
+    Kernels run as Python and compiled, and both must give the same bits.
+    """
     expected = answers(problem)
     with warnings.catch_warnings(), patched(TIGHT if problem.tight else {}):
         warnings.simplefilter("error")
@@ -47,9 +51,13 @@ def check(problem):
         if isinstance(expected, Refused):
             _check_refused(problem, expected)
             return
-        got = ENTRIES[problem.entry](problem)
+        with in_python():
+            interpreted = ENTRIES[problem.entry](problem)
+        with compiled():
+            got = ENTRIES[problem.entry](problem)
     assert list(got) == list(problem.keys)
     for text, values in expected.items():
+        assert got[text].tobytes() == interpreted[text].tobytes()
         assert got[text].dtype == np.float64
         np.testing.assert_allclose(got[text], values, rtol=1e-11, atol=1e-13, err_msg=text)
 

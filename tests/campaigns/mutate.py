@@ -385,6 +385,14 @@ _OF_FILES = {
          "(length < n_recommendable) &", "(length < 0) &"),
     ],
     "_core/jit.py": [
+        ("small calls import Numba", "tests/test_first_second.py -k hundred",
+         "_Work.total < _TO_LOAD", "_Work.total < 0"),
+    ],
+    "_core/selection/work.py": [
+        ("the work of selection is not counted", "tests/test_first_second.py -k adds_up",
+         "add_work(work)\n\n\n", "add_work(0)\n\n\n"),
+    ],
+    "_core/machine_code.py": [
         ("machine code is not compiled anew where a helper has changed",
          "tests/test_jit.py -k has_changed",
          "digest.update(entry.read_bytes())", "digest.update(b'')"),

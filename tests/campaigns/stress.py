@@ -41,7 +41,7 @@ class Child:
             [sys.executable, __file__, "child", function, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | environment,
+            env=os.environ | {"RECMETRICS_JIT": "always"} | environment,
             # Where the caller ignores Ctrl-C, as a shell makes what runs in the background do.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
@@ -293,8 +293,7 @@ def cold(rounds=5, processes=4):
     faults = []
     for number in range(rounds):
         with tempfile.TemporaryDirectory() as cache:
-            children = [Child("cold", NUMBA_CACHE_DIR=cache) for _ in range(processes)]
-            children.append(Child("cold", NUMBA_CACHE_DIR=cache))
+            children = [Child("cold", NUMBA_CACHE_DIR=cache) for _ in range(processes + 1)]
             try:
                 for child in children:
                     child.hear()

@@ -9,6 +9,8 @@ from problems import as_index_arrays, problems
 
 from recmetrics import ArgumentError, Metrics, NaNScoreError, RecmetricsWarning
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 
 def ranks_by_counting(scores, candidates, excluded, ties):
     """The ranks of the items of one user, inf where they cannot be recommended."""

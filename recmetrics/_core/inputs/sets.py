@@ -286,6 +286,10 @@ class ItemSets(ABC):
     def rows(self, block: slice) -> Rows:
         """The sets of a block of users."""
 
+    def count(self) -> int:
+        """Count the items of all users."""
+        return round(self.mean_items * self.n_users)
+
     @abstractmethod
     def take(self, users: UserIndex) -> "ItemSets":
         """The sets of some users, in the order given."""
@@ -338,6 +342,9 @@ class DenseSets(ItemSets):
         super().__init__(matrix.shape[0], matrix.shape[1], matrix.shape[1])
         self._matrix = matrix
         self._name = name  # in errors
+
+    def count(self) -> int:
+        return int(np.count_nonzero(self._matrix))
 
     def rows(self, block: slice) -> Rows:
         part = self._matrix[block]

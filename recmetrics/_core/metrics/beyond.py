@@ -130,7 +130,8 @@ def _inverse_norm(values: Array) -> float:
         return 0.0
     total = 0.0
     for i in range(values.size):
-        total += (np.float64(values[i]) / largest) ** 2
+        ratio = np.float64(values[i]) / largest
+        total += ratio * ratio
     return 1.0 / np.sqrt(total) / largest  # type: ignore[no-any-return]
 
 
@@ -550,7 +551,7 @@ def _share_of_places(
 
 @helper
 def _exposure(rank: int, discount: Any) -> float:
-    return 1.0 if discount is None else 1.0 / np.log2(rank + 1.0)
+    return 1.0 if discount is None else 1.0 / math.log2(rank + 1.0)
 
 
 @metric(
@@ -755,7 +756,7 @@ def _divergence(
             share = p[genre] / p_total
             if share > 0.0:
                 smoothed = (1.0 - SMOOTHING) * (q[genre] / q_total) + SMOOTHING * share
-                divergence += share * np.log(share / smoothed)
+                divergence += share * math.log(share / smoothed)
         out[user] = max(0.0, divergence)
 
 

@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve
-from scipy.special import gammaln, xlog1py, xlogy
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.inputs import as_array
@@ -154,6 +152,9 @@ def log_chances(n_items: int, n_sampled: int, replace: bool) -> FloatArray:
     Of the ``n_items - 1`` other items, ``rank - 1`` are above the relevant item; the number of
     these in a sample is binomial with replacement, and hypergeometric without.
     """
+    # Imported here, since few programs need it and it is a third of the time of all imports.
+    from scipy.special import gammaln, xlog1py, xlogy
+
     # From a table of factorials: hypergeom.pmf of scipy.stats takes many times as long.
     n_above: Any = np.arange(n_items)[:, None]
     n_sampled_above: Any = np.arange(n_sampled + 1)
@@ -192,6 +193,8 @@ def _least_squares(log: FloatArray, exact: FloatArray, gamma: float) -> FloatArr
     Each of their equations is divided by the probability of its sampled rank, so that those of
     unlikely ones do not vanish. The eigenvalues of the matrix are then from gamma to 1.
     """
+    from scipy.linalg import solve  # here, see ``log_chances``
+
     shares = _shares_of_ranks(log)
     squares = (1 - gamma) * shares.T @ np.exp(log)
     squares[np.diag_indices_from(squares)] += gamma

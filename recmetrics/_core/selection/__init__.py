@@ -14,6 +14,7 @@
     hits       ``Hits``, which most metrics read; tie policies; gains and discounts
     lists      ``Lists``: each user's k best items, for the metrics of ``metrics/beyond``;
                ``ListReader`` calls their kernels
+    work       how long the selection takes in Python
     exposure   ``Exposure``, which metrics of all lists read: how often each item is listed
 
 Every ranker has the method ``hits``. It reads its scores in row blocks, in threads, and gives the
@@ -47,3 +48,4 @@ from recmetrics._core.selection.lists import Lists
 from recmetrics._core.selection.matrix import MatrixRanker
 from recmetrics._core.selection.rankers import Ranker
 from recmetrics._core.selection.tied import EqualScores
+from recmetrics._core.selection.work import count_work

@@ -16,6 +16,7 @@ from recmetrics._core.inputs import (
     places_of_entries,
     read_matrix,
 )
+from recmetrics._core.jit import counts_work
 from recmetrics._core.selection.device import (
     DeviceFactors,
     DeviceRanker,
@@ -31,6 +32,7 @@ from recmetrics._core.selection.matrix import MatrixRanker
 from recmetrics._core.selection.rankers import Ranker
 from recmetrics._core.selection.rankings import ListRanker
 from recmetrics._core.selection.tied import EqualScores, TiedRanker
+from recmetrics._core.selection.work import count_work
 from recmetrics._core.spec import Cutoffs, Request
 from recmetrics._core.types import IntArray, UserValues
 
@@ -69,11 +71,14 @@ def find_hits(
     """Find the rank of each relevant item in its user's ranking.
 
     The lists that metrics of all lists read go to ``sink``, by default an ``Exposures`` of the
-    call. ``cutoffs`` are those of the request, if the caller has them. ``with_slots`` says which
-    item each hit is, as metrics of strata and weighed ones need it, too.
+    call. ``cutoffs`` are those of the request, if the caller has them. With ``with_slots``
+    the result has ``slots``, which say which item each hit is; metrics that name a stratum or weigh
+    get them anyway.
     """
     if cutoffs is None:
         cutoffs = request.cutoffs(users.n_items, longest_list(scores))
+    if counts_work():
+        count_work(scores, users, cutoffs.hits, cutoffs.lists)
     relevant = slots = reader = None
     if with_slots or users.side.strata or "propensity" in users.side.values:
         relevant, slots = _read_slots(users)
@@ -84,8 +89,9 @@ def find_hits(
             sink = exposures(request, cutoffs)
         reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink, relevant)
         if users.candidates is None and users.truth.n_users:
-            reader.offer(slice(None))
+            reader.offer(slice(None))  # any item may be in a list
     if relevant is not None:
+        # Numbers in place of the relevances tell which item each hit is; they are put back below.
         users = users._replace(truth=SparseSets(_labelled(relevant), users.truth.n_items))
 
     ranker = ranker_of(scores, users)
