@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import warnings
-from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,13 +30,6 @@ _FORMATS = {
     b"\xff\xfe": "UTF-16 text: save it as UTF-8",
     b"\xfe\xff": "UTF-16 text: save it as UTF-8",
 }
-_MATRIX = (
-    "a sparse .npz (scipy.sparse.save_npz), a dense .npy (numpy.save) "
-    "or text lines 'user item [relevance]'"
-)
-_LINE = (
-    "'user item' or 'user item relevance' with 0-based indices; put # before a header or a comment"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,78 +108,6 @@ def read_array(source: Source, expected: str) -> Any:
     refuse_other_formats(source, first_bytes, expected)
     msg = f"{source} is not in NumPy's .npy or .npz format; expected {expected}"
     raise InputError(msg)
-
-
-def read_user_items(source: Source, shape: tuple[int, int], *, graded: bool = False) -> Any:
-    """Read relevances (``graded``) or a set of items per user (not), of the scores' shape.
-
-    In text, relevance is 1 where a line gives none, and no pair may stand twice. Of a set, every
-    pair belongs to it, whatever its third number.
-    """
-    first_bytes = start(source, _MATRIX)
-    if source.path.suffix.lower() in (".npy", ".npz") or first_bytes.startswith((NPY, ZIP)):
-        return read_array(source, _MATRIX)
-    if first_bytes:
-        refuse_other_formats(source, first_bytes, _MATRIX)
-    users = array("q")
-    items = array("q")
-    values = array("d")
-    line_of: dict[tuple[int, int], int] = {}
-    # A comment may hold any byte.
-    text = source.path.open(encoding="utf-8-sig", errors="surrogateescape")
-    with reading(source, _LINE), text as file:
-        for number, line in enumerate(file, start=1):
-            body = line.partition("#")[0]
-            separator = "," if "," in body else None  # None: blanks
-            fields = [field.strip() for field in body.split(separator)]
-            if not any(fields):
-                continue
-            try:
-                user, item, value = _parse(fields, shape, graded=graded)
-                if graded and line_of.setdefault((user, item), number) != number:
-                    before = line_of[user, item]
-                    msg = f"user {user}, item {item} is already on line {before}; give every pair "
-                    raise ValueError(msg + "once")
-            except ValueError as error:
-                raise at_line(source, number, error) from None
-            users.append(user)
-            items.append(item)
-            values.append(value)
-        if graded and not users:
-            msg = "it holds no line"
-            raise ValueError(msg)
-    pairs = np.array(users, dtype=np.int64), np.array(items, dtype=np.int64)
-    return sparse.csr_array((np.array(values), pairs), shape=shape)
-
-
-def _parse(fields: list[str], shape: tuple[int, int], *, graded: bool) -> tuple[int, int, float]:
-    if not 2 <= len(fields) <= 3:
-        msg = f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}; expected {_LINE}"
-        raise ValueError(msg)
-    user = _index("user", fields[0], shape[0])
-    item = _index("item", fields[1], shape[1])
-    if not graded or len(fields) == 2:
-        return user, item, 1.0
-    try:
-        value = read_number(fields[2])
-    except ValueError:
-        msg = f"cannot read {fields[2][:40]!r} as relevance; expected {_LINE}"
-        raise ValueError(msg) from None
-    if not 0 <= value < math.inf:
-        msg = f"relevance {value:g}; expected a finite number >= 0"
-        raise ValueError(msg)
-    return user, item, value
-
-
-def _index(name: str, field: str, size: int) -> int:
-    if not (field.isascii() and field.removeprefix("-").isdecimal()):
-        msg = f"cannot read {field[:40]!r} as {name}; expected {_LINE}"
-        raise ValueError(msg)
-    index = int(field)
-    if not 0 <= index < size:
-        msg = f"{name} {field[:40]} is not in the scores; expected 0 to {size - 1}"
-        raise ValueError(msg)
-    return index
 
 
 def at_line(source: Source, line: int, message: object) -> InputError:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args
 from recmetrics import ArgumentError, Audit, Evaluation
 from recmetrics._core.spec import SIDE, SideInput, split_metrics
 from recmetrics._core.types import Convention, Invalid, NaNPolicy, RankGaps, Ties, Undefined
-from recmetrics._files import Source
+from recmetrics._files import Lines, Source
 from recmetrics._report import Correction, Test
 
 DEFAULT_K = 10
@@ -143,6 +143,13 @@ EVALUATE = (
         "of items for all users; with RECS a table of items; may be repeated",
         {"dest": "strata", "type": _stratum, "action": "append", "metavar": "NAME=FILE"},
         "SCORES RECS",
+    ),
+    Row(
+        "--lines",
+        "how to read text files with a line for each user, of equally many numbers: triples 'user "
+        "item [relevance]', or lists 'user item item ...'",
+        _choice(Lines),
+        "SCORES",
     ),
     *(_of_side(name, side) for name, side in SIDE.items()),
     _column("user", "with RECS: name of the column of users in all tables (default user)", "RECS"),
@@ -327,7 +334,7 @@ COMPARE = (
 _OF_INPUTS = {
     *("exclude", "candidates", "user", "item", "relevance", "rank", "score", "in_order"),
     *("rank_gaps", "include_missing", "catalogue", "repeats", "unknown"),
-    *("nan", "n_threads", "json"),
+    *("lines", "nan", "n_threads", "json"),
 }
 IDENTIFY = (
     Row(

@@ -38,7 +38,7 @@ from recmetrics import (
 from recmetrics._core.errors import at_fault, did_you_mean
 from recmetrics._core.results import spec_of
 from recmetrics._core.spec import SIDE, spell
-from recmetrics._files import Source, read_array, read_user_items, reason
+from recmetrics._files import Lines, Source, read_array, read_user_items, reason
 from recmetrics.cli._arguments import (
     AUDIT_TIMES,
     COMPARE,
@@ -97,9 +97,12 @@ def evaluate(args: Namespace) -> None:
     TRUTH   Relevances, 0 = not relevant: a sparse .npz, a dense .npy, or text. Text
             has lines 'user item [relevance]' with 0-based indices, separated by
             blanks, tabs or commas. The default relevance is 1; # begins a comment.
+            Lines of different length, one for each user, are 'user item item ...';
+            --lines says so where all have two or three numbers. TREC's qrels are
+            read, too.
             TRUTH may also be an .npy of one item index per user, -1 for none.
     --exclude and --candidates take the same formats as TRUTH. In these text files,
-    the third number is ignored: every line counts.
+    the relevance is ignored: every line counts, as does every one of a TREC run.
 
     The second form takes tables (.csv, .tsv or .parquet) of recommendations and of
     the truth. Columns are found by name:
@@ -266,15 +269,15 @@ def _report(args: Namespace, measured: Measured, notes: list[str]) -> None:
 
 def _scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     metrics = args.metrics or default_metrics(args.convention)
-    scores, truth, sets, shape = _read_matrices(sources)
+    scores, truth, sets, shape = _read_matrices(sources, args.lines)
     strata = strata_of(args, sources).items()
     side: dict[str, Any] = {
-        "strata": {name: read_user_items(source, shape) for name, source in strata}
+        "strata": {name: read_user_items(source, shape, args.lines) for name, source in strata}
     }
     for name, source in sources.items():
         if name in SIDE and (of_train := SIDE[name].of_train) is not None:
             args.spellings["train"] = source.spelling
-            side[name] = of_train(read_user_items(source, shape))
+            side[name] = of_train(read_user_items(source, shape, args.lines))
         elif name in SIDE:
             side[name] = read_array(source, _TABLE)
 
@@ -309,22 +312,22 @@ def _scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
 
 
 def _identify_scores(args: Namespace, sources: Mapping[str, Source]) -> Identification:
-    scores, truth, sets, _ = _read_matrices(sources)
+    scores, truth, sets, _ = _read_matrices(sources, args.lines)
     rules = {"nan": args.nan, "n_threads": args.n_threads}
     return identify(scores, truth, args.value, args.metric, **sets, **rules)
 
 
 def _read_matrices(
-    sources: Mapping[str, Source],
+    sources: Mapping[str, Source], lines: Lines | None
 ) -> tuple[Any, Any, dict[str, Any], tuple[int, int]]:
     """Read the scores, the truth and the sets of items; also gives the shape of the scores."""
     scores = read_array(sources["scores"], _SCORES)
     shape = (*scores.shape, 0, 0)[:2]  # the library refuses other dimensions
-    truth = read_user_items(sources["truth"], shape, graded=True)
+    truth = read_user_items(sources["truth"], shape, lines, graded=True)
     sets = {}
     for name in ("exclude", "candidates"):
         if name in sources:
-            sets[name] = read_user_items(sources[name], shape)
+            sets[name] = read_user_items(sources[name], shape, lines)
     return scores, truth, sets, shape
 
 

@@ -19,11 +19,14 @@ TRUTH = np.array([[1, 0, 0], [0, 1, 0]], float)
 WANT_SCORES = "expected a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
 WANT_MATRIX = (
     "expected a sparse .npz (scipy.sparse.save_npz), a dense .npy (numpy.save) "
-    "or text lines 'user item [relevance]'"
+    "or text lines 'user item [relevance]' or 'user item item ...'"
 )
 WANT_LINE = (
-    "expected 'user item' or 'user item relevance' with 0-based indices; "
-    "put # before a header or a comment"
+    "expected 'user item', 'user item relevance' or 'user item item ...' with 0-based indices"
+)
+WANT_FIELDS = (
+    f"{WANT_LINE}; in lists every user has one line; for other columns, give tables with a "
+    "header: recmetrics evaluate RECS TRUTH"
 )
 
 
@@ -79,9 +82,10 @@ def test_scores_from_a_device(capsys):
 
 
 BAD_LINES = {
-    "0": f"1 field; {WANT_LINE}",
-    "0 0 1 978300760": f"4 fields; {WANT_LINE}",
-    "user item": f"cannot read 'user' as user; {WANT_LINE}",
+    "0": f"1 field; {WANT_FIELDS}",
+    "0 0 1 978300760": f"4 fields; {WANT_FIELDS}",
+    "user item": f"cannot read 'user' as user; {WANT_LINE}; for ids of text, give tables with a "
+    "header: recmetrics evaluate RECS TRUTH",
     "0 1.0": f"cannot read '1.0' as item; {WANT_LINE}",
     "0,,1": f"cannot read '' as item; {WANT_LINE}",
     "0 \u0661": f"cannot read '\u0661' as item; {WANT_LINE}",
@@ -104,9 +108,9 @@ def test_bad_lines_of_text(line, capsys):
 
 
 def test_text_that_is_not_utf8(capsys):
-    Path("bad.tsv").write_bytes(b"0 0\n\xff\xfe\n")
+    Path("bad.tsv").write_bytes(b"0 0\n\xff\xfe 1\n")
     assert error(capsys, "scores.npy", "bad.tsv") == (
-        f"TRUTH 'bad.tsv', line 2: 1 field; {WANT_LINE}"
+        rf"TRUTH 'bad.tsv', line 2: cannot read '\udcff\udcfe' as user; {WANT_LINE}"
     )
     Path("bad.tsv").write_bytes(b"0 0 # \xff\xfe\n1 1\n")  # in a comment
     assert evaluate("scores.npy", "bad.tsv") == 0
