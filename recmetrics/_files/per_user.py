@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import shlex
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -78,11 +79,12 @@ def _fault(arrays: dict[str, npt.NDArray[Any]], ids: npt.NDArray[Any] | None, no
 
 
 def _read_by_id(
-    source: Source, expected: str, header: str, most: int | None = None
+    source: Source, expected: str, header: str, advice: str = "", most: int | None = None
 ) -> tuple[list[str], dict[str, tuple[int, list[str]]]]:
     """Read a ``.csv`` of ids and other columns: its header, and the line and cells of each id.
 
     ``header`` says in an error what the first line should be; it has ``most`` names at most.
+    ``advice`` says there, and where an id stands twice, what to do with a file of another kind.
     """
     refuse_other_formats(source, start(source, expected), expected)
     lines: dict[str, tuple[int, list[str]]] = {}
@@ -92,7 +94,7 @@ def _read_by_id(
         names = next(filled, [])
         is_keyed = names[:1] in (["user"], ["group"]) and 1 < len(names) <= (most or len(names))
         if not is_keyed or len(set(names)) < len(names):
-            text = f"the header is {','.join(names)[:60]!r}; expected {header}"
+            text = f"the header is {','.join(names)[:60]!r}; expected {header}{advice}"
             raise at_line(source, max(1, rows.line_num), text)
         for key, *cells in filled:
             line = rows.line_num
@@ -101,7 +103,7 @@ def _read_by_id(
                 raise at_line(source, line, text)
             if key in lines:
                 text = f"{names[0]} {key[:40]!r} is already on line {lines[key][0]}"
-                raise at_line(source, line, f"{text}; give every {names[0]} once")
+                raise at_line(source, line, f"{text}; expected every {names[0]} once{advice}")
             lines[key] = line, cells
     return names, lines
 
@@ -109,7 +111,13 @@ def _read_by_id(
 def _read_csv(source: Source) -> PerUser:
     """Read a header ``user,METRIC,...`` or ``group,METRIC,...`` and a line for each."""
     header = "'user' or 'group', then metrics of different names"
-    (_, *metrics), rows = _read_by_id(source, _EXPECTED, header)
+    advice = (
+        "; recommendations and groups are evaluated first: recmetrics evaluate "
+        f"{shlex.quote(str(source.path))} TRUTH --per-user VALUES.csv, for groups without TRUTH"
+    )
+    (_, *metrics), rows = _read_by_id(source, _EXPECTED, header, advice)
+    if "item" in metrics:
+        raise at_line(source, 1, f"the header has 'item'; expected {header}{advice}")
     values = np.empty((len(metrics), len(rows)))
     for user, (line, cells) in enumerate(rows.values()):
         for metric, cell in enumerate(cells):

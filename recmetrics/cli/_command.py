@@ -83,6 +83,7 @@ _SCORES = "a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
 _TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 # Warnings of the library after which the numbers say nothing about the model.
 _MEANINGLESS = re.compile("^truth, .* no id of recs occurs here|are scores and truth exchanged")
+_CUTOFFS = ("-k", "--k", "--at", "--at-k", "--cutoff", "--cutoffs", "--top-k", "--topk")
 _SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".parquet")
 
 
@@ -483,6 +484,8 @@ def _read(name: str, words: Sequence[str]) -> Namespace:
     for word in other_words:
         if word.startswith("-"):
             flag = word.partition("=")[0]
+            if flag in _CUTOFFS and any(row.flag == "-m" for row in rows):
+                parser.error(f"unknown option {flag!r}; a metric has its cutoff: -m ndcg@10")
             hint = did_you_mean(flag, " ".join(row.flags for row in rows).split())
             message = f"unknown option {flag!r}"
             parser.error(f"{message}; {hint}" if hint else message)

@@ -33,6 +33,7 @@ class Columns(NamedTuple):
     maybe_ids: Collection[str] = ()  # read as text where they are there
     times: Collection[str] = ()  # of the numbers, those that may be dates
     is_first: bool = True
+    shared: Collection[str] = ()  # the options whose columns every table has
     instead: tuple[Collection[str], str] = ((), "")  # columns of another kind of table, and advice
 
     @property
@@ -97,12 +98,19 @@ class Columns(NamedTuple):
             if len(likely) < len(options):
                 it_has = "it has" if len(options) == 1 else "they have"
                 advice += f" if {it_has} another name"
+            elif not likely.keys().isdisjoint(self.shared):
+                advice += f" if the other tables have the same, else rename {self._renamed(likely)}"
             return f"{expected}; {advice}"
         if likely:
-            columns = " and ".join(map(repr, likely.values()))
-            return f"{expected}; rename {columns}: the columns have the same names in every table"
+            renamed = self._renamed(likely)
+            return f"{expected}; rename {renamed}: the columns have the same names in every table"
         hint = did_you_mean(missing[0], header)
         return f"{expected}; {hint}" if hint and not lacks_id else expected
+
+    def _renamed(self, likely: Mapping[str, str]) -> str:
+        """Write which column of a table should have which name."""
+        pairs = [f"{column!r} to {self.options[option]!r}" for option, column in likely.items()]
+        return " and ".join(pairs)
 
 
 def refuse_same(names: Mapping[str, str]) -> None:

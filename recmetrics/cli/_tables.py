@@ -104,6 +104,7 @@ def _columns(args: Namespace, truth: Source) -> dict[str, Columns]:
         list(order.values()),
         ids,
         required=True,
+        shared=["user", "item"],
         instead=(("group", "qid"), f"a table of groups needs no {truth}"),
     )
     if not order and not args.in_order:
@@ -177,9 +178,12 @@ def audit_time_files(args: Namespace) -> None:
     names = {name: getattr(args, name) for name in ("user", "item", "time")}
     refuse_same(names)
     *ids, time = names.values()
-    columns = Columns(ids, [time], names, required=True, times=[time])
+    columns = Columns(ids, [time], names, required=True, times=[time], shared=[*names])
     sources = sources_of(args, "train")
-    frames = {source: read_frame(source, columns) for source in sources.values()}
+    frames = {
+        source: read_frame(source, columns._replace(is_first=name == "train"))
+        for name, source in sources.items()
+    }
     _refuse_one_zone(frames, time)
     from recmetrics.tables import audit_times  # which needs narwhals, as the extra has it
 

@@ -23,6 +23,15 @@ _CLEAN = "\r\x1b[K"  # to the start of the line, which is erased
 INSTALL = install("cli")
 
 
+# What Python code in a message of the library is in the command.
+_INSTEAD_OF_PYTHON = {
+    r"\bMetrics\.compute\(": "recmetrics evaluate SCORES TRUTH",
+    r"\bevaluate_table\(": "recmetrics evaluate RECS TRUTH",
+    r"\blist\(": "as text: lines 'user item item ...', --lines lists",
+    r"\btype (?!Metrics|recmetrics)[^ ;=]*\.(T\b|\w+\()": "in Python, and save the array",
+}
+
+
 class CommandError(RecmetricsError):
     """A command that cannot be run; the message is the line that the user sees."""
 
@@ -31,10 +40,14 @@ def with_options(message: str, argument: str | None, spellings: Mapping[str, str
     """Name behind a message of the library the options, with their files, that it is about.
 
     These are that of the argument at fault, and those of keyword arguments in the message, which
-    it may say to type. ``spellings`` are the options by argument, as a user types them.
+    it may say to type. ``spellings`` are the options by argument, as a user types them. Python code
+    that the message says to type is followed by what does the same for files.
     """
     names = [argument, *re.findall(r"\b(\w+)=", message)]
     options = dict.fromkeys(spellings[name] for name in names if name in spellings)
+    for code, words in _INSTEAD_OF_PYTHON.items():
+        if re.search(code, message):
+            options[words] = None
     return f"{message} ({'; '.join(options)})" if options else message
 
 

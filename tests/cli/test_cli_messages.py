@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from asserts import message_of
-from commands import printed, refused
+from commands import evaluated, printed, refused
 
 from recmetrics import Metrics, NaNScoreError
 from recmetrics.cli import main
@@ -113,7 +113,7 @@ OF_FILES = {
     "--features": (
         "scores.npy truth.npy -m diversity@2 --features scores.npy",
         "features must be of shape",
-        "--features scores.npy",
+        "--features scores.npy; in Python, and save the array",
     ),
     "--similarity": (
         "scores.npy truth.npy -m diversity@2 --similarity wide.npy",
@@ -283,7 +283,8 @@ def test_a_message_that_says_what_to_type_names_the_option(line, start, options,
     [
         (
             "evaluate groups.csv -m recall(weigh=ips)@2",
-            "; leave out weigh=, or type Metrics.compute(..., propensity=...)",
+            "; leave out weigh=, or type Metrics.compute(..., propensity=...) (recmetrics evaluate "
+            "SCORES TRUTH)",
         ),
         ("evaluate recs.csv liked.csv -m diversity@2", ", got none"),
     ],
@@ -330,3 +331,140 @@ def test_notes_below_the_table_name_the_option(capsys):
     assert lines.endswith(
         "\nto count users without a value as 0, give undefined='zero' (--undefined)\n"
     )
+
+
+# --- What a message says to type gives the right value -------------------------------------------
+
+
+def test_recommendations_are_evaluated_before_they_are_compared(capsys):
+    Path("twice.csv").write_text("user,item,score\na,x,2\na,y,1\n")
+    Path("one.csv").write_text("user,item,score\na,2,3\n")  # no metrics, though both are numbers
+    Path("ids.csv").write_text("user_id,item_id\na,x\n")
+    for file, fault in {
+        "twice.csv": "line 3: user 'a' is already on line 2; expected every user once",
+        "one.csv": "line 1: the header has 'item'; expected 'user' or 'group', then metrics of "
+        "different names",
+        "ids.csv": "line 1: the header is 'user_id,item_id'; expected 'user' or 'group', then "
+        "metrics of different names",
+        "groups.csv": "line 3: group 'q' is already on line 2; expected every group once",
+    }.items():
+        assert refused(capsys, "compare", file, "old.npz") == (
+            f"FILE {file!r}, {fault}; recommendations and groups are evaluated first: recmetrics "
+            f"evaluate {file} TRUTH --per-user VALUES.csv, for groups without TRUTH"
+        )
+    # User a has y second, user b x first; in the truth of b alone is one.
+    for recs, values in {"recs.csv": "u.csv", "twice.csv": "v.csv"}.items():
+        printed(capsys, *["evaluate", recs, "liked.csv", "--per-user", values, "-m", "mrr"])
+    out = printed(capsys, *["compare", "u.csv", "v.csv", "--json"])
+    assert '"mean": 0.75' in out  # (1 / 2 + 1) / 2
+    assert '"mean": 0.25' in out  # (1 / 2 + 0) / 2
+    argv = ["evaluate", "groups.csv", "--per-user", "w.csv", "-m", "mrr"]
+    printed(capsys, *argv)
+    assert Path("w.csv").read_text() == "group,mrr\nq,1.0\n"
+
+
+def test_a_cutoff_stands_in_the_metric(capsys):
+    for words in (["--k", "10"], ["-k", "10"], ["--top-k=10"], ["--cutoff", "10"]):
+        argv = ["evaluate", "scores.npy", "truth.npy", "-m", "ndcg", *words]
+        flag = words[0].partition("=")[0]
+        end = f"unknown option {flag!r}; a metric has its cutoff: -m ndcg@10; see 'recmetrics "
+        assert refused(capsys, *argv) == f"{end}evaluate --help'"
+        argv[0] = "identify"
+        assert refused(capsys, *argv, "--value", "1") == f"{end}identify --help'"
+    means = evaluated(capsys, "scores.npy", "truth.npy", "-m", "cg@1", "cg@2")["of"]
+    assert (means["cg@1"]["mean"], means["cg@2"]["mean"]) == ((1 + 2) / 2, (1 + 2 + 1) / 2)
+    assert (
+        refused(capsys, "demo", "--k", "10") == "unknown option '--k'; see 'recmetrics demo --help'"
+    )
+
+
+def test_an_array_that_is_changed_in_python_and_saved(capsys):
+    features = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])  # of items 0 and 2 alike
+    np.save("features.npy", features)
+    argv = ["scores.npy", "truth.npy", "-m", "diversity@2", "--features", "features.npy"]
+    assert refused(capsys, "evaluate", *argv).endswith(
+        "; it looks transposed: type features.T (--features features.npy; in Python, and save the "
+        "array)"
+    )
+    np.save("features.npy", features.T)
+    assert evaluated(capsys, *argv)["of"]["diversity@2"]["mean"] == 1.0  # items 0, 1 and 2, 1
+
+
+def test_a_sparse_array_that_is_changed_in_python_and_saved(capsys):
+    scores = sp.csr_array((np.ones(3), np.array([0, 1, 1]), np.array([0, 1, 3])), shape=(2, 3))
+    sp.save_npz("twice.npz", scores)
+    argv = ["twice.npz", "truth.npy", "-m", "mrr"]
+    assert refused(capsys, "evaluate", *argv).endswith(
+        "; type scores.sum_duplicates() to add them (SCORES twice.npz; in Python, and save the "
+        "array)"
+    )
+    scores.sum_duplicates()
+    sp.save_npz("twice.npz", scores)
+    assert evaluated(capsys, *argv)["of"]["mrr"]["mean"] == 1.0
+
+
+def test_indices_in_an_array_become_lines_of_text(capsys):
+    indices = np.array([[1, 2], [0, 1]])
+    np.save("candidates.npy", indices)
+    argv = ["scores.npy", "truth.npy", "-m", "mrr", "--candidates"]
+    assert refused(capsys, "evaluate", *argv, "candidates.npy").endswith(
+        "; for item indices of each user type list(candidates) (--candidates candidates.npy; as "
+        "text: lines 'user item item ...', --lines lists)"
+    )
+    np.savetxt("candidates.txt", np.column_stack([[0, 1], indices]), fmt="%d")
+    # The relevant item of user 0 is no candidate; item 1 is the best one of user 1.
+    found = evaluated(capsys, *argv, "candidates.txt", "--lines", "lists")
+    assert found["of"]["mrr"]["mean"] == (0 + 1) / 2
+
+
+def test_a_metric_of_all_items_needs_scores(capsys):
+    Path("catalogue.csv").write_text("item\nx\ny\nz\n")
+    line = ["recs.csv", "liked.csv", "-m", "auc", "--catalogue", "catalogue.csv"]
+    message = refused(capsys, "evaluate", *line)
+    assert "; with scores type Metrics.compute(scores, truth, ['auc'])" in message
+    assert message.endswith(" (RECS recs.csv; recmetrics evaluate SCORES TRUTH)")
+    np.save("s.npy", np.array([[2.0, 1.0, 0.0], [1.0, 0.0, 0.0]]))
+    Path("t.txt").write_text("0 1\n1 0\n")
+    assert evaluated(capsys, "s.npy", "t.txt", "-m", "auc")["of"]["auc"]["mean"] == (1 / 2 + 1) / 2
+
+
+def test_the_groups_of_a_rule(capsys):
+    argv = ["compare", "old.npz", "new.npz", "--gate", "mrr >= -1% in every group"]
+    assert refused(capsys, *argv).endswith(
+        " needs groups; type by= in compare, the group of each user (--gate; --by GROUPS)"
+    )
+    Path("segments.txt").write_text("x\ny\ny\n")
+    assert main([*argv, "--by", "segments.txt", "--min-users", "2", "--open", "pass"]) == 0
+
+
+@pytest.mark.parametrize("renamed", ["RECS", "TRUTH"])
+def test_two_tables_whose_columns_differ(renamed, capsys):
+    Path("named.csv").write_text(TABLES["recs"].replace("user,item", "uid,movie_id"))
+    argv = ["named.csv", "liked.csv", "-m", "mrr"]
+    assert refused(capsys, "evaluate", *argv).endswith(
+        "; type --user uid --item movie_id if the other tables have the same, else rename 'uid' to "
+        "'user' and 'movie_id' to 'item'"
+    )
+    if renamed == "RECS":
+        Path("named.csv").write_text(TABLES["recs"])
+    else:
+        argv += ["--user", "uid", "--item", "movie_id"]
+        assert refused(capsys, "evaluate", *argv).endswith(
+            "; rename 'user' to 'uid' and 'item' to 'movie_id': the columns have the same names in "
+            "every table"
+        )
+        Path("liked.csv").write_text(TABLES["liked"].replace("user,item", "uid,movie_id"))
+    assert evaluated(capsys, *argv)["of"]["mrr"]["mean"] == (1 / 2 + 1) / 2
+
+
+def test_two_tables_of_times_whose_columns_differ(capsys):
+    Path("test.csv").write_text("uid,item,time\na,y,2020-02-01\n")
+    argv = ["audit-times", "long.csv", "test.csv"]
+    assert refused(capsys, *argv).endswith(
+        "; rename 'uid' to 'user': the columns have the same names in every table"
+    )
+    assert refused(capsys, "audit-times", "test.csv", "long.csv").endswith(
+        "; type --user uid if the other tables have the same, else rename 'uid' to 'user'"
+    )
+    Path("test.csv").write_text("user,item,time\na,y,2020-02-01\n")
+    printed(capsys, *argv)

@@ -217,20 +217,25 @@ def test_columns_of_any_names(named, capsys, suffix, end):
 
 def test_the_names_of_columns_are_hinted_at(named, capsys):
     base = [named / "recs.csv", named / "truth.csv", "-m", "mrr"]
-    assert rejected(capsys, *base).endswith("; type --user user_id --item movieId")
+    assert rejected(capsys, *base).endswith(
+        "; type --user user_id --item movieId if the other tables have the same, else rename "
+        "'user_id' to 'user' and 'movieId' to 'item'"
+    )
     ids = ["--user", "user_id", "--item", "movieId"]
     assert rejected(capsys, *base, *ids[:2]).endswith(
-        "the columns user_id and item; type --item movieId"
+        "the columns user_id and item; type --item movieId if the other tables have the same, else "
+        "rename 'movieId' to 'item'"
     )
     (named / "other.csv").write_text("user_id,item_id\n1,1\n")
     other = [named / "recs.csv", named / "other.csv", "-m", "mrr", "--score", "prediction"]
     assert rejected(capsys, *other, *ids).endswith(
-        "the columns user_id and movieId; rename 'item_id': the columns have the same names in "
-        "every table"
+        "the columns user_id and movieId; rename 'item_id' to 'movieId': the columns have the same "
+        "names in every table"
     )
     (named / "other.csv").write_text("user,item_id\n1,1\n")
     assert rejected(capsys, *other, *ids).endswith(
-        "; rename 'user' and 'item_id': the columns have the same names in every table"
+        "; rename 'user' to 'user_id' and 'item_id' to 'movieId': the columns have the same names "
+        "in every table"
     )
     assert rejected(capsys, *base, *ids, "--score", "user_id") == (
         "--user and --score have the same column 'user_id'; expected a column for each"

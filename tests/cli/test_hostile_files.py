@@ -274,7 +274,7 @@ BAD_PER_USER_CSV = {
     "other separators": (CSV.replace(b",", b";"), ", line 1: the header is 'user;hit@2;mrr@2'; ex"),
     "a user twice": (
         CSV.replace(b"2,1", b"0,1"),
-        ", line 4: user '0' is already on line 2; give every user once",
+        ", line 4: user '0' is already on line 2; expected every user once",
     ),
     "a gap in the rows": (
         CSV.replace(b"1,1,1", b"1,1"),
@@ -337,7 +337,7 @@ BAD_GROUPS = {
     "csv with a user twice": (
         "csv",
         b"user,group\n0,x\n1,y\n0,x\n",
-        "--by 'bad.csv', line 4: user '0' is already on line 2; give every user once",
+        "--by 'bad.csv', line 4: user '0' is already on line 2; expected every user once",
     ),
     "csv with a gap": (
         "csv",
