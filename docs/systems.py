@@ -21,10 +21,6 @@ class Prose:
     wrong: tuple[str, ...] = ()
 
 
-_NOT_SHORT = (
-    "If k exceeds the number of items, precision divides by k. recmetrics divides by the number "
-    "of items"
-)
 _ROWS = (
     "It reads rows of truth and score. A relevant item without a row does not count as relevant; "
     "in recmetrics it does. A user without rows is left out"
@@ -103,7 +99,6 @@ PROSE: dict[str, Prose] = {
             "The value is 0 if all judgements of a user are 0; recmetrics gives NaN. A user "
             "without judgements or without a list is left out",
             "A negative judgement means not relevant. In recmetrics it is an error: clip it to 0",
-            _NOT_SHORT,
         ),
     ),
     "recbole": Prose(
@@ -133,7 +128,6 @@ PROSE: dict[str, Prose] = {
             "recmetrics has no option for this",
             "`MeanInvUserFreq` is novelty, but counts an item without interactions as if one "
             "user had interacted with it",
-            _NOT_SHORT,
         ),
         wrong=(
             "`Accuracy` can be negative if k exceeds the number of items",
@@ -152,7 +146,6 @@ PROSE: dict[str, Prose] = {
             "Grades are truncated to integers, so 0.9 is not relevant",
             "A relevance level, such as 2 in `ndcg@10-l2`, ignores the grades below it and keeps "
             "the other grades as gains. In recmetrics, `rel=2` makes relevance binary",
-            _NOT_SHORT,
         ),
         wrong=("With graded truth, `rbp` weighs a hit by its grade. Values can exceed 1",),
     ),
@@ -178,7 +171,6 @@ PROSE: dict[str, Prose] = {
             "Graded truth is an error, except in `RetrievalNormalizedDCG`",
             "`RetrievalAUROC(max_fpr=)` is a partial area. recmetrics has no option for this",
             _ROWS,
-            _NOT_SHORT,
         ),
         wrong=(
             "`RetrievalMAP`, `RetrievalMRR`, `RetrievalPrecision` and `RetrievalRecall` ignore "
@@ -229,7 +221,6 @@ PROSE: dict[str, Prose] = {
             "It computes in float32",
             "`LinkPredRecall(weighted=True)` divides the sum of the grades of the hits by the "
             "sum of all grades. recmetrics has no option for this",
-            _NOT_SHORT,
         ),
         wrong=(
             "Its search fills lists shorter than k with -1. This -1 can count as a hit on an "
@@ -239,9 +230,7 @@ PROSE: dict[str, Prose] = {
         ),
     ),
     "sentence_transformers": Prose(
-        version="6.2.0",
-        ties="by document id as text, so that 10 comes before 2",
-        gaps=(_NOT_SHORT,),
+        version="6.2.0", ties="by document id as text, so that 10 comes before 2"
     ),
     "replay": Prose(
         version="0.22.0",
@@ -251,7 +240,6 @@ PROSE: dict[str, Prose] = {
             "not count",
             "`Surprisal` is `novelty(denom=k)` divided by log2 of the number of users. It counts "
             "an item without interactions as if one user had interacted with it",
-            _NOT_SHORT,
         ),
         wrong=(
             "A repeated test row counts as a second relevant item in `MAP` and `NDCG`, but not in "
@@ -271,7 +259,6 @@ PROSE: dict[str, Prose] = {
             "compute it, give the truth max(grade - t + 1, 0) to `ndcg(gain=exp2)`",
             "`MAR` is the mean of recall@1 to recall@k, and `SEntropy` is a mean over users. "
             "recmetrics has neither",
-            _NOT_SHORT,
         ),
         wrong=(
             "`GAUC`, `LAUC` and `AUC` count one negative item too many. The worst ranking of two "
@@ -305,7 +292,6 @@ PROSE: dict[str, Prose] = {
         gaps=(
             "It gives means. A user without relevant items counts as 0 if the table has a row "
             "with an empty label for this user, and is left out otherwise",
-            _NOT_SHORT,
         ),
         wrong=(
             "`RankingMetrics` of `pyspark.mllib` accepts relevance values for `ndcgAt`, and "
@@ -321,7 +307,6 @@ PROSE: dict[str, Prose] = {
             "`CoverageK` counts only the lists of users with relevant items",
             "An item with a score of exactly 0 is not recommended. In recmetrics, give it the "
             "score -inf or exclude it",
-            _NOT_SHORT,
         ),
         wrong=(
             "With graded truth, `NDCGK` can exceed 1, `ReciprocalRankK` is divided by the grade, "
@@ -370,7 +355,6 @@ PROSE: dict[str, Prose] = {
             "Every row of `rating_true` is relevant, even with a rating of 0",
             "`novelty` is the mean over all recommendations, not over users. It takes the "
             "popularity of an item as a share of all interactions, not of all users",
-            _NOT_SHORT,
         ),
         wrong=(
             "`r_precision_at_k` leaves out users without a hit in the top min(R, k). For one "

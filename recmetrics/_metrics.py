@@ -22,8 +22,8 @@ class Metrics(compute.Metrics):
     options, and raise the same errors. They return a float64 array of shape (n_users,), or of shape
     () for a metric of all lists, such as coverage.
 
-    ``k`` is a 1-based cutoff; a k above n_items means n_items. The value of a user without relevant
-    items is undefined: NaN unless ``undefined=`` is given.
+    ``k`` is a 1-based cutoff; ``precision`` divides by k even if there are fewer items. The value
+    of a user without relevant items is undefined: NaN unless ``undefined=`` is given.
     """
 
     @staticmethod

@@ -62,7 +62,7 @@ def of_lists(spec, lists, scores, truth, candidates=None, side=None):
         return np.array(spec.metric.reference(system, **spec.values))
     values = []
     for u, items in enumerate(lists):
-        k = depth_of(spec, items, n_items)
+        k = depth_of(spec, items)
         if spec.metric.reads == "lists":
             user = one_list(u, items, truth[u], side)
         else:
@@ -71,10 +71,10 @@ def of_lists(spec, lists, scores, truth, candidates=None, side=None):
     return by_default(spec, np.array(values))
 
 
-def depth_of(spec, items, n_items):
+def depth_of(spec, items):
     """The cutoff that a reference reads; None where the whole list makes another metric."""
     if spec.k is not None:
-        return min(spec.k, n_items)
+        return spec.k
     return None if spec.metric.default_k is None else len(items)
 
 

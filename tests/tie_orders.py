@@ -22,7 +22,7 @@ def values_over_orders(spec, scores, truth, excluded=(), candidates=None):
     """
     items = listed_items(scores, excluded, candidates)
     groups = [list(same) for _, same in groupby(items, key=lambda i: scores[i])]
-    k = depth_of(spec, items, len(truth))
+    k = depth_of(spec, items)
     propensity = side_information(1, len(truth))["propensity"]
     seen, values = set(), []
     for order in product(*(permutations(group) for group in groups)):

@@ -288,8 +288,8 @@ class Metrics:
         n_items
             The size of the catalogue, for a truth of item indices. An index outside the catalogue
             is an error. If neither ``n_items`` nor side information gives the size, any index >= 0
-            is accepted and k is not limited to the size; ``audit_ranked`` then reports the largest
-            index. Metrics of all lists and ``auc`` need the size.
+            is accepted; ``audit_ranked`` then reports the largest index. Metrics of all lists and
+            ``auc`` need the size.
         repeats, unknown
             How to treat repeated items of a list and items outside the catalogue, both common in
             lists of generative models. "raise": an error. "waste": the item keeps its rank and is
@@ -472,8 +472,7 @@ class Metrics:
         relevance
             (n_rows,) 0 = not relevant, binary or graded.
         metrics_list
-            As in ``compute``, but only accuracy metrics. A k above the size of a group is not
-            lowered: ``precision@10`` of a group of 4 rows divides by 10.
+            As in ``compute``, but only accuracy metrics.
         sizes
             (n_groups,) the number of rows of each group, in order, as for LightGBM and XGBoost.
             Pass either ``sizes`` or ``ids``.

@@ -6,7 +6,7 @@ from itertools import groupby, permutations, product
 from typing import NamedTuple
 
 import numpy as np
-from fuzz_problems import CONSTANT, FLAT, INDEX_FORMS, RANKINGS
+from fuzz_problems import CONSTANT, RANKINGS
 from inside import AllLists, OneList, cosine, parse
 from problems import by_default, depth_of, listed_items, one_user, side_information
 
@@ -110,16 +110,9 @@ class _Reference:
     def values(self, spec, take):
         if spec.metric.reads == "exposure":
             return np.array(spec.metric.reference(self._all_lists(spec.k), **spec.values))
-        n_items = self.n_items
-        of_lists = self.problem.entry in RANKINGS and self.problem.truth_form in INDEX_FORMS
-        # Propensities have a number for each item, so they tell it; tables of them do not.
-        asked = [parse(text, self.problem.convention) for text in self.problem.metrics]
-        told = self.problem.entry == "ranked" and any(each.is_weighed for each in asked)
-        if (of_lists and not told) or self.problem.entry in FLAT:
-            n_items = math.inf  # which nothing tells
         values = []
         for u, items in enumerate(self.lists):
-            k = depth_of(spec, items, n_items)
+            k = depth_of(spec, items)
             users = (
                 self.orders[_key(spec)][u] if spec.metric.reads == "hits" else [self._one_list(u)]
             )

@@ -1,5 +1,7 @@
 """Rankings: what the size of a catalogue means to them, and items that are near or far apart."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,10 +16,49 @@ def ranked(ranking, truth, metrics, **options):
     return Metrics.compute_ranked(ranking, truth, metrics, **options)
 
 
-def test_k_is_cut_to_the_catalogue_of_rankings():
-    lists = {"ranking": [[0, 1]], "truth": [np.array([1, 0])], "metrics": "precision@10"}
-    assert ranked(**lists)["precision@10"] == 2 / 10
-    assert ranked(**lists, n_items=4)["precision@10"] == 2 / 4
+DIVIDED_BY_K = {  # of three items, of which the first and one that is excluded are relevant
+    "precision@5": 1 / 5,
+    "f1@5": 2 * (1 / 5) * (1 / 2) / (1 / 5 + 1 / 2),
+    "map(denom=k)@5": 1 / 5,
+    "ndcg(ideal_depth=full)@3": 1 / (1 + 1 / math.log2(3) + 1 / 2),
+    "mean_rank@5": (1 + 6) / 2,
+    "percentile_rank@5": (0 + 1) / 2,
+    "precision(denom=list)@5": 1 / 2,
+    "recall@5": 1 / 2,
+}
+
+
+@pytest.mark.parametrize("metric", DIVIDED_BY_K)
+def test_k_is_that_of_the_string_in_every_form(metric):
+    scores, truth = [[3.0, 2.0, 1.0]], [[1, 0, 1]]
+    lists, relevant = [np.array([0, 1])], [np.array([0, 2])]
+    evaluator = Evaluator(truth, metric, exclude=[[2]])
+    evaluator.update(scores)
+    results = [
+        Metrics.compute(scores, truth, metric, exclude=[[2]]),
+        Metrics.compute_factors(np.ones((1, 1)), np.array(scores).T, truth, metric, exclude=[[2]]),
+        ranked(lists, truth, metric),
+        ranked(lists, relevant, metric),
+        ranked(lists, relevant, metric, n_items=3),
+        evaluator.compute(),
+    ]
+    values = [values[metric][0] for values in results]
+    assert values == pytest.approx([DIVIDED_BY_K[metric]] * len(values))
+
+
+def test_chance_and_ceiling_divide_by_the_k_of_the_string():
+    truth = [[1, 0, 0]]
+    assert Metrics.chance(truth, "precision@5")["precision@5"] == pytest.approx(1 / 5)
+    assert Metrics.ceiling(truth, "precision@5")["precision@5"] == pytest.approx(1 / 5)
+    assert Metrics.compute([[3, 2, 1]], truth, "precision@5")["precision@5"] == 1 / 5
+    assert Metrics.compute_groups([3, 2, 1], truth[0], "precision@5", sizes=[3])["precision@5"] == [
+        1 / 5
+    ]
+
+
+def test_cutoffs_of_all_lists_beyond_the_catalogue_read_all_of_it():
+    got = Metrics.compute([[3, 2, 1], [1, 2, 3]], [[1, 0, 0]] * 2, ["coverage@3", "coverage@9"])
+    assert list(got.values()) == [1, 1]
 
 
 def test_nested_lists_beside_n_items_are_indices_unless_they_have_a_number_per_item():

@@ -284,12 +284,9 @@ def test_a_full_ideal_is_as_long_as_memory_holds():
         "ideal_depth='full' adds up the discounts of all k ranks, got k = 99999999; expected at "
         "most 16777216; leave out @k for the whole list"
     )
-    for unknown in ([[0], [1, 2]], [[0], [2**40]]):
-        compute(100_000, unknown)
-        assert (
-            message_of(ArgumentError, lambda truth=unknown: compute(99_999_999, truth)) == message
-        )
-    compute(99_999_999, np.eye(2, 3))  # a catalogue that is known cuts k
+    for truth in ([[0], [1, 2]], [[0], [2**40]], np.eye(2, 3)):
+        compute(100_000, truth)
+        assert message_of(ArgumentError, compute, 99_999_999, truth) == message
 
 
 @pytest.mark.parametrize("as_divisor", [True, False])

@@ -56,7 +56,6 @@ FACTS = {
     "SOURCE": None,  # repository, commit and folder to copy, where there is no package
     "TIES": [""],  # they order equal scores as the table says
     "GAPS": [],  # they read a column of ranks
-    "BY_K": [],  # they divide by a k beyond the catalogue, which this library cuts
     "ALONE": [],  # they refuse one item alone
     "JUDGED": [],  # they read no lists of users without relevant items
     "LISTED": [],  # they leave out a user without a list
@@ -257,12 +256,9 @@ def _ties_agree(call, given, known):
 
 
 def _can_agree(call, given, known):
-    """Say whether the call is one for the ties, ranks and cutoff of a problem."""
-    return (
-        _ties_agree(call, given, known)
-        and (_among(known["GAPS"], call) or not given.gaps.any())
-        and (given.k <= given.truth.shape[1] or not _among(known["BY_K"], call))
-    )
+    """Say whether the call is one for the ties and ranks of a problem."""
+    has_order = _among(known["GAPS"], call) or not given.gaps.any()
+    return has_order and _ties_agree(call, given, known)
 
 
 def _asked(call, given, known):

@@ -192,6 +192,8 @@ def test_a_huge_k_is_a_k():
     values = Metrics.compute(scores, truth, [f"ndcg@{k}", "ndcg@3"])
     for each in (k, 2**63, 2**64 - 1, np.uint64(2**64 - 1)):
         assert values[f"ndcg@{k}"] == values["ndcg@3"] == Metrics.ndcg_at_k(scores, truth, each)
+    groups = Metrics.compute_groups(scores[0], truth[0], [f"hit@{k}"], sizes=[3])
+    assert groups[f"hit@{k}"] == Metrics.hit_at_k(scores, truth, k) == 1
 
 
 # --- What is no metric string --------------------------------------------------------------------

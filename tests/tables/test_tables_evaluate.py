@@ -278,10 +278,10 @@ def test_policies_of_invalid_items_are_checked():
         evaluated("mrr", repeats=1)
 
 
-def test_the_catalogue_cuts_the_cutoff_and_holds_every_item():
+def test_the_catalogue_holds_every_item_and_leaves_the_cutoff():
     assert evaluated("precision@10")["precision@10"] == [1 / 10, 1 / 10, 0.0]
     got = evaluated("precision@10", catalogue={"item": [6, 7, 8, 9]})
-    assert got["precision@10"] == [1 / 4, 1 / 4, 0.0]
+    assert got["precision@10"] == [1 / 10, 1 / 10, 0.0]
     assert message_of(InputError, evaluated, "hit", catalogue={"item": [7, 9]}) == (
         "recs, column 'item': row 1 (counted from 0) holds item 8, which is not in the catalogue; "
         "unknown='waste' or unknown='drop' accepts such items"

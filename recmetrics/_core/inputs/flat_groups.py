@@ -67,7 +67,6 @@ def read_groups(
     start = starts_of(counts)
     items = places_of_entries(start)
     truth = SparseSets(Rows(start, items, gains).keep(gains > 0), None)
-    # The size of a catalogue is not known, so that no cutoff is cut to the largest group.
     shape = len(counts), int(counts.max(initial=0))
     return SparseScores(start, items, values, shape), Users(truth), group_ids
 

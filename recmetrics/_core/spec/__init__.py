@@ -5,7 +5,7 @@
     systems       how other systems define the metrics, read from the table ``systems.txt``
     grammar       ``"ndcg(gain=exp2)@10"`` <-> ``MetricSpec``; "did you mean" for unknown names
     request       ``Request``: the metrics of a call, each with its resolved definition; errors that
-                  need no data; the cutoffs k: a k larger than the catalogue becomes its size
+                  need no data; the cutoffs k: no more ranks than the catalogue has are read
 
 Every entry point makes one ``Request`` and hands it down. A request resolves what each metric means
 under the call's convention: its options, its tie policy, and what an undefined value becomes. It

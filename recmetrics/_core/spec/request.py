@@ -40,7 +40,7 @@ class Cutoffs(NamedTuple):
     """The cutoffs of a request for a catalogue of ``n_items``, None where that is unknown."""
 
     n_items: int | None
-    of: dict[str, int | None]  # the cutoff of each metric; None: its whole list
+    of: dict[str, int | None]  # the k that each metric is computed with; None: its whole list
     hits: int | None  # the last rank searched for relevant items; None: no metric needs ranks
     lists: int | None  # the length read of each list; None: no metric needs lists
     exposure: int  # the length that metrics of all lists read
@@ -82,6 +82,8 @@ class _Call(NamedTuple):
     shared: Mapping[str, Any]
     words: SideWords
 
+
+_LARGEST_K = 1 << 53  # kernels hold k as int64 and as float64; no list is as long
 
 # The metrics that the rank of one relevant item determines.
 _OF_ONE_RANK = ("hit", "recall", "mrr", "ndcg", "auc", "mean_rank", "percentile_rank")
@@ -205,7 +207,7 @@ class Request:
         return thread_count(self.n_threads)
 
     def cutoffs(self, n_items: int | None, longest: int = 0) -> Cutoffs:
-        """Limit the cutoffs to the catalogue.
+        """Limit the ranks that are read to the catalogue; a metric divides by the k of its string.
 
         ``longest`` is the length of the longest list, for a catalogue of unknown size.
         """
@@ -214,11 +216,15 @@ class Request:
         n_ranked = longest if n_items is None else n_items
         for text, (spec, _, _) in self.definitions.items():
             k = spec.k
-            if k is not None and n_items is not None:
-                k = max(1, min(k, n_items))
-            of[text] = k
             reads = spec.metric.reads
-            depth = n_ranked if k is None or spec.reads_whole_list else k
+            if k is not None:
+                k = min(k, _LARGEST_K)
+                if n_items is not None and reads == "exposure":
+                    k = max(1, min(k, n_items))  # cutoffs that read the same ranks share their sums
+            of[text] = k
+            depth = n_ranked
+            if k is not None and not spec.reads_whole_list:
+                depth = k if n_items is None else max(1, min(k, n_items))
             deepest[reads] = max(deepest[reads], depth)
         hits = deepest["hits"] if self.of_hits else None
         lists = None

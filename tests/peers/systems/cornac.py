@@ -12,7 +12,6 @@ with warnings.catch_warnings():  # importing the package names models whose extr
 PACKAGE = "cornac"
 REQUIREMENTS = ["torch==2.13.0", "numpy==2.4.6", "scipy==1.17.1", "cornac==3.0.1"]
 TIES = ["HitRatio", "Precision", "Recall", "FMeasure", "NDCG", "NCRR", "MRR"]
-BY_K = ["Precision(k", "FMeasure(k"]
 
 
 def values(call: str, given) -> list[float]:

@@ -15,7 +15,6 @@ from elliot.evaluation.relevance import Relevance
 # Elliot is on no package index, and its setup.py leaves its subpackages out and pins NumPy 1.18 and
 # TensorFlow 2.3: the folder elliot/ of its repository at this commit, copied to where packages are.
 REQUIREMENTS = ["numpy==2.4.6", "PyYAML==6.0.3"]
-BY_K = ["[Precision]", "[F1]", "[MAP]"]
 SOURCE = "https://github.com/sisinflab/elliot", "fc27efedaddf4a57294db14b4bcaa5553a0015d2", "elliot"
 VERSION = f"{metrics.__version__}, {SOURCE[1][:7]}"
 

@@ -11,7 +11,6 @@ PACKAGE = "lenskit"
 # The csr of LensKit 0.14 pins numba 0.58. pandas 3 breaks its bulk recall.
 REQUIREMENTS = ["numpy<2", "pandas==2.1.4", "lenskit==0.14.4"]
 GAPS = ["bulk"]
-BY_K = ["bulk: precision"]
 LISTED = [""]
 
 

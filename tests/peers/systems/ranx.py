@@ -7,7 +7,6 @@ from ranx import Qrels, Run, evaluate
 PACKAGE = "ranx"
 REQUIREMENTS = ["ranx==0.3.21"]
 TIES = []
-BY_K = ["precision@", "f1@"]
 
 
 def values(call: str, given: Any) -> list[float]:

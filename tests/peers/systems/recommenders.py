@@ -12,7 +12,6 @@ REQUIREMENTS = [
     "numpy==2.4.6 pandas==2.3.3 scikit-learn==1.9.1 scipy==1.17.1",
     "--no-deps recommenders==1.2.1",
 ]
-BY_K = ["precision_at_k"]
 LISTED = ["precision_at_k", "recall_at_k", "map"]
 
 _TABLES = "(rating_true, rating_pred, "

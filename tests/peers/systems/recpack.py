@@ -9,7 +9,6 @@ from scipy.sparse import csr_matrix
 PACKAGE = "recpack"
 REQUIREMENTS = ["torch==2.13.0", "numpy==1.26.4", "recpack==0.3.6"]
 TIES = []
-BY_K = ["PrecisionK"]
 JUDGED = ["CoverageK"]
 
 

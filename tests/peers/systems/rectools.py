@@ -10,7 +10,6 @@ from rectools import metrics
 PACKAGE = "RecTools"
 REQUIREMENTS = ["RecTools==0.19.0"]
 GAPS = ["HitRate", "Precision", "Recall", "F1Beta", "MAP", "MRR", "NDCG"]
-BY_K = ["Precision(k={k})", "F1Beta", "divide_by_k", "NDCG(k={k})"]
 
 
 def values(call: str, given: Any) -> list[float]:

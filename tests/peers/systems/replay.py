@@ -15,7 +15,6 @@ PACKAGE = "replay-rec"
 REQUIREMENTS = ["replay-rec==0.22.0"]
 
 NAMES = vars(metrics)
-BY_K = ["Precision"]
 
 
 def values(call: str, given: Any) -> list[float]:

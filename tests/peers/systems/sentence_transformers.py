@@ -8,7 +8,6 @@ from sentence_transformers.evaluation import InformationRetrievalEvaluator
 
 PACKAGE = "sentence-transformers"
 REQUIREMENTS = ["torch==2.13.0", "sentence-transformers==6.2.0"]
-BY_K = ["precision"]
 
 
 def values(call: str, given) -> list[float]:

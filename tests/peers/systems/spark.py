@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 PACKAGE = "pyspark"
 REQUIREMENTS = ["pyspark==4.3.0", "numpy==2.4.6"]  # and Java 17
-BY_K = ["precisionAtK"]
 
 SETTINGS = {
     "spark.ui.enabled": "false",

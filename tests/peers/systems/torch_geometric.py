@@ -11,7 +11,6 @@ from torch_geometric import metrics
 PACKAGE = "torch_geometric"
 REQUIREMENTS = ["torch==2.13.0", "torch_geometric==2.8.1"]
 SINGLE = [""]
-BY_K = ["Precision", "F1"]
 
 
 def values(call: str, given) -> list[float]:

@@ -13,7 +13,6 @@ REQUIREMENTS = ["torch==2.13.0", "torchmetrics==1.9.0"]
 ROWS = True
 SINGLE = [""]
 TIES = ["NormalizedDCG", "AUROC("]
-BY_K = ["RetrievalPrecision(top_k"]
 
 
 def values(call: str, given) -> list[float]:
