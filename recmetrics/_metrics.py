@@ -4,10 +4,12 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 from typing import Any, Unpack
 
+import scipy.sparse as sp
+
 from recmetrics._core import compute
 from recmetrics._core.inputs import read_users
 from recmetrics._core.options import Shared, takes
-from recmetrics._core.results import size_of_weights, who_is_swallowed, whole_values
+from recmetrics._core.results import how_graded, size_of_weights, who_is_swallowed, whole_values
 from recmetrics._core.selection import find_hits, read_scores
 from recmetrics._core.spec import MetricsList, Request
 from recmetrics._core.types import Scores, Truth
@@ -67,7 +69,8 @@ class Metrics(compute.Metrics):
 
         Notes
         -----
-        Where ``compute`` warns that ``exclude`` removes relevant items, the notes say it.
+        Where ``compute`` warns that ``exclude`` removes relevant items, the notes say it. They also
+        say if a metric reads grades, such as ratings, or sums of repeated entries.
         """
         request = Request(metrics_list, **shared)
         scores = read_scores(pred_scores)
@@ -75,6 +78,9 @@ class Metrics(compute.Metrics):
         selection = find_hits(scores, users, request)
         values = whole_values(selection, request)
         notes = size_of_weights(selection, request)
+        specs = [definition.spec for definition in request.definitions.values()]
+        is_sparse = sp.issparse(ground_truth)
+        notes += how_graded(selection.hits.ideal, specs, is_sparse=is_sparse)
         if selection.n_swallowed:
             notes.insert(0, who_is_swallowed(*selection.swallowed()))
         rules: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}

@@ -197,14 +197,12 @@ def _graded(spec: MetricSpec) -> str:
     if spec.stratum is not None and spec.metric.reads == "hits":
         only = f"only relevant items in the stratum {spec.stratum!r} count as relevant"
         return f"{only}; {_graded(spec.of_all_strata())}"
+    if spec.reads_grades:
+        return "the grades count as in the formula"
     rel = spec.values.get("rel")
-    gain = spec.values.get("gain", "binary")
-    has_rel = "rel" in spec.metric.options and not spec.metric.module
-    if has_rel and (gain == "binary" or rel is not None):
+    if spec.metric.reads == "hits" or "rel" in spec.metric.options:
         threshold = "> 0" if rel is None else f">= {rel:g}"
         return f"read as binary: an item is relevant if its relevance is {threshold}"
-    if spec.metric.reads == "hits":
-        return "the grades count as in the formula"
     return "the truth is not read"
 
 

@@ -42,6 +42,10 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
     notes = [counted(counts.n_lists, "user"), f"lists {counts.order}"]
     if counts.n_short:
         notes.append(counts.short)
+    if counts.n_contradicted:
+        notes.append(f"{counts.contradicted}; --score score ranks them by score")
+    if counts.grades:
+        notes.append(counts.grades)
     if counts.n_missing:
         treatment = "counted as empty lists; --no-include-missing leaves them out"
         if counts.missing == "left out":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recmetrics._core.errors import ArgumentError, InputError
+from recmetrics._core.spec import TableOrder
 from recmetrics.tables._frames import Frame, looks_like, require_columns, require_same_kind
 
 _INDEX = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"  # in Arrow, in pandas, from files
@@ -52,10 +53,12 @@ def choose_columns(
     relevance: str | None = None,
     in_order: bool = False,
     of_truth: Sequence[str] = (),
+    first: TableOrder = "rank",
 ) -> Columns:
     """Choose the columns to read; refuse a missing one, and swapped tables.
 
-    ``of_truth`` are keys that the truth must have; of the others it may lack some.
+    ``of_truth`` are keys that the truth must have; of the others it may lack some. ``first`` is the
+    order of a table with ranks and scores.
     """
     orders = {"rank": rank, "score": score, "in_order": in_order or None}
     texts = [f"{name}={value!r}" for name, value in orders.items() if value is not None]
@@ -72,9 +75,10 @@ def choose_columns(
             raise InputError(msg, argument="recs")
         required.insert(0, order)
     elif not in_order:
-        if "rank" in recs.columns:
+        has_score = "score" in recs.columns
+        if "rank" in recs.columns and not (has_score and first == "score"):
             rank = "rank"
-        elif "score" in recs.columns:
+        elif has_score:
             score = "score"
         else:
             _refuse_swapped(recs, truth, item)

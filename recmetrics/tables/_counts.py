@@ -9,8 +9,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from recmetrics._core.inputs import InvalidItems
+from recmetrics._core.results import how_graded
 from recmetrics._core.types import UserValues
 from recmetrics._printing import counted
+from recmetrics.tables._list_order import contradicted_lists
 from recmetrics.tables._matching import ListsAndTruth
 from recmetrics.tables._values import StringMetric, TableMetric
 
@@ -53,6 +55,12 @@ class TableSummary:
         of them may be a sign of a table that is cut off.
     largest_cutoff
         The largest cutoff k of the metrics, 0 if no metric has one.
+    n_contradicted
+        The number of lists by rank in which the column "score" has another order.
+    first_contradicted
+        The keys of the first of them, "" if there is none.
+    grades
+        The column that grades the truth and its range, if a metric reads the grades, else "".
     """
 
     n_lists: int
@@ -66,6 +74,9 @@ class TableSummary:
     n_defined: Mapping[str, int]
     n_short: int = 0
     largest_cutoff: int = 0
+    n_contradicted: int = 0
+    first_contradicted: str = ""
+    grades: str = ""
 
     def __str__(self) -> str:
         lists = counted(self.n_lists, "list")
@@ -80,6 +91,10 @@ class TableSummary:
             lines.append(f"wasted or dropped: {self.invalid}")
         if self.n_short:
             lines.append(self.short)
+        if self.n_contradicted:
+            lines.append(f"{self.contradicted}; score='score' ranks them by score")
+        if self.grades:
+            lines.append(self.grades)
         width = max(map(len, self.means), default=0)
         for name, mean in self.means.items():
             number = "-" if np.isnan(mean) else f"{mean:.4f}"
@@ -91,6 +106,14 @@ class TableSummary:
         """The line on lists that are shorter than the largest cutoff."""
         noun = "list has" if self.n_short == 1 else "lists have"
         return f"{self.n_short:,} {noun} fewer than {self.largest_cutoff} items, the largest cutoff"
+
+    @property
+    def contradicted(self) -> str:
+        """The line on lists whose ranks contradict the scores."""
+        return (
+            f"the ranks contradict the column 'score' in {counted(self.n_contradicted, 'list')}, "
+            f"the first {self.first_contradicted}: an item stands before one with a higher score"
+        )
 
 
 def summarise(
@@ -105,8 +128,8 @@ def summarise(
 
     ``missing`` is from before lists were added, ``treatment`` how the result counts these.
     """
-    cutoffs = [metric.spec.k or 0 for metric in metrics if isinstance(metric, StringMetric)]
-    largest = max(cutoffs, default=0)
+    specs = [metric.spec for metric in metrics if isinstance(metric, StringMetric)]
+    largest = max((spec.k or 0 for spec in specs), default=0)
     lengths = lists.lengths
     means = {}
     n_defined = {}
@@ -115,16 +138,27 @@ def summarise(
         means[name] = float(defined.mean()) if defined.size else np.nan
         n_defined[name] = defined.size
     n_missing, first_missing = missing
+    columns = lists.columns
+    contradicted = contradicted_lists(lists.recs, columns, lists.lists.start, lists.order)
+    first_contradicted = ""
+    if contradicted.size:
+        first_contradicted = lists.key_of(int(contradicted[0]))
+    grades = []
+    if columns.relevance is not None:
+        grades = how_graded(lists.truth_rows.values, specs, column=columns.relevance)
     return TableSummary(
         n_lists=len(lists.truth_of),
         n_without_truth=int((lists.truth_sizes == 0).sum()),
         n_missing=n_missing,
         first_missing=first_missing,
         missing=treatment,
-        order=lists.columns.order,
+        order=columns.order,
         invalid=invalid or InvalidItems(),
         means=means,
         n_defined=n_defined,
         n_short=int(((lengths > 0) & (lengths < largest)).sum()),
         largest_cutoff=largest,
+        n_contradicted=len(contradicted),
+        first_contradicted=first_contradicted,
+        grades="".join(grades),
     )

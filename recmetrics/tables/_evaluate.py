@@ -15,7 +15,8 @@ from recmetrics._core.spec import (
     Definition,
     MetricsList,
     Request,
-    TableTies,
+    System,
+    TableOrder,
     read_convention,
 )
 from recmetrics._core.types import Convention, Invalid, RankGaps, Undefined, UserValues
@@ -28,6 +29,8 @@ from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine
 from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables
 from recmetrics.tables._values import StringMetric, measure_lists
+
+_NO_SYSTEM = System(name="", lines=())
 
 
 class ListOptions(TypedDict, total=False):
@@ -129,16 +132,17 @@ def evaluate_table(
         The relevant items: a column of users, one of items and, optionally, one of relevances.
         Lists and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
     metrics_list
-        The metrics, as in ``Metrics.compute``. A cutoff is limited to the size of the catalogue
-        only if ``catalogue`` is given.
+        The metrics, as in ``Metrics.compute``.
     user, item
         The names of these columns, in all tables.
     score, rank
         The column of ``recs`` that orders the rows of a list: ``rank`` ascending, or ``score``
         descending. By default, this is the column "rank" if there is one, else the column "score".
-        If there is neither, the rows are taken in order, and it is an error if another column
-        contains numbers. Equal scores keep the order of the rows. With ``convention="trec"``, equal
-        scores rank by the bytes of the item id, in descending order.
+        Under ``convention="trec"`` and ``"ranx"``, which ignore ranks, "score" comes first. If
+        there is neither, the rows are taken in order, and it is an error if another column contains
+        numbers. The summary tells if ranks contradict the column "score". Equal scores keep the
+        order of the rows. With ``convention="trec"``, equal scores rank by the bytes of the item
+        id, in descending order.
     in_order
         If True, the rows of each list are in order, best first, and the columns are not used for
         this.
@@ -215,13 +219,14 @@ def evaluate_table(
         no item; or if gaps in ranks are closed although neither ``rank_gaps`` nor the convention
         asks for it.
     """
-    request, default_gaps, ties = _read_request(metrics_list, options)
+    request, system = _read_request(metrics_list, options)
+    default_gaps = system.rank_gaps
     recs_frame = read_frame(recs, "recs")
     truth_frame = read_frame(truth, "truth")
     by = []
     if options.get("by") is not None:
         by = as_names(options["by"])
-    columns = _choose_columns(recs_frame, truth_frame, by, options)
+    columns = _choose_columns(recs_frame, truth_frame, by, options, system.table_order)
     side = ItemTables(request, options, recs_frame, truth_frame)
 
     rank_gaps = options.get("rank_gaps")
@@ -232,7 +237,7 @@ def evaluate_table(
         columns,
         side.items,
         rank_gaps=rank_gaps or default_gaps,
-        ties=ties,
+        ties=system.table_ties,
         repeats=options["repeats"],
         n_items=n_items,
     )
@@ -259,7 +264,9 @@ def evaluate_table(
     return table, summarise(lists, values, missing, treatment, metrics, invalid)
 
 
-def _choose_columns(recs: Frame, truth: Frame, by: Sequence[str], options: TableOptions) -> Columns:
+def _choose_columns(
+    recs: Frame, truth: Frame, by: Sequence[str], options: TableOptions, first: TableOrder
+) -> Columns:
     """Choose the columns; refuse gaps to keep without ranks, and an order that is not read."""
     user = options["user"]
     columns = choose_columns(
@@ -272,6 +279,7 @@ def _choose_columns(recs: Frame, truth: Frame, by: Sequence[str], options: Table
         relevance=options.get("relevance"),
         in_order=options["in_order"],
         of_truth=[user],
+        first=first,
     )
     if options.get("rank_gaps") == "keep" and columns.rank is None:
         msg = f"rank_gaps='keep' needs a column of ranks, but the lists are {columns.order}"
@@ -281,9 +289,8 @@ def _choose_columns(recs: Frame, truth: Frame, by: Sequence[str], options: Table
     return columns
 
 
-def _read_request(
-    metrics_list: MetricsList, options: TableOptions
-) -> tuple[Request, RankGaps, TableTies]:
+def _read_request(metrics_list: MetricsList, options: TableOptions) -> tuple[Request, System]:
+    """Check what needs no table; give the rules of the convention, or the usual ones."""
     names = ("undefined", "convention", "n_threads", "strata", *FORMS)
     rules: dict[str, Any] = {name: value for name, value in options.items() if name in names}
     request = Request(metrics_list, ties="index", side_words=TABLES, **rules)
@@ -296,9 +303,8 @@ def _read_request(
         raise ArgumentError(msg, argument="catalogue")
     convention = options.get("convention")
     if convention is None:
-        return request, "close", "rows"
-    system = CONVENTIONS[read_convention(convention)]
-    return request, system.rank_gaps, system.table_ties
+        return request, _NO_SYSTEM
+    return request, CONVENTIONS[read_convention(convention)]
 
 
 def _warn_of_gaps(lists: ListsAndTruth) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
-from recmetrics._core.inputs import FlatLists
+from recmetrics._core.inputs import FlatLists, users_of_entries
 from recmetrics._core.spec import TableTies
 from recmetrics._core.types import FloatArray, IntArray, RankGaps
 from recmetrics.tables._columns import Columns
@@ -54,6 +55,20 @@ def _sort_by_id(
     place = np.empty(len(words))
     place[descending] = np.arange(len(words))
     sort_groups(start, order, place[numbers[order]])
+
+
+def contradicted_lists(recs: Frame, columns: Columns, start: IntArray, order: IntArray) -> IntArray:
+    """Find the lists by rank in which an item stands before one with a higher score."""
+    name = "score"
+    if columns.rank in (None, name) or name not in recs.columns or not len(order):
+        return np.empty(0, np.int64)
+    column = recs.get_column(name)
+    if not column.dtype.is_numeric():
+        return np.empty(0, np.int64)
+    scores = np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)[order]
+    list_of = users_of_entries(start)
+    is_higher = scores[1:] > scores[:-1]  # False where one is missing
+    return np.unique(list_of[1:][is_higher & (list_of[1:] == list_of[:-1])])
 
 
 def refuse_equal_ranks(recs: Frame, columns: Columns, lists: IntArray) -> None:

@@ -29,6 +29,7 @@ from recmetrics._core.results.measure import (
 from recmetrics._core.results.notes import (
     Missing,
     advice_for,
+    how_graded,
     left_out,
     size_of_weights,
     warn_of_swallowed,

@@ -1,11 +1,14 @@
-"""Sentences on what may mislead: missing values, ``exclude`` that holds the truth, weights."""
+"""Sentences on what may mislead: missing values, an excluded truth, grades, weights."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, cast
 
+import numpy as np
+
 from recmetrics._core.errors import warn
 from recmetrics._core.selection import Selection
-from recmetrics._core.spec import NO_RELEVANT_ITEM, MetricSpec, Request
+from recmetrics._core.spec import NO_RELEVANT_ITEM, MetricSpec, Request, make_spec
+from recmetrics._core.types import FloatArray
 
 
 class Missing(NamedTuple):
@@ -90,6 +93,42 @@ def warn_of_swallowed(n_swallowed: int, n_relevant: int) -> None:
 def _is_suspect(n_swallowed: int, n_relevant: int) -> bool:
     """True if more than half of the users with relevant items have all of these excluded."""
     return 2 * n_swallowed > n_relevant
+
+
+def how_graded(
+    relevance: FloatArray, specs: Iterable[MetricSpec], *, column: str = "", is_sparse: bool = False
+) -> list[str]:
+    """Say that a metric reads the grades of the truth, which may be meant as binary.
+
+    ``relevance`` are those of the relevant items, or of all rows of a table, whose ``column`` holds
+    them.
+
+    >>> from recmetrics._core.spec import parse
+    >>> how_graded(np.array([1.0, 5.0]), [parse("ndcg@10")], column="rating")
+    ["truth graded by 'rating', 1 to 5; every row is relevant; to ignore the grades type \
+'ndcg(gain=binary)@10'"]
+    """
+    graded_specs = [spec for spec in specs if spec.reads_grades]
+    relevant = relevance[relevance > 0]
+    if not graded_specs or not relevant.size or np.all(relevant == 1):
+        return []
+    note = "truth graded"
+    if column:
+        note += f" by {column!r}"
+    note += f", {relevance.min():g} to {relevance.max():g}; "
+    if column and len(relevant) == len(relevance):
+        note += "every row is relevant"
+    elif column:
+        note += f"{len(relevant):,} of {len(relevance):,} rows are relevant"
+    else:
+        note += f"{np.count_nonzero(relevant > 1):,} of {len(relevant):,} relevant entries exceed 1"
+    if is_sparse:
+        note += ", as the sums do that SciPy makes of repeated entries"
+    for spec in graded_specs:
+        if "gain" in spec.values:
+            binary = make_spec(spec.name, spec.k, dict(spec.options) | {"gain": "binary"})
+            return [f"{note}; to ignore the grades type {str(binary)!r}"]
+    return [note]
 
 
 def size_of_weights(selection: Selection, request: Request) -> list[str]:

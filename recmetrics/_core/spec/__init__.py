@@ -51,5 +51,12 @@ from recmetrics._core.spec.registry import (
     read_options,
 )
 from recmetrics._core.spec.request import Cutoffs, Definition, Request, SideWords, define
-from recmetrics._core.spec.systems import CONVENTIONS, Line, System, TableTies, read_convention
+from recmetrics._core.spec.systems import (
+    CONVENTIONS,
+    Line,
+    System,
+    TableOrder,
+    TableTies,
+    read_convention,
+)
 from recmetrics._core.spec.undefined import NoTruth, number_for, policy_of

@@ -99,6 +99,17 @@ class MetricSpec:
                 citations.append(citation)
         return "; ".join(citations) or self.metric.citation
 
+    @property
+    def reads_grades(self) -> bool:
+        """True where relevances count as numbers, not only as relevant or not."""
+        metric = self.metric
+        if metric.reads != "hits":
+            return False
+        if "rel" not in metric.options or metric.module:
+            return True
+        has_gain = self.values.get("gain", "binary") != "binary"
+        return has_gain and self.values["rel"] is None
+
     @cached_property
     def needs(self) -> tuple[tuple[str, ...], ...]:
         """The side information that it needs: one of each group."""

@@ -17,6 +17,9 @@ from recmetrics._core.options import one_of
 from recmetrics._core.spec.undefined import NoTruth
 from recmetrics._core.types import Convention, RankGaps, TiePolicy
 
+TableOrder = Literal["rank", "score"]
+"""The column that orders the lists of a table which has both."""
+
 TableTies = Literal["rows", "trec"]
 """The order of equal scores in a table: that of the rows, or that of trec_eval, which reads scores
 as float32 and orders equal ones by item id, the last one first."""
@@ -54,6 +57,7 @@ class System:
     lines: tuple[Line, ...]
     variants: tuple[Line, ...] = ()  # other calls, without a plain name
     rank_gaps: RankGaps = "close"  # "keep": it reads the numbers of a column of ranks
+    table_order: TableOrder = "rank"
     table_ties: TableTies = "rows"
     also: str = ""  # other names of it, in lower case, with a space between them
 

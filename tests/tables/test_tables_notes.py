@@ -1,0 +1,115 @@
+"""What a table's summary and the notes of an evaluation say of ranks, scores and grades."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from commands import evaluated
+from tables_problems import EVERY_KIND, make
+
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+
+from recmetrics import Metrics
+from recmetrics.tables import evaluate_table
+
+# By rank, the relevant item is second for user 1 and first for user 2; by score, it is first.
+BOTH = {
+    "user": [1, 1, 2, 2],
+    "item": ["a", "b", "a", "b"],
+    "rank": [1, 2, 1, 2],
+    "score": [1.0, 2.0, 3.0, 2.0],
+}
+RELEVANT = {"user": [1, 2], "item": ["b", "a"]}
+CONTRADICTED = (
+    "the ranks contradict the column 'score' in 1 list, the first user=1: an item stands before "
+    "one with a higher score; "
+)
+RATED = {"user": [1, 1, 2], "item": ["a", "b", "a"], "rating": [1.0, 5.0, 4.0]}
+TO_IGNORE = "; to ignore the grades type 'ndcg(gain=binary)@2'"
+
+
+def measured(recs, truth, metric, kind="pandas", **options):
+    """The mean of a metric and the lines of the summary."""
+    tables = make(kind, recs), make(kind, truth)
+    _, summary = evaluate_table(*tables, metric, return_summary=True, **options)
+    return summary.means[metric], str(summary).splitlines()
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("convention", ["trec", "ranx"])
+def test_these_systems_follow_the_score_and_not_the_rank(convention, kind):
+    mean, lines = measured(BOTH, RELEVANT, "mrr", kind, convention=convention)
+    assert mean == 1
+    assert lines[0].endswith("ordered by score, descending")
+    assert not any("contradict" in line for line in lines)
+    mean, _ = measured(BOTH, RELEVANT, "mrr", kind, convention=convention, rank="rank")
+    assert mean == (1 / 2 + 1) / 2
+    by_rank = {name: column for name, column in BOTH.items() if name != "score"}
+    assert measured(by_rank, RELEVANT, "mrr", kind, convention=convention)[0] == 3 / 4
+
+
+@EVERY_KIND
+def test_ranks_that_contradict_scores_are_told(kind):
+    mean, lines = measured(BOTH, RELEVANT, "mrr", kind)
+    assert mean == (1 / 2 + 1) / 2
+    assert f"{CONTRADICTED}score='score' ranks them by score" in lines
+    mean, lines = measured(BOTH, RELEVANT, "mrr", kind, score="score")
+    assert mean == 1
+    assert not any("contradict" in line for line in lines)
+
+
+@pytest.mark.parametrize("score", [[2.0, 2.0, 3.0, 2.0], ["x", "y", "z", "w"], [2, None, 3, None]])
+def test_scores_that_agree_with_the_ranks_or_are_none(score):
+    _, lines = measured(BOTH | {"score": score}, RELEVANT, "mrr")
+    assert not any("contradict" in line for line in lines)
+
+
+def test_the_command_says_it_too(tmp_path, capsys):
+    for name, columns in {"recs": BOTH, "truth": RELEVANT, "rated": RATED}.items():
+        make("polars", columns).write_parquet(tmp_path / f"{name}.parquet")
+    argv = [tmp_path / "recs.parquet", tmp_path / "truth.parquet", "-m", "mrr"]
+    result = evaluated(capsys, *argv)
+    assert result["of"]["mrr"]["mean"] == 3 / 4
+    contradicted = CONTRADICTED.replace("user=1", "user='1'")  # the command reads ids as text
+    assert f"{contradicted}--score score ranks them by score" in result["notes"]
+    assert evaluated(capsys, *argv, "--score", "score")["of"]["mrr"]["mean"] == 1
+    assert evaluated(capsys, *argv, "--convention", "trec")["of"]["mrr"]["mean"] == 1
+    notes = evaluated(capsys, argv[0], tmp_path / "rated.parquet", "-m", "ndcg@2")["notes"]
+    assert f"truth graded by 'rating', 1 to 5; every row is relevant{TO_IGNORE}" in notes
+
+
+def test_a_column_of_grades_is_told_where_a_metric_reads_them():
+    by_grade, lines = measured(BOTH, RATED, "ndcg@2")
+    assert f"truth graded by 'rating', 1 to 5; every row is relevant{TO_IGNORE}" in lines
+    # User 1: 1 before 5; user 2 has all gain at rank 1. Without grades, both lists are ideal.
+    discount = 1 / np.log2(3)
+    assert by_grade == pytest.approx(((1 + 5 * discount) / (5 + discount) + 1) / 2)
+    binary, lines = measured(BOTH, RATED, "ndcg(gain=binary)@2")
+    assert binary == 1
+    assert not any("graded" in line for line in lines)
+
+    with_zero = RATED | {"rating": [0.0, 5.0, 4.0]}
+    _, lines = measured(BOTH, with_zero, "ndcg@2")
+    assert f"truth graded by 'rating', 0 to 5; 2 of 3 rows are relevant{TO_IGNORE}" in lines
+    for metric in ("mrr", "ndcg(rel=4)@2"):
+        assert not any("graded" in line for line in measured(BOTH, RATED, metric)[1])
+    ones = RATED | {"rating": [1.0, 1.0, 0.0]}
+    assert not any("graded" in line for line in measured(BOTH, ones, "ndcg@2")[1])
+
+
+def test_repeated_events_of_a_sparse_truth_are_told():
+    # The event (0, 1) is stored twice.
+    truth = sp.coo_array((np.ones(3), ([0, 0, 0], [0, 1, 1])), shape=(1, 3))
+    scores = [[3.0, 2.0, 1.0]]
+    for form in (truth, truth.tocsr()):
+        evaluation = Metrics.evaluate(scores, form, ["mrr", "ndcg@2"])
+        assert evaluation.values["ndcg@2"][0] == pytest.approx(0.8597, abs=1e-4)
+        assert evaluation.notes == (
+            "truth graded, 1 to 2; 1 of 2 relevant entries exceed 1, as the sums do that SciPy "
+            f"makes of repeated entries{TO_IGNORE}",
+        )
+        assert Metrics.compute(scores, form, "ndcg(gain=binary)@2")["ndcg(gain=binary)@2"] == 1
+        assert Metrics.evaluate(scores, form, ["mrr", "recall@2"]).notes == ()
+    assert Metrics.evaluate(scores, [[1, 2, 0]], ["err@2"]).notes == (
+        "truth graded, 1 to 2; 1 of 2 relevant entries exceed 1",
+    )
+    assert Metrics.evaluate(scores, [[1, 1, 0]], ["ndcg@2", "err@2"]).notes == ()
