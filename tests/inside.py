@@ -10,7 +10,7 @@ from recmetrics._core.errors import install
 from recmetrics._core.inputs import ScoreMatrix
 from recmetrics._core.metrics.reference import AllLists, OneList, OneUser, cosine
 from recmetrics._core.selection import kernels
-from recmetrics._core.spec import CONVENTIONS, METRICS, MetricSpec, make_spec, parse
+from recmetrics._core.spec import CONVENTIONS, METRICS, MetricSpec, make_spec, own_name, parse
 from recmetrics._core.spec.request import has_ceiling
 from recmetrics.cli._output import write_per_user
 
@@ -29,6 +29,7 @@ __all__ = [
     "install",
     "kernels",
     "make_spec",
+    "own_name",
     "parse",
     "write_per_user",
 ]

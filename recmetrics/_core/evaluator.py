@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputError, RecmetricsWarning, ShapeError, warn
 from recmetrics._core.inputs import Rankings, UserIndex, Users, read_which_users, read_whole_users
-from recmetrics._core.options import ForBatches, shared_of, takes
+from recmetrics._core.options import ForBatches, NoShared, shared_of, takes
 from recmetrics._core.results import (
     Accumulator,
     Store,
@@ -240,6 +240,7 @@ class Evaluator(Accumulator):
         self._warn_of_missing()
         return self._results.compute()
 
+    @takes(NoShared)
     def mean(
         self, *, prefix: str = "", at: str = "@", weights: npt.ArrayLike | None = None
     ) -> dict[str, float]:

@@ -17,7 +17,7 @@ from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 
-from recmetrics._core.errors import ArgumentError
+from recmetrics._core.errors import ArgumentError, did_you_mean
 from recmetrics._core.types import (
     Candidates,
     Convention,
@@ -135,6 +135,10 @@ class ForRankedLists(_Threads, _Progress, total=False):
     """The keywords of functions that read the rankings of two models and no truth."""
 
 
+class NoShared(TypedDict):
+    """The keywords of functions that spell all of theirs out."""
+
+
 class ForTruth(_Sets, _Relevant, _Meaning, total=False):
     """The keywords of functions that read no scores."""
 
@@ -186,16 +190,40 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
             for name in kwargs:
                 if name not in public.parameters:
                     msg = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
-                    if name == "k" and "metrics_list" in public.parameters:
-                        arguments = public.bind_partial(*args).arguments | kwargs
-                        msg += _with_cutoff(arguments.get("metrics_list"), kwargs["k"])
-                    raise TypeError(msg)
+                    raise TypeError(msg + _hint_for(name, public, args, kwargs))
+            _refuse_positional(function.__qualname__, public, args)
             return function(*args, **{**defaults, **kwargs})
 
         checked.__signature__ = public  # type: ignore[attr-defined]  # inspect reads it
         return typing.cast(F, checked)
 
     return spell
+
+
+def _hint_for(
+    name: str, public: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> str:
+    """Write what a keyword may be meant for that a function does not have."""
+    if name == "k" and "metrics_list" in public.parameters:
+        arguments = public.bind_partial(*args).arguments | kwargs
+        return _with_cutoff(arguments.get("metrics_list"), kwargs["k"])
+    if name in ("group", "groups", "qid") and {"ids", "sizes"} <= public.parameters.keys():
+        return "; type ids= for the group of each row, or sizes= for the number of rows of each"
+    near = did_you_mean(name, public.parameters).replace("'?", "='?")
+    return near and f"; {near}"
+
+
+def _refuse_positional(name: str, public: inspect.Signature, args: tuple[Any, ...]) -> None:
+    """Refuse a text in the place of a keyword, and name the first keyword that takes text."""
+    parameters = public.parameters.values()
+    n_places = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+    if len(args) <= n_places or not isinstance(args[n_places], str):
+        return
+    for parameter in parameters:
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.annotation == "str":
+            text = f"{parameter.name}={args[n_places]!r}"
+            msg = f"{name}() takes {parameter.name} as a keyword only; type {text}"
+            raise TypeError(msg)
 
 
 def _with_cutoff(metrics: Any, k: object) -> str:

@@ -15,7 +15,7 @@ from recmetrics._core.inputs import (
     read_users,
     with_profile,
 )
-from recmetrics._core.options import ForStreams, one_of, takes
+from recmetrics._core.options import ForStreams, NoShared, one_of, takes
 from recmetrics._core.results import (
     Accumulator,
     Keep,
@@ -246,6 +246,7 @@ class StreamEvaluator(Accumulator):
             raise ArgumentError(msg)
         return self._results.compute()
 
+    @takes(NoShared)
     def mean(self, *, prefix: str = "", at: str = "@") -> dict[str, float]:
         """Compute the mean of each metric over the events that have a value, for a logger.
 

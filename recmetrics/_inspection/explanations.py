@@ -14,6 +14,7 @@ from recmetrics._core.spec import (
     System,
     define,
     number_for,
+    own_name,
     parse,
     policy_of,
     read_convention,
@@ -139,7 +140,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
 
 
 def _changes(metric: str, convention: Convention, definition: Definition) -> str:
-    plain = define(parse(metric))
+    plain = define(parse(own_name(metric, convention) or metric))
     changes = []
     if definition.spec != plain.spec:
         changes.append(f"{metric} means {definition.spec}")

@@ -200,14 +200,16 @@ def _read_frame(name: str, native: Any, columns: Columns) -> Table | None:
 
 def _require_no_floats(name: str, numbers: Mapping[str, Any], measured: Sequence[str]) -> None:
     """Refuse floats that no one named: they may be a metric, and are hardly ids."""
-    for column, dtype in numbers.items():
-        if dtype.is_float() and column not in measured:
-            msg = (
-                f"{name} has the column {column!r} of floats, whose name is no metric string; type "
-                f"metrics={measured or ['a column']} to name all metrics, since other columns "
-                f"identify the user, or model={column!r} if it names the model"
-            )
-            raise InputError(msg)
+    floats = [
+        column for column, dtype in numbers.items() if dtype.is_float() and column not in measured
+    ]
+    if floats:
+        msg = (
+            f"{name} has the column {floats[0]!r} of floats, whose name is no metric string; type "
+            f"metrics={[*measured, *floats]} to name all metrics, since other columns identify the "
+            f"user, or model={floats[0]!r} if it names the model"
+        )
+        raise InputError(msg)
 
 
 def _read_rows(native: Any) -> tuple[Any, set[Any]]:

@@ -37,7 +37,8 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
     values = {}
     for metric in counts.means:
         values[metric] = frame[metric].to_numpy()
-        if not spec_of(metric).metric.per_user:  # one value, which the table repeats for each list
+        # One value of all lists, which the table repeats for each.
+        if not spec_of(metric, args.convention).metric.per_user:
             values[metric] = np.array(values[metric][0] if len(frame) else np.nan)
     notes = [counted(counts.n_lists, "user"), f"lists {counts.order}"]
     if counts.n_short:

@@ -17,6 +17,7 @@ from recmetrics._core.spec import (
     Request,
     System,
     TableOrder,
+    of_shown_items,
     read_convention,
 )
 from recmetrics._core.types import Convention, Invalid, RankGaps, Undefined, UserValues
@@ -329,8 +330,8 @@ def _refuse_short_lists(lists: ListsAndTruth, text: str, n_items: int) -> None:
         msg = (
             f"recs lists {length:,} of the {n_items:,} items of the catalogue for "
             f"{lists.key_of(int(short[0]))}, but {text} counts all of them; "
-            f"expected lists of all items; with scores type Metrics.compute(scores, truth, "
-            f"[{text!r}]){advice}"
+            f"expected lists of all items; with scores of all items type Metrics.compute(scores, "
+            f"truth, [{text!r}]); for {of_shown_items(text)}{advice}"
         )
         raise InputError(msg, argument="recs")
 

@@ -113,3 +113,14 @@ def test_repeated_events_of_a_sparse_truth_are_told():
         "truth graded, 1 to 2; 1 of 2 relevant entries exceed 1",
     )
     assert Metrics.evaluate(scores, [[1, 1, 0]], ["ndcg@2", "err@2"]).notes == ()
+
+
+def test_an_impression_log_is_one_of_groups():
+    log = {"user": [1, 1, 2, 2], "item": ["a", "b", "a", "b"], "score": [1.0, 2.0, 3.0, 2.0]}
+    clicked = [0, 1, 0, 1]
+    for options in ({}, {"catalogue": make("pandas", {"item": ["a", "b", "c"]})}):
+        with pytest.raises(ValueError, match=r"shown, with their labels, type (\S+)\(") as caught:
+            measured(log, RELEVANT, "auc", **options)
+        assert "Metrics.compute_groups(scores, labels, ['auc'], ids=users)" in str(caught.value)
+    got = Metrics.compute_groups(log["score"], clicked, ["auc"], ids=log["user"])["auc"]
+    assert got.tolist() == [1, 0]

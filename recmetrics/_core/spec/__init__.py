@@ -50,13 +50,21 @@ from recmetrics._core.spec.registry import (
     read_option,
     read_options,
 )
-from recmetrics._core.spec.request import Cutoffs, Definition, Request, SideWords, define
+from recmetrics._core.spec.request import (
+    Cutoffs,
+    Definition,
+    Request,
+    SideWords,
+    define,
+    of_shown_items,
+)
 from recmetrics._core.spec.systems import (
     CONVENTIONS,
     Line,
     System,
     TableOrder,
     TableTies,
+    own_name,
     read_convention,
 )
 from recmetrics._core.spec.undefined import NoTruth, number_for, policy_of

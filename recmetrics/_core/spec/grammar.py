@@ -31,7 +31,7 @@ from recmetrics._core.spec.registry import (
     STRATUM,
     Metric,
 )
-from recmetrics._core.spec.systems import line_for, meant_elsewhere
+from recmetrics._core.spec.systems import line_for, meant_elsewhere, own_name
 from recmetrics._core.types import Convention
 
 OptionValue = str | float | Callable[[int], float] | None
@@ -201,6 +201,8 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     >>> str(parse("recall(of=tail)@20"))  # of the relevant items in the stratum "tail"
     'recall(of=tail)@20'
     """
+    if convention is not None and isinstance(text, str):
+        text = own_name(text, convention) or text
     name, options, k = take_apart(text)
     if name.endswith(METHOD_SUFFIX):
         bare = name.removesuffix(METHOD_SUFFIX)

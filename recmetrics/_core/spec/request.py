@@ -360,6 +360,14 @@ def define(
     return Definition(spec, ties, policy_of(spec.metric, undefined, of_system))
 
 
+def of_shown_items(text: str) -> str:
+    """Write how a metric of all items is computed of an impression log."""
+    return (
+        "items that were shown, with their labels, type Metrics.compute_groups(scores, labels, "
+        f"[{text!r}], ids=users)"
+    )
+
+
 def _refuse_missing_side(request: Request, call: _Call) -> None:
     """Refuse a metric whose side information is missing, or given in two ways."""
     words = call.words
@@ -384,6 +392,8 @@ def _refuse_missing_side(request: Request, call: _Call) -> None:
                 advice = words.ending
                 if words.make.get(group[0]):
                     advice = f", got none; type {words.make[group[0]]}"
+                if group in words.of_catalogue and metric.counts_all_items:
+                    advice += "; for " + of_shown_items(text)
                 msg = f"{text} needs {contents}{advice}"
                 raise ArgumentError(msg, argument=group[0])
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 
 from recmetrics._core.errors import UnknownMetricError
 from recmetrics._core.options import one_of
+from recmetrics._core.spec.registry import METRICS
 from recmetrics._core.spec.undefined import NoTruth
 from recmetrics._core.types import Convention, RankGaps, TiePolicy
 
@@ -108,18 +109,48 @@ def meant_elsewhere(text: str) -> str:
     "did you mean 'ndcg@10' with convention='trec', which is ndcg_cut_10 of trec_eval?"
     """
     for convention, system in CONVENTIONS.items():
-        for line in (*system.lines, *system.variants):
-            call = re.escape(line.call).replace(r"\{k\}", "([0-9]+)")
-            match = re.fullmatch(call, text.strip(), re.IGNORECASE)
-            if match is not None:
-                # Metrics other than variants have the options of the convention.
-                metric = line.written if line in system.variants else line.metric
-                metric = metric.replace("@k", f"@{''.join(match.groups())}")
-                return (
-                    f"did you mean {metric!r} with convention={convention!r}, which is {text} of "
-                    f"{system.name}?"
-                )
+        if metric := _translated(text, system):
+            return (
+                f"did you mean {metric!r} with convention={convention!r}, which is {text} of "
+                f"{system.name}?"
+            )
     return ""
+
+
+def own_name(text: str, convention: Convention) -> str:
+    """Translate the name that a system itself has for a metric, or return "".
+
+    >>> own_name("rbp.95", "ranx"), own_name("hits@10", "ranx")
+    ('rbp(p=0.95)', 'cg@10')
+    """
+    if re.fullmatch(r"[\w.-]+(@[0-9]+)?", text) is None:  # such as NDCG(10), a call
+        return ""
+    return _translated(text, CONVENTIONS[read_convention(convention)])
+
+
+def _translated(text: str, system: System) -> str:
+    """Write a call of a system as a metric string that means it under the convention, or ""."""
+    for line in (*system.lines, *system.variants):
+        call = re.escape(line.call).replace(r"\{k\}", "([0-9]+)")
+        match = re.fullmatch(call, text.strip(), re.IGNORECASE)
+        if match is not None:
+            metric = line.metric if line in system.lines else _with_defaults(line, system)
+            return metric.replace("@k", f"@{''.join(match.groups())}")
+    return ""
+
+
+def _with_defaults(variant: Line, system: System) -> str:
+    """Write a variant with the default of each option that the convention would change."""
+    options = re.findall(r"\w+=[^,)]+", variant.written)
+    metric = METRICS[variant.metric.partition("@")[0]]
+    for line in system.lines:
+        if line.metric == variant.metric:
+            for name, value in line.options.items():
+                default = metric.options[name].default
+                if name not in variant.options and value != default:
+                    options.append(f"{name}={default}")
+    name, at, k = variant.metric.partition("@")
+    return f"{name}({', '.join(options)}){at}{k}" if options else variant.metric
 
 
 def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
