@@ -204,10 +204,11 @@ def _require_no_floats(name: str, numbers: Mapping[str, Any], measured: Sequence
         column for column, dtype in numbers.items() if dtype.is_float() and column not in measured
     ]
     if floats:
+        as_id = f"metrics={measured} if it identifies the user, " if measured else ""
         msg = (
             f"{name} has the column {floats[0]!r} of floats, whose name is no metric string; type "
-            f"metrics={[*measured, *floats]} to name all metrics, since other columns identify the "
-            f"user, or model={floats[0]!r} if it names the model"
+            f"metrics={[*measured, *floats]} if it is a metric, {as_id}or model={floats[0]!r} if "
+            "it names the model"
         )
         raise InputError(msg)
 

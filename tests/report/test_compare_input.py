@@ -115,8 +115,8 @@ TWO_LISTS = (
 )
 BAD_FRAMES = {
     "a column of floats": (compare, "long", {}, "results has the column 'user' of floats, whose "
-     "name is no metric string; type metrics=['hit@1'] to name all metrics, since other columns "
-     "identify the user, or model='user' if it names the model"),
+     "name is no metric string; type metrics=['hit@1', 'user'] if it is a metric, "
+     "metrics=['hit@1'] if it identifies the user, or model='user' if it names the model"),
     "no column of models": (compare, "long", CHOSEN, "results has no column 'model'; type model= "
      "and the one of ['user', 'algo'] that is"),
     "other lists": (compare, "algo", CHOSEN, "'a' has a list of user 1.0, algo 'a' and 'b' has "

@@ -177,9 +177,9 @@ def test_names_of_other_systems(typed, metric, convention, system):
         Metrics.compute(SCORES, TRUTH, typed)
     hint = f"did you mean {metric!r} with convention={convention!r}, which is {typed} of {system}?"
     assert str(caught.value).endswith(f"{typed!r}; {hint}")
-    with pytest.raises(MetricSpecError, match=re.escape(hint)):
-        Metrics.compute(SCORES, TRUTH, typed, convention=convention)
-    Metrics.compute(SCORES, TRUTH, metric, convention=convention)
+    by_own_name = Metrics.compute(SCORES, TRUTH, typed, convention=convention)[typed]
+    by_metric = Metrics.compute(SCORES, TRUTH, metric, convention=convention)[metric]
+    assert by_own_name.tolist() == by_metric.tolist()
 
 
 @pytest.mark.parametrize(

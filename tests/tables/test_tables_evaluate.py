@@ -678,8 +678,9 @@ def test_auc_of_lists_that_lack_items_is_refused(kind):
         evaluated("auc", recs, truth, kind)
     expected = (
         "recs lists {} of the 3 items of the catalogue for user={}, but auc counts all of them; "
-        "expected lists of all items; with scores type "
-        "Metrics.compute(scores, truth, ['auc'])"
+        "expected lists of all items; with scores of all items type Metrics.compute(scores, truth, "
+        "['auc']); for items that were shown, with their labels, type "
+        "Metrics.compute_groups(scores, labels, ['auc'], ids=users)"
     )
     assert message_of(
         InputError, evaluated, "auc", recs, truth, kind, catalogue=catalogue
