@@ -98,7 +98,8 @@ PROSE: dict[str, Prose] = {
             "recmetrics does the same in tables",
             "The value is 0 if all judgements of a user are 0; recmetrics gives NaN. A user "
             "without judgements or without a list is left out",
-            "A negative judgement means not relevant. In recmetrics it is an error: clip it to 0",
+            "A negative judgement means not relevant, as under the convention. Elsewhere in "
+            "recmetrics it is an error",
         ),
     ),
     "recbole": Prose(

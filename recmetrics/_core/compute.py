@@ -153,7 +153,8 @@ class Metrics:
         ground_truth
             (n_users, n_items) relevance, 0 = not relevant, binary or graded: a dense array, any
             SciPy sparse matrix, or a list with one array of relevant item indices per user. Also
-            (n_users,) integers: the index of the one relevant item of each row, -1 for none. Every
+            (n_users,) integers: the index of the one relevant item of each row, -1 for none. In
+            lists of item indices, here as in ``exclude`` and ``candidates``, -1 ends a list. Every
             entry above 0 marks a relevant item, and ndcg, dcg, cg and err use its value as gain:
             pass ``truth > 0`` for binary relevance, or type ``rel=4`` for ratings from 4.
         metrics_list
@@ -284,7 +285,8 @@ class Metrics:
             with one array of item indices per user.
         ground_truth
             As in ``compute``. Plain nested lists that could be either indices or relevances are an
-            error.
+            error, and so is an array of integers that could be, unless it has ``n_items`` columns:
+            pass ``list(truth)`` for indices, ``truth.astype(float)`` for relevances.
         n_items
             The size of the catalogue, for a truth of item indices. An index outside the catalogue
             is an error. If neither ``n_items`` nor side information gives the size, any index >= 0
@@ -455,8 +457,8 @@ class Metrics:
 
         The arrays have the form that learning-to-rank tools use: each row is one item of one group.
         Each group is ranked on its own; equal scores rank by the order of the rows. A relevant item
-        without a row does not count. The value of a group without a relevant row is undefined: NaN
-        unless ``undefined=`` is given.
+        without a row does not count; one with the score -inf does. The value of a group without a
+        relevant row is undefined: NaN unless ``undefined=`` is given.
 
         >>> from recmetrics import Metrics
         >>> scores, relevance = [0.9, 0.5, 0.3, 0.8], [0, 1, 3, 1]
@@ -468,7 +470,9 @@ class Metrics:
         Parameters
         ----------
         scores
-            (n_rows,) predicted scores, higher is better; any real dtype.
+            (n_rows,) predicted scores, higher is better; any real dtype. A relevant item that the
+            first stage of a search missed may have a row with the score -inf: it is never in the
+            list, and counts as relevant.
         relevance
             (n_rows,) 0 = not relevant, binary or graded.
         metrics_list
@@ -494,7 +498,9 @@ class Metrics:
             not add up to the number of rows.
         """
         request = Request(metrics_list, level="groups", **shared)
-        source, users, names = read_groups(scores, relevance, sizes, ids, request.nan)
+        source, users, names = read_groups(
+            scores, relevance, sizes, ids, request.nan, drops_negative=request.drops_negative
+        )
         rows = RowNames("group", lambda group: f"group {names[group]!r}")
         return values_of(find_hits(source, users, request), request, rows)
 

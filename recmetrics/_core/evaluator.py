@@ -8,7 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputError, RecmetricsWarning, ShapeError, warn
-from recmetrics._core.inputs import Rankings, UserIndex, Users, read_which_users, read_whole_users
+from recmetrics._core.inputs import (
+    Rankings,
+    UserIndex,
+    Users,
+    array_of_indices,
+    read_which_users,
+    read_whole_users,
+    refuse_indices,
+)
 from recmetrics._core.options import ForBatches, NoShared, shared_of, takes
 from recmetrics._core.results import (
     Accumulator,
@@ -97,6 +105,7 @@ class Evaluator(Accumulator):
 
     _keeps = ("rows",)
     _users: Users | None = None  # None where no update is taken
+    _array_of_indices = ""  # how to type a truth that looks like item indices
 
     @takes(ForBatches)
     def __init__(
@@ -124,6 +133,7 @@ class Evaluator(Accumulator):
         request = Request(metrics_list, **shared)
         users = read_whole_users(ground_truth, n_items, shared, request).own()
         self._users = users
+        self._array_of_indices = array_of_indices(ground_truth)
         self._results = Store(request, "rows", (users.truth.n_users, users.n_items or 0), users)
         relevance = users.truth.rows(slice(0, self._results.n_users)).values
         check_truth(relevance, request, self._results.cutoffs)
@@ -222,7 +232,11 @@ class Evaluator(Accumulator):
             As in ``Metrics.compute_ranked`` and ``update``. Also an InputError if a ranking
             contains an excluded item, or one that is not a candidate.
         """
-        self._take_in(Rankings(ranking, repeats=repeats, unknown=unknown), users)
+        rankings = Rankings(ranking, repeats=repeats, unknown=unknown)
+        if self._array_of_indices:
+            shape = self._results.n_users, self._results.shape[1] or 0
+            refuse_indices(self._array_of_indices, shape, shape[1], rankings.largest_item)
+        self._take_in(rankings, users)
 
     def compute(self) -> dict[str, UserValues]:
         """Compute the values of all users as ``Metrics.compute`` does; NaN for users never updated.

@@ -19,6 +19,7 @@ from recmetrics._core.inputs import (
     ScoreMatrix,
     SparseScores,
     Users,
+    as_scipy,
     dtype_name,
     read_matrix,
     read_users,
@@ -393,9 +394,10 @@ def _grades(hits: Hits) -> tuple[int, float, float] | None:
 
 def _stored(truth: Truth, n_items: int) -> dict[str, Finding]:
     """The explicit zeros and the repeated entries that a sparse truth stores."""
-    if not sp.issparse(truth):
+    entries = as_scipy(truth, "truth")
+    if not sp.issparse(entries):
         return {}
-    matrix: Any = truth
+    matrix: Any = entries
     stored: Any = sp.coo_array(matrix)
     zeros = stored.data == 0
     keys = stored.row.astype(np.int64) * n_items + stored.col

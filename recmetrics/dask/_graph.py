@@ -16,7 +16,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._core.errors import InputTypeError, ShapeError, install
-from recmetrics._core.inputs import ItemSets, SharedSet, Users, check_matrix, check_shape, read_side
+from recmetrics._core.inputs import (
+    CLIP_OR_SCORE,
+    ItemSets,
+    SharedSet,
+    Users,
+    check_matrix,
+    check_shape,
+    read_side,
+)
 from recmetrics._core.results import warn_of_swallowed
 from recmetrics._core.spec import Request
 from recmetrics.dask._tasks import (
@@ -74,7 +82,8 @@ class TaskGraph:
         self._blocks = blocks
         self._shared_job = _shared(self._job)
 
-        truths = _by_block(ground_truth, "truth", shape, blocks)
+        if_negative = None if request.drops_negative else CLIP_OR_SCORE
+        truths = _by_block(ground_truth, "truth", shape, blocks, if_negative)
         excludes = _by_block(options.get("exclude"), "exclude", shape, blocks)
         candidates = _by_block(options.get("candidates"), "candidates", shape, blocks)
         profiles = _by_block(profile, "profile", shape, blocks)
@@ -203,21 +212,25 @@ def _whole(array: Any) -> Task:
 
 
 def _by_block(
-    value: Any, name: str, shape: tuple[int, int], blocks: Sequence[slice]
+    value: Any,
+    name: str,
+    shape: tuple[int, int],
+    blocks: Sequence[slice],
+    if_negative: str | None = "",
 ) -> list[Task | ItemSets | None]:
     """The part of ``value``, in any form, for each block of users."""
     if value is None:
         return [None] * len(blocks)
     if isinstance(value, da.Array):
-        return _chunks_by_block(value, name, shape, blocks)
-    sets = read_part(value, name, shape).in_memory()
+        return _chunks_by_block(value, name, shape, blocks, if_negative)
+    sets = read_part(value, name, shape, if_negative).in_memory()
     if isinstance(sets, SharedSet):
         return [_shared(sets)] * len(blocks)
     return [sets.take(users) for users in blocks]
 
 
 def _chunks_by_block(
-    array: Any, name: str, shape: tuple[int, int], blocks: Sequence[slice]
+    array: Any, name: str, shape: tuple[int, int], blocks: Sequence[slice], if_negative: str | None
 ) -> list[Task | ItemSets | None]:
     _refuse_unknown_lengths(array, name)
     if name == "truth" and array.shape == shape[:1]:  # one item index for each user
@@ -232,5 +245,5 @@ def _chunks_by_block(
             users_of_line = line[0].users
             if users_of_line.start < users.stop and users_of_line.stop > users.start:
                 overlapping.append(line)
-        tasks.append(_task(read_chunks)(name, overlapping or lines[:1], users))
+        tasks.append(_task(read_chunks)(name, overlapping or lines[:1], users, if_negative))
     return tasks

@@ -107,22 +107,27 @@ def read_block(
     return Users(truth, exclude, candidates, side, truth.n_items, index)
 
 
-def read_part(value: Any, name: str, shape: tuple[int, int]) -> ItemSets:
+def read_part(
+    value: Any, name: str, shape: tuple[int, int], if_negative: str | None = ""
+) -> ItemSets:
     """Read the sets of some users, or their profile, whose shape has been checked."""
     with at_fault(name):
         if name == "profile":
             return read_numbers(value, name)
-        return read_item_sets(value, name, shape)
+        return read_item_sets(value, name, shape, if_negative=if_negative)
 
 
-def read_chunks(name: str, lines: Sequence[Sequence[Chunk]], users: slice) -> ItemSets:
+def read_chunks(
+    name: str, lines: Sequence[Sequence[Chunk]], users: slice, if_negative: str | None
+) -> ItemSets:
     """Read the sets of ``users`` from the chunks of a Dask array that hold them, line by line."""
     blocks = []
     for line in lines:
         first = line[0].users.start
         stop = min(users.stop, line[0].users.stop)
         rows = slice(max(users.start, first) - first, stop - first)
-        blocks.append(side_by_side([_read_chunk(name, chunk, rows) for chunk in line]))
+        parts = [_read_chunk(name, chunk, rows, if_negative) for chunk in line]
+        blocks.append(side_by_side(parts))
     n_items = lines[-1][-1].items.stop
     return SparseSets(one_below_another(blocks), n_items)
 
@@ -142,14 +147,14 @@ def _errors_at(place: str) -> Iterator[None]:
         raise type(error)(msg, argument=error.argument) from None
 
 
-def _read_chunk(name: str, chunk: Chunk, rows: slice) -> Rows:
+def _read_chunk(name: str, chunk: Chunk, rows: slice, if_negative: str | None) -> Rows:
     array = chunk.checked(name)
     first_item = chunk.items.start
     if hasattr(array, "to_scipy_sparse"):  # a chunk of the library ``sparse``
         array = array.to_scipy_sparse()
     place = f"that begins with user {chunk.users.start} and item {first_item}"
     with _errors_at(f"in the chunk of {name} {place}"):
-        entries = read_part(array, name, array.shape).rows(rows)
+        entries = read_part(array, name, array.shape, if_negative).rows(rows)
     return entries._replace(items=entries.items + first_item)
 
 

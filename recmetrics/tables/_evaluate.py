@@ -241,6 +241,7 @@ def evaluate_table(
         ties=system.table_ties,
         repeats=options["repeats"],
         n_items=n_items,
+        drops_negative=request.drops_negative,
     )
     if lists.gapped.size and rank_gaps is None and default_gaps == "close":
         _warn_of_gaps(lists)

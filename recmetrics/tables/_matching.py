@@ -144,12 +144,14 @@ def read_lists(
     ties: TableTies = "rows",
     repeats: Invalid = "raise",
     n_items: int | None = None,
+    drops_negative: bool = False,
 ) -> ListsAndTruth:
     """Number the ids, group the rows, and check both.
 
     ``items`` are the numbers of the items of ``recs`` and then of ``truth``, where the caller
     has numbered them together with those of other tables. Other ``repeats`` than "raise" leave
     the repeats in ``recs``. ``n_items`` is the size of the catalogue, None where unknown.
+    ``drops_negative`` is as in ``read_truth``.
     """
     n_recs = len(recs)
     ids = _number_ids(recs, truth, columns, items)
@@ -172,7 +174,12 @@ def read_lists(
             refuse_equal_ranks(recs, columns, ids.lists)
         lists, gapped = read_gaps(recs, columns, lists, order, rank_gaps, n_items)
     truth_rows, truth_order = read_truth(
-        truth, columns, ids.truths[n_recs:], ids.items[n_recs:], _count(ids.truths, columns)
+        truth,
+        columns,
+        ids.truths[n_recs:],
+        ids.items[n_recs:],
+        _count(ids.truths, columns),
+        drops_negative=drops_negative,
     )
 
     # Without keys, all rows are one list, which may have none.

@@ -13,11 +13,18 @@ from recmetrics.tables._numbering import group, has_equals, sort_groups
 
 
 def read_truth(
-    truth: Frame, columns: Columns, users: IntArray, items: IntArray, n_users: int
+    truth: Frame,
+    columns: Columns,
+    users: IntArray,
+    items: IntArray,
+    n_users: int,
+    *,
+    drops_negative: bool = False,
 ) -> tuple[Rows, IntArray]:
     """Read the relevant items of each user, and the rows of the table in that order.
 
-    ``users`` and ``items`` are the numbers of the ids of each row.
+    ``users`` and ``items`` are the numbers of the ids of each row. ``drops_negative`` says that a
+    negative relevance is not relevant, instead of an error.
     """
     start, order = group(users, n_users)
     keys = items[order].astype(np.float64)
@@ -25,16 +32,22 @@ def read_truth(
     if has_equals(start, keys):
         advice = "expected an item once; drop the rows that repeat another"
         refuse_repeats(truth, "truth", [*columns.truth_keys, columns.item], [users, items], advice)
-    return Rows(start, keys.astype(np.int64), _relevance(truth, columns)[order]), order
+    relevance = _relevance(truth, columns, drops_negative=drops_negative)
+    return Rows(start, keys.astype(np.int64), relevance[order]), order
 
 
-def _relevance(truth: Frame, columns: Columns) -> FloatArray:
+def _relevance(truth: Frame, columns: Columns, *, drops_negative: bool) -> FloatArray:
     if columns.relevance is None:
         return np.ones(len(truth))
     relevance = numbers_of(truth, "truth", columns.relevance)
+    if drops_negative:
+        relevance = np.where(np.isneginf(relevance), relevance, np.maximum(relevance, 0.0))
     is_wrong = (relevance < 0.0) | (relevance > LARGEST_RELEVANCE)
     expected = f"expected relevances from 0 to {LARGEST_RELEVANCE:g}"
-    refuse_row(
-        is_wrong, "truth", columns.relevance, lambda row: f"is {relevance[row]:g}, {expected}"
-    )
+
+    def fault_of(row: int) -> str:
+        hint = "; clip the column to 0 if it is not relevant" if relevance[row] < 0.0 else ""
+        return f"is {relevance[row]:g}, {expected}{hint}"
+
+    refuse_row(is_wrong, "truth", columns.relevance, fault_of)
     return relevance

@@ -266,7 +266,16 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_relevances_that_are_none(form, value, shown):
     wrong = form(with_entry(TRUTH, 1, 0, value))
-    truth(InputError, f"{FINITE} {shown} at (user 1, item 0)", wrong, form(TRUTH)).check()
+    message = f"{FINITE} {shown} at (user 1, item 0)"
+    if value < 0 and sp.issparse(wrong):
+        message += "; type truth.maximum(0) if it is not relevant"
+    elif value < 0:
+        array = "truth" if isinstance(wrong, np.ndarray) else "np.asarray(truth)"
+        message += (
+            "; type np.maximum(truth, 0) if it is not relevant; where it pads a row type also "
+            f"candidates={array} >= 0, or give it the score -inf"
+        )
+    truth(InputError, message, wrong, form(TRUTH)).check()
 
 
 TRANSPOSED = "one looks transposed: type scores.T or truth.T, so that rows are users"
@@ -382,6 +391,7 @@ def test_a_damaged_sparse_matrix_is_refused_before_it_is_followed(name):
 
 
 MIXED = {1, "b"}
+TABLES = "for tables of ids type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
 MISTAKES["truth of each user"] = {
     "None for a user": truth(InputTypeError,
         "truth of user 0 is None, expected a collection of item indices; "
@@ -398,7 +408,7 @@ MISTAKES["truth of each user"] = {
         [{0}, MIXED], [{0}, {1, 2}]),
     "items as text": truth(InputTypeError,
         "truth of user 0 must be a 1-d array of integer item indices, or of relevances of "
-        "length 3; got 1-d of shape (1,) and dtype <U2", [["i0"], ["i1", "i2"]], LISTS),
+        f"length 3; got 1-d of shape (1,) and dtype <U2; {TABLES}", [["i0"], ["i1", "i2"]], LISTS),
     "a matrix for a user": truth(ShapeError,
         "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (1, 1); "
         "type [np.ravel(items) for items in truth]", [[[0]], [[1]]], [[0], [1]]),
@@ -410,14 +420,28 @@ MISTAKES["truth of each user"] = {
 
 # --- Lists of item indices -----------------------------------------------------------------------
 
-TWICE = "expected each item index once; type np.array({}) if this is a matrix of relevances"
+TWICE = "expected each item index once; to drop the repeats type [np.unique(items) for items in {}]"
 for name in ("truth", "exclude", "candidates"):
     of_user = f"{name} of user 1 names item"
     MISTAKES[f"{name} as lists"] = {
         fault: Mistake(error, message, wrong={name: wrong}, right={"truth": TRUTH, name: right})
         for fault, error, message, wrong, right in (
             ("beyond", InputError, f"{of_user} 3, {OUTSIDE}", [[0], [1, 3]], [[0], [1, 2]]),
-            ("negative", InputError, f"{of_user} -1, {OUTSIDE}", [[0], [1, -1]], [[0], [1]]),
+            (
+                "negative",
+                InputError,
+                f"{of_user} -100, {OUTSIDE}; type [np.maximum(list(items), -1) for items in "
+                f"{name}]",
+                [[0], [1, -100]],
+                [[0], [1, -1]],
+            ),
+            (
+                "after the end",
+                InputError,
+                f"{of_user} 2 after the end of the list; expected -1 only after the last item",
+                [[0], [-1, 2]],
+                [[0], [2, -1]],
+            ),
             ("twice", InputError, f"{of_user} 2 twice; {TWICE.format(name)}", [[0], [2, 2]], LISTS),
             *(
                 (
@@ -454,7 +478,8 @@ MISTAKES["sets"] = {
         f"candidates names item 3, {OUTSIDE}", candidates=np.array([0, 3]),
         right={"candidates": np.array([0, 2])}),
     "shared candidates twice": option(InputError,
-        "candidates names item 2 twice; expected each item index once; type np.unique(candidates)",
+        "candidates names item 2 twice; expected each item index once; to drop the repeats type "
+        "np.unique(candidates)",
         candidates=[2, 0, 2], right={"candidates": [2, 0]}),
     "candidates as a short mask": option(ShapeError,
         "candidates as a mask for all users must have n_items = 3 entries, got 2",
@@ -565,7 +590,8 @@ MISTAKES["catalogue of rankings"] = {
 
 def test_truth_of_rankings_names_no_negative_item():
     message = (
-        "truth of user 1 names item -4, which is outside the catalogue; expected an index >= 0"
+        "truth of user 1 names item -4, which is outside the catalogue; expected an index >= 0; "
+        "type [np.maximum(list(items), -1) for items in truth]"
     )
     assert message_of(InputError, lambda: ranked(truth=[[0], [-4]])) == message
     ranked(truth=[[0], [4]])

@@ -124,7 +124,8 @@ def test_a_stream_takes_strata_of_items():
     expected = {text: expected_of()[text] for text in asked}
     assert_identical(streams[0].merge(streams[1]).compute(), expected)
     with pytest.raises(
-        InputError, match=r"^strata\['tail'\] names item 40, .* expected 0 \.\. 39$"
+        InputError,
+        match=r"^strata\['tail'\] names item 40, .* expected 0 \.\. 39; indices begin at",
     ):
         StreamEvaluator(asked, strata={"tail": [3, 40]}).update(SCORES, TRUTH)
     with pytest.raises(InputError, match=r"^scores have 40 items, expected 39, as in"):
@@ -198,7 +199,8 @@ def test_the_explanation_names_the_stratum():
             InputError,
             "mrr(of=tail)",
             {"tail": [3, 40]},
-            "strata['tail'] names item 40, which is outside the catalogue; expected 0 .. 39",
+            "strata['tail'] names item 40, which is outside the catalogue; expected 0 .. 39; "
+            "indices begin at 0: if these begin at 1 type np.subtract(list(strata['tail']), 1)",
         ),
         (
             ShapeError,
@@ -210,8 +212,8 @@ def test_the_explanation_names_the_stratum():
             InputError,
             "mrr(of=tail)",
             {"tail": TAIL.astype(int)},
-            "strata['tail'] names item 0 twice; expected each item index once; type "
-            "np.unique(strata['tail']), or np.array(strata['tail'], bool) if this is a mask",
+            "strata['tail'] names item 0 twice; expected each item index once; to drop the repeats "
+            "type np.unique(strata['tail']), or np.array(strata['tail'], bool) if this is a mask",
         ),
         (
             UnknownOptionError,

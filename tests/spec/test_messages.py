@@ -257,12 +257,12 @@ def test_a_column_that_names_the_model():
     assert str(recmetrics.compare(parts, rng=0)) == str(recmetrics.compare(long, rng=0))
 
 
-def test_a_sparse_tensor_becomes_dense_where_told():
+def test_a_sparse_tensor_with_dense_rows_becomes_dense_where_told():
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    truth = torch.tensor(TRUTH.toarray())
-    got = message_of(InputTypeError, lambda: Metrics.compute(SCORES, truth.to_sparse(), ["hit@1"]))
+    truth = torch.tensor(TRUTH.toarray()).to_sparse(1)
+    got = message_of(InputTypeError, lambda: Metrics.compute(SCORES, truth, ["hit@1"]))
     assert got.endswith("; type truth.to_dense()")
-    Metrics.compute(SCORES, truth.to_sparse().to_dense(), ["hit@1"])
+    Metrics.compute(SCORES, truth.to_dense(), ["hit@1"])
 
 
 # --- The tree ------------------------------------------------------------------------------------

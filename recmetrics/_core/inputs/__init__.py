@@ -21,18 +21,29 @@ names what was given, what was expected and what to type.
 
 from recmetrics._core.inputs.arrays import (
     as_array,
+    call_on,
     check_2d,
     check_matrix,
     check_real,
     dtype_name,
     half_to_single,
+    hint_of_index,
     is_half,
+    is_sparse_tensor,
     places_of_entries,
     users_of_entries,
 )
 from recmetrics._core.inputs.flat_groups import read_groups
 from recmetrics._core.inputs.ranked import FlatLists, InvalidItems, Rankings
-from recmetrics._core.inputs.read_sets import check_shape, read_count, read_item_sets, read_numbers
+from recmetrics._core.inputs.read_sets import (
+    CLIP_OR_SCORE,
+    array_of_indices,
+    check_shape,
+    read_count,
+    read_item_sets,
+    read_numbers,
+    refuse_indices,
+)
 from recmetrics._core.inputs.scores import (
     N_NAN,
     NAN_ITEM,
@@ -71,6 +82,7 @@ from recmetrics._core.inputs.side import (
     read_side,
     with_profile,
 )
+from recmetrics._core.inputs.sparse import as_scipy
 from recmetrics._core.inputs.users import (
     digests_of,
     read_set_if_given,

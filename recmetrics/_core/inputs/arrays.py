@@ -81,7 +81,12 @@ def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
             f"{name} cannot be read as an array ({' '.join(str(error).split())}); "
             "expected a dense array of real numbers on the CPU"
         )
-        if not str(getattr(value, "layout", "strided")).endswith("strided"):  # sparse, of torch
+        if getattr(getattr(value, "device", None), "type", "") == "meta":  # of torch
+            msg = (
+                f"{name} is on the device meta, which has shapes and no values; expected an array "
+                "of real numbers; compute it with a model whose weights are loaded"
+            )
+        elif is_sparse_tensor(value):
             msg += f"; type {name}.to_dense()"
         elif hasattr(value, "is_floating_point") and value.is_floating_point():  # such as float8
             msg += f"; type {name}.float()"
@@ -148,8 +153,21 @@ def check_real(array: npt.NDArray[Any], name: str) -> None:
     if array.dtype.isbuiltin == 2:  # registered by another library: float8, int4
         msg += f"; type {name}.astype(np.float32)"
     elif array.dtype.kind in _CAST:
-        msg += f"; type {_CAST[array.dtype.kind].format(name=name)}"
+        advice = f"type {_CAST[array.dtype.kind].format(name=name)}"
+        is_of_items = name in ("truth", "exclude", "candidates")
+        msg += f"; {OF_TABLES if is_of_items and holds_ids(array) else advice}"
     raise InputTypeError(msg)
+
+
+def holds_ids(array: npt.NDArray[Any]) -> bool:
+    """Say whether an array holds text that is no number."""
+    if array.dtype.kind not in "SU" and not any(isinstance(value, str) for value in array.flat):
+        return False
+    try:
+        array.astype(np.float64)
+    except (TypeError, ValueError):
+        return True
+    return False
 
 
 def is_real(dtype: np.dtype[Any]) -> bool:
@@ -161,6 +179,11 @@ def is_real(dtype: np.dtype[Any]) -> bool:
 def is_half(dtype: np.dtype[Any]) -> bool:
     """Say whether a dtype is half precision, which no kernel compares natively."""
     return dtype.itemsize == 2 and (dtype.name in _HALF_INFINITY or dtype == _BFLOAT16)
+
+
+def is_sparse_tensor(value: Any) -> bool:
+    """Say whether a value is a sparse tensor of torch."""
+    return str(getattr(value, "layout", "")).startswith("torch.sparse")
 
 
 def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -257,7 +280,27 @@ def as_kernel_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array if array.flags.writeable else np.asarray(_Memory(array))
 
 
-def _call_on(name: str, call: str) -> str:
+def may_be_indices(array: npt.NDArray[Any]) -> bool:
+    """Say whether the rows of a matrix of integers may be item indices, -1 behind the last."""
+    if array.ndim != 2 or array.dtype.kind not in "iu" or not array.size:
+        return False
+    if array.shape[1] == 1:
+        return True
+    # Of relevances, the first row nearly always names a number twice.
+    return are_distinct(array[:1]) and are_distinct(array) and bool(array.max() > 1)
+
+
+def are_distinct(rows: npt.NDArray[Any]) -> bool:
+    """Say whether each row, without -1 behind its last number, names numbers >= 0 once each."""
+    is_end = rows == -1
+    if np.any(is_end[:, :-1] & ~is_end[:, 1:]) or rows.min(initial=0) < -1:
+        return False
+    ordered = np.sort(rows, axis=1)
+    is_repeat = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != -1)
+    return not is_repeat.any()
+
+
+def call_on(name: str, call: str) -> str:
     """Write a call of ``name``; of every list of items where this is the list of one user."""
     argument, of_user, _ = name.partition(" of user ")
     if of_user:
@@ -270,18 +313,31 @@ def check_indices(array: npt.NDArray[Any], name: str, ndim: int | None = None) -
     if ndim is not None and array.ndim != ndim:
         msg = (
             f"{name} must be a {ndim}-d array of item indices, "
-            f"got {array.ndim}-d of shape {array.shape}; type {_call_on(name, 'np.ravel({})')}"
+            f"got {array.ndim}-d of shape {array.shape}; type {call_on(name, 'np.ravel({})')}"
         )
         raise ShapeError(msg)
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         msg = f"{name} names item {array.max()}; expected an index below 2^63"
         raise InputError(msg)
     if array.size and array.dtype.kind not in "iu":
-        msg = (
-            f"{name} must hold integer item indices, got dtype {array.dtype}; type "
-            f"{_call_on(name, 'np.asarray({}, np.int64)')} if these are indices"
-        )
+        advice = f"type {call_on(name, 'np.asarray({}, np.int64)')} if these are indices"
+        if holds_ids(array):
+            advice = OF_TABLES
+        msg = f"{name} must hold integer item indices, got dtype {array.dtype}; {advice}"
         raise InputTypeError(msg)
+
+
+def hint_of_index(name: str, index: int, indices: IntArray, n_items: int | None) -> str:
+    """Say what to type for indices of ``name``, of which ``index`` is outside; or ""."""
+    if index < 0:
+        return f"; type {call_on(name, 'np.maximum(list({}), -1)')}"
+    is_item = indices != -1
+    if indices.max() != n_items or indices.min(where=is_item, initial=index) < 1:
+        return ""
+    call = "np.subtract(list({}), 1)"
+    if not is_item.all():
+        call = f"np.maximum({call}, -1)"
+    return f"; indices begin at 0: if these begin at 1 type {call_on(name, call)}"
 
 
 def one_behind_another(

@@ -31,7 +31,7 @@ from recmetrics._core.types import IntArray, NaNPolicy
 
 
 def read_groups(
-    scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolicy
+    scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolicy, *, drops_negative: bool
 ) -> tuple[SparseScores, Users, Sequence[Any]]:
     """Read flat arrays, cut into groups by ``sizes`` or by ``ids``; also gives the groups' ids."""
     with at_fault("scores"):
@@ -50,6 +50,8 @@ def read_groups(
         raise ArgumentError(msg)
     if nan == "raise":
         _refuse_nan(values)
+    if drops_negative:
+        gains = np.where(np.isneginf(gains), gains, np.maximum(gains, 0.0))
     _check_relevance(gains)
 
     if ids is None:
@@ -99,6 +101,11 @@ def _check_relevance(relevance: npt.NDArray[Any]) -> None:
     if is_wrong.any():
         row = int(is_wrong.argmax())
         msg = f"relevance must hold {expected}, got {relevance[row]:g} in row {row}"
+        if relevance[row] < 0:
+            msg += (
+                "; type np.maximum(relevance, 0) if it is not relevant; where it pads a group give "
+                "it also the score -inf: type np.where(np.less(relevance, 0), -np.inf, scores)"
+            )
         raise InputError(msg, argument="relevance")
 
 

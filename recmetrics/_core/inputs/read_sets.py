@@ -10,23 +10,34 @@ import scipy.sparse as sp
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.inputs.arrays import (
     OF_TABLES,
+    are_distinct,
     as_array,
+    call_on,
     check_matrix,
     half_to_single,
+    hint_of_index,
+    holds_ids,
     in_order,
     is_real,
+    is_sparse_tensor,
+    may_be_indices,
     one_behind_another,
     per_user,
     starts_of,
     users_of_entries,
 )
 from recmetrics._core.inputs.sets import DenseSets, ItemSets, Rows, SharedSet, SparseSets
-from recmetrics._core.inputs.sparse import is_canonical, rows_of_sparse
+from recmetrics._core.inputs.sparse import as_scipy, is_canonical, rows_of_sparse
 from recmetrics._core.options import whole_number
 from recmetrics._core.types import IntArray
 
 _MOST_ENTRIES = int(np.iinfo(np.int64).max)  # pairs of a user and an item are numbered in int64
 _OF_USERS = ("truth", "exclude", "train")  # these are never one set for all users
+
+# What to type for a negative relevance: of rankings, without scores, with scores; {} is the truth.
+CLIP = "type np.maximum(truth, 0) if it is not relevant"
+CLIP_OR_CHOOSE = f"{CLIP}; where it pads a row type also candidates={{}} >= 0"
+CLIP_OR_SCORE = f"{CLIP_OR_CHOOSE}, or give it the score -inf"
 
 
 def read_item_sets(
@@ -36,18 +47,25 @@ def read_item_sets(
     n_threads: int | None = None,
     largest_item: int = -1,
     if_transposed: str | None = None,
+    if_negative: str | None = "",
 ) -> ItemSets:
     """Read truth, exclude, candidates or a stratum in any form; ``shape`` is that of the scores.
 
     The values of a truth are relevances > 0. Candidates and strata may be one array for all users.
     n_items is None where it is unknown, as for rankings, whose ``largest_item`` then helps to tell
     indices from relevances. ``if_transposed`` is the hint for a truth with users and items
-    exchanged.
+    exchanged, ``if_negative`` one for a negative relevance; None if it is not relevant.
     """
     n_users, n_items = shape
+    clip = "maximum(0)"
+    if hasattr(value, "layout"):  # of torch
+        clip = "relu()"
+        value = as_scipy(value, name)
     if sp.issparse(value):
         check_shape(value, shape, name, if_transposed)
-        return read_numbers(value, name, n_threads)
+        if if_negative is not None:
+            if_negative = f"type {name}.{clip} if it is not relevant"
+        return read_numbers(value, name, n_threads, if_negative)
     if name not in _OF_USERS:
         value = _as_items(value, name)
     lists = per_user(value, name)
@@ -55,7 +73,7 @@ def read_item_sets(
         if _are_relevances(value, lists, name, n_items, largest_item):
             matrix = _stacked(lists, name, n_items)
             check_shape(matrix, shape, name, if_transposed)
-            return DenseSets(matrix, name)
+            return DenseSets(matrix, name, if_negative, f"np.asarray({name})")
         if len(lists) != n_users:
             msg = (
                 f"{name} lists the items of {len(lists)} users, expected one collection of item "
@@ -72,7 +90,8 @@ def read_item_sets(
             return SparseSets(_from_classes(array, n_users, n_items), n_items)
     check_matrix(array, name)
     check_shape(array, shape, name, if_transposed, is_table=hasattr(value, "columns"))
-    return DenseSets(array, name)
+    typed = name if isinstance(value, np.ndarray) else f"np.asarray({name})"
+    return DenseSets(array, name, if_negative, typed)
 
 
 def read_shared_set(value: Any, name: str, n_items: int | None) -> SharedSet:
@@ -98,23 +117,61 @@ def _as_items(value: Any, name: str) -> Any:
 
 
 def read_ranked_truth(
-    truth: Any, shape: tuple[int, int | None], largest_item: int, n_threads: int | None = None
+    truth: Any,
+    shape: tuple[int, int | None],
+    largest_item: int,
+    n_threads: int | None,
+    if_negative: str | None,
 ) -> ItemSets:
     """Read the truth of rankings; ``shape`` is that of the rankings, with the caller's n_items."""
     n_users, n_items = shape
+    array = array_of_indices(truth)
+    if array:
+        refuse_indices(array, truth.shape, n_items, largest_item)
     truth, (_, n_items) = _whole(truth, "truth", n_items)
     if len(getattr(truth, "shape", ())) == 2:  # a matrix has n_items, with which it was compared
         n_items = None
-    return read_item_sets(truth, "truth", (n_users, n_items), n_threads, largest_item)
+    return read_item_sets(
+        truth, "truth", (n_users, n_items), n_threads, largest_item, if_negative=if_negative
+    )
 
 
-def read_whole_truth(truth: Any, n_items: int | None, n_threads: int | None = None) -> ItemSets:
+def array_of_indices(truth: Any) -> str:
+    """How to type the array of a truth that looks like the item indices of each row; else ""."""
+    is_sparse = sp.issparse(truth) or is_sparse_tensor(truth)
+    if is_sparse or len(getattr(truth, "shape", ())) != 2:
+        return ""
+    if not may_be_indices(as_array(truth, "truth")):
+        return ""
+    return "truth" if isinstance(truth, np.ndarray) else "np.asarray(truth)"
+
+
+def refuse_indices(
+    array: str, shape: tuple[int, ...], n_items: int | None, largest_item: int
+) -> None:
+    """Refuse an ``array`` of integers that looks like indices, unless it has one for each item.
+
+    ``n_items`` is the caller's size of the catalogue, ``largest_item`` that of the rankings.
+    """
+    width = shape[1]
+    if n_items == width and largest_item < width:
+        return
+    msg = (
+        f"truth may hold item indices or relevances: integers of shape {tuple(shape)}; type "
+        f"list({array}) for indices, {array}.astype(float) for relevances"
+    )
+    raise InputTypeError(msg, argument="truth")
+
+
+def read_whole_truth(
+    truth: Any, n_items: int | None, n_threads: int | None, if_negative: str | None
+) -> ItemSets:
     """Read a truth without scores beside it, the size of whose catalogue must be known.
 
     ``n_items`` is the size that the caller gives for lists of item indices, or None.
     """
     truth, shape = _whole(truth, "truth", n_items)
-    sets = read_item_sets(truth, "truth", shape, n_threads)
+    sets = read_item_sets(truth, "truth", shape, n_threads, if_negative=if_negative)
     if sets.n_items is None:
         msg = (
             "n_items= is needed if truth lists item indices, which do not give the size of the "
@@ -153,12 +210,14 @@ def read_count(n_items: Any, n_users: int = 1) -> int | None:
     return count
 
 
-def read_numbers(matrix: Any, name: str, n_threads: int | None = None) -> ItemSets:
+def read_numbers(
+    matrix: Any, name: str, n_threads: int | None = None, if_negative: str | None = ""
+) -> ItemSets:
     """Read a sparse matrix, or a dense array of real numbers, as the entries of each row."""
     if not sp.issparse(matrix):
-        return DenseSets(matrix, name)
+        return DenseSets(matrix, name, if_negative)
     sparse: Any = matrix
-    return SparseSets(rows_of_sparse(sparse, name, n_threads), sparse.shape[1])
+    return SparseSets(rows_of_sparse(sparse, name, n_threads, if_negative), sparse.shape[1])
 
 
 def read_train(train: Any, n_items: int | None) -> ItemSets:
@@ -204,16 +263,16 @@ def _are_relevances(
     if len(lengths) != 1 or lengths == {0}:
         return False
 
-    rows = np.sort(lists, axis=1)
-    is_distinct = bool(np.all(rows[:, 1:] != rows[:, :-1]))
-    may_be_indices = is_distinct and rows[:, 0].min() >= 0
+    rows = np.array(lists)
+    are_indices = are_distinct(rows)
     if n_items is None:
-        may_be_matrix = rows.shape[1] > largest_item and rows.min() >= 0
+        may_be_matrix = rows.shape[1] > largest_item and (rows.min() >= 0 or not are_indices)
     else:
         may_be_matrix = rows.shape[1] == n_items
         # A truth of one number per item is a matrix, as documented; other sets hold 0 and 1.
-        may_be_indices = may_be_indices and name != "truth" and rows.max() > 1
-    if may_be_matrix and may_be_indices:
+        is_matrix = name == "truth" or rows.max() <= 1
+        are_indices = are_indices and (rows.min() < 0 or not is_matrix)
+    if may_be_matrix and are_indices:
         numbers_of_matrix = "relevances" if name == "truth" else "0 and 1"
         msg = (
             f"{name} is ambiguous: it may hold item indices or be a matrix of {numbers_of_matrix}; "
@@ -235,6 +294,8 @@ def _stacked(lists: list[npt.NDArray[Any]], name: str, n_items: int | None) -> n
                 f"relevances {expected}; got {numbers.ndim}-d of shape {numbers.shape} and dtype "
                 f"{numbers.dtype}"
             )
+            if holds_ids(numbers):
+                msg += f"; {OF_TABLES}"
             raise InputTypeError(msg)
     return np.stack([half_to_single(numbers) for numbers in lists])
 
@@ -243,7 +304,9 @@ def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) 
     """Read one relevant item for each row, -1 for none."""
     if len(classes) and classes.dtype.kind not in "iu":
         hint = ""
-        if classes.dtype.kind == "b":
+        if holds_ids(classes):
+            hint = f"; {OF_TABLES}"
+        elif classes.dtype.kind == "b":
             hint = "; type np.atleast_2d(truth) for the relevances of one user"
         elif classes.dtype.kind == "f":
             hint = (
@@ -268,7 +331,9 @@ def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) 
     if is_outside.any():
         row = int(np.flatnonzero(is_outside)[0])
         expected = "an index >= 0" if n_items is None else f"0 .. {n_items - 1}"
-        hint = "; type np.maximum(truth, -1)" if classes[row] < 0 else ""
+        hint = "; type np.maximum(truth, -1)"
+        if classes[row] >= 0:
+            hint = hint_of_index("truth", int(classes[row]), classes, n_items)
         msg = (
             f"truth of row {row} is item {classes[row]}, which is outside the catalogue; expected "
             f"{expected}, or -1 for none{hint}"
@@ -347,6 +412,10 @@ def _from_lists(
     start, items = one_behind_another(lists, name_of)
     users = users_of_entries(start)
     refuse_outside(items, n_items, lambda entry: name_of(users[entry]))
+    is_padded = -1 in items
+    if is_padded:
+        start, items = _without_padding(start, items, name_of)
+        users = users_of_entries(start)
     rows = Rows(start, items, np.ones(len(items)))
     if is_canonical(start, items):
         return rows
@@ -359,22 +428,43 @@ def _from_lists(
     is_repeat[1:] = (users[1:] == users[:-1]) & (items[1:] == items[:-1])
     if not is_shared and name not in ("truth", "candidates"):
         return rows.keep(~is_repeat)
-    call = f"array({name}) if this is a matrix of relevances"
-    if is_shared:
-        call = f"unique({name})"
-        if items[-1] <= 1:
-            call += f", or np.array({name}, bool) if this is a mask"
     entry = int(is_repeat.argmax())
+    list_name = name_of(users[entry])
+    # In descending order, -1 stays behind the items.
+    advice = call_on(list_name, "np.unique({})[::-1]" if is_padded else "np.unique({})")
+    if is_shared and items[-1] <= 1:
+        advice += f", or np.array({name}, bool) if this is a mask"
+    elif not (is_shared or is_padded) and {len(numbers) for numbers in lists} == {n_items}:
+        advice += f", or np.array({name}) if this is a matrix of relevances"
     msg = (
-        f"{name_of(users[entry])} names item {items[entry]} twice; expected each item index once; "
-        f"type np.{call}"
+        f"{list_name} names item {items[entry]} twice; expected each item index once; to drop the "
+        f"repeats type {advice}"
     )
     raise InputError(msg)
 
 
+def _without_padding(
+    start: IntArray, items: IntArray, name_of: Callable[[int], str]
+) -> tuple[IntArray, IntArray]:
+    """Take out the -1 behind the last item of each list, which may hold nothing else there."""
+    is_end = items == -1
+    is_behind = np.zeros(len(items) + 1, np.bool_)
+    is_behind[1:-1] = is_end[:-1] & ~is_end[1:]
+    is_behind[start] = False
+    if is_behind.any():
+        entry = int(is_behind.argmax())
+        user = int(users_of_entries(start)[entry])
+        msg = (
+            f"{name_of(user)} names item {items[entry]} after the end of the list; expected -1 "
+            "only after the last item"
+        )
+        raise InputError(msg)
+    return starts_of(~is_end)[start], items[~is_end]
+
+
 def refuse_outside(items: IntArray, n_items: int | None, name_of: Callable[[int], str]) -> None:
-    """Refuse an index that is none of the catalogue; ``name_of`` an entry names its list."""
-    is_outside = (items < 0) | (items >= (_MOST_ENTRIES if n_items is None else n_items))
+    """Refuse an index that is neither of the catalogue nor -1; ``name_of`` names its list."""
+    is_outside = (items < -1) | (items >= (_MOST_ENTRIES if n_items is None else n_items))
     if not is_outside.any():
         return
     if n_items is None:
@@ -384,8 +474,8 @@ def refuse_outside(items: IntArray, n_items: int | None, name_of: Callable[[int]
     else:
         expected = f"0 .. {n_items - 1}"
     entry = int(is_outside.argmax())
-    msg = (
-        f"{name_of(entry)} names item {items[entry]}, which is outside the catalogue; expected "
-        f"{expected}"
-    )
+    index = int(items[entry])
+    name = name_of(entry)
+    hint = hint_of_index(name, index, items, n_items)
+    msg = f"{name} names item {index}, which is outside the catalogue; expected {expected}{hint}"
     raise InputError(msg)

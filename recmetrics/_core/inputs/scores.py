@@ -23,7 +23,7 @@ from recmetrics._core.inputs.arrays import (
     is_half,
 )
 from recmetrics._core.inputs.sets import Rows, Users, entries_of
-from recmetrics._core.inputs.sparse import stored_entries
+from recmetrics._core.inputs.sparse import as_scipy, stored_entries
 from recmetrics._core.jit import kernel, prefetch
 from recmetrics._core.threads import row_blocks
 from recmetrics._core.types import IntArray
@@ -161,6 +161,8 @@ class SparseScores(ScoreMatrix):
 def read_matrix(scores: Any) -> ScoreMatrix:
     """Read scores in memory, dense or sparse."""
     try:
+        if hasattr(scores, "layout"):  # of torch
+            scores = as_scipy(scores, "scores")
         if not sp.issparse(scores):
             return ScoreMatrix(scores)
         matrix: Any = scores

@@ -17,6 +17,7 @@ from recmetrics._core.inputs.arrays import (
     as_kernel_array,
     half_to_single,
     is_nonzero,
+    may_be_indices,
     starts_of,
     users_of_entries,
 )
@@ -338,10 +339,14 @@ class DenseSets(ItemSets):
 
     is_dense = True
 
-    def __init__(self, matrix: npt.NDArray[Any], name: str) -> None:
+    def __init__(
+        self, matrix: npt.NDArray[Any], name: str, if_negative: str | None = "", array: str = ""
+    ) -> None:
         super().__init__(matrix.shape[0], matrix.shape[1], matrix.shape[1])
         self._matrix = matrix
         self._name = name  # in errors
+        self._if_negative = if_negative  # the hint for a negative number; None drops it
+        self._array = array or name  # how to type the matrix
 
     def count(self) -> int:
         return int(np.count_nonzero(self._matrix))
@@ -355,10 +360,16 @@ class DenseSets(ItemSets):
         items = entries - users * n_items
         values = half_to_single(part[users, items])
         rows = Rows(start, items, values.astype(np.float64))
-        return checked_values(rows, self._name, block.start)
+        if_negative = self._if_negative
+        if if_negative and values.min(initial=0) < 0:
+            if_negative = if_negative.format(self._array)
+            if may_be_indices(self._matrix):
+                indices = f"list({self._array})"
+                if_negative = f"for item indices type {indices}; for relevances {if_negative}"
+        return checked_values(rows, self._name, block.start, if_negative)
 
     def take(self, users: UserIndex) -> ItemSets:
-        return DenseSets(self._matrix[users], self._name)
+        return DenseSets(self._matrix[users], self._name, self._if_negative, self._array)
 
 
 class SharedSet(ItemSets):
@@ -488,10 +499,18 @@ class Users(NamedTuple):
         return any(sets.is_dense for sets in self.present)
 
 
-def checked_values(rows: Rows, name: str, first_user: int = 0) -> Rows:
-    """Drop explicit zeros; refuse NaN and values outside their range."""
+def checked_values(
+    rows: Rows, name: str, first_user: int = 0, if_negative: str | None = ""
+) -> Rows:
+    """Drop explicit zeros; refuse NaN and values outside their range.
+
+    ``if_negative`` is the hint for a negative number; None drops such numbers.
+    """
     values = rows.values
     least, largest, expected, (row_axis, column_axis) = VALUES.get(name, _SET)
+    if if_negative is None:
+        rows = rows.keep(~((values < 0.0) & (values >= -_FINITE)))
+        values = rows.values
     smallest = values.min(initial=np.inf)
     # NaN is never >= a number.
     if not (smallest >= least and values.max(initial=-np.inf) <= largest):
@@ -502,6 +521,8 @@ def checked_values(rows: Rows, name: str, first_user: int = 0) -> Rows:
             f"{name} must hold {expected}, got {values[entry]:g} at "
             f"({row_axis} {user}, {column_axis} {rows.items[entry]})"
         )
+        if values[entry] < 0.0 and if_negative:
+            msg += f"; {if_negative}"
         raise InputError(msg, argument=name)
     if smallest > 0.0 or values.all():
         return rows

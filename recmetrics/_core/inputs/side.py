@@ -25,6 +25,7 @@ from recmetrics._core.inputs.read_sets import (
     refuse_outside,
 )
 from recmetrics._core.inputs.sets import ItemMatrix, ItemSets, SharedSet, Side
+from recmetrics._core.inputs.sparse import as_scipy
 from recmetrics._core.options import one_of
 from recmetrics._core.spec import SIDE, ItemNumber, MetricSpec, SideInput
 from recmetrics._core.threads import row_blocks
@@ -118,7 +119,7 @@ def check_strata(side: Side, n_items: int) -> None:
 
         shared = cast(SharedSet, sets)  # a stream takes no others
         with at_fault(name_of(0)):
-            refuse_outside(shared.items[-1:], n_items, name_of)  # they ascend
+            refuse_outside(shared.items, n_items, name_of)
 
 
 def with_profile(side: Side, profile: Any, n_users: int) -> Side:
@@ -166,7 +167,9 @@ def _real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 def _read_matrix(value: Any, name: str) -> Any:
     """Read a sparse matrix unchanged, or a dense one as an array of two dimensions."""
-    matrix: Any = value if sp.issparse(value) else _real(as_array(value, name), name)
+    matrix = as_scipy(value, name) if hasattr(value, "layout") else value  # "layout": of torch
+    if not sp.issparse(matrix):
+        matrix = _real(as_array(matrix, name), name)
     if matrix.ndim != 2:
         msg = f"{name} must be 2-d, got {matrix.ndim}-d of shape {matrix.shape}"
         raise ShapeError(msg)

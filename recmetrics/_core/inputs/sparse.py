@@ -12,13 +12,36 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._core.errors import InputError, InputTypeError
-from recmetrics._core.inputs.arrays import as_kernel_array, is_real
+from recmetrics._core.inputs.arrays import (
+    as_array,
+    as_kernel_array,
+    check_2d,
+    half_to_single,
+    is_real,
+    is_sparse_tensor,
+)
 from recmetrics._core.inputs.sets import VALUES, Rows, checked_values
 
 _FEW = 1 << 12  # rows that tell at once of most matrices whether their items ascend
 
 
-def rows_of_sparse(matrix: Any, name: str, n_threads: int | None = None) -> Rows:
+def as_scipy(value: Any, name: str) -> Any:
+    """Convert a sparse tensor of torch to SciPy's, entry by entry; anything else stays."""
+    if not is_sparse_tensor(value) or value.device.type == "meta":
+        return value
+    check_2d(tuple(value.shape), name, f"{name}.unsqueeze(0)")
+    entries = value.detach().to_sparse_coo()
+    if entries.sparse_dim() != 2:  # rows that are dense
+        return value
+    # Repeated entries stay apart, as in SciPy; the public names would refuse or add them.
+    indices = as_array(entries._indices().cpu(), name)
+    values = half_to_single(as_array(entries._values().cpu(), name))
+    return sp.coo_array((values, tuple(indices)), shape=tuple(value.shape))
+
+
+def rows_of_sparse(
+    matrix: Any, name: str, n_threads: int | None = None, if_negative: str | None = ""
+) -> Rows:
     """Bring a sparse matrix into sorted, unique, non-zero entries, without changing its arrays."""
     csr = _checked_csr(matrix, name, lambda sound: _to_csr(sound, name))
     indptr, indices, values = _entries(csr)
@@ -26,7 +49,7 @@ def rows_of_sparse(matrix: Any, name: str, n_threads: int | None = None) -> Rows
         start = as_kernel_array(indptr.astype(np.int64, copy=False))
         rows, any_repeated = Rows(start, indices, values).ascending(n_threads)
         if not any_repeated:
-            return checked_values(rows, name)
+            return checked_values(rows, name, if_negative=if_negative)
         summable = _summable(values, name)
         summed = sp.csr_array((summable, indices, indptr), shape=csr.shape, copy=True)
         summed.sum_duplicates()
@@ -38,7 +61,7 @@ def rows_of_sparse(matrix: Any, name: str, n_threads: int | None = None) -> Rows
         as_kernel_array(indices.astype(np.int64, copy=False)),
         as_kernel_array(values.astype(np.float64, copy=False)),
     )
-    return checked_values(rows, name)
+    return checked_values(rows, name, if_negative=if_negative)
 
 
 def stored_entries(

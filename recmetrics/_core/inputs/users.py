@@ -18,7 +18,14 @@ from recmetrics._core.errors import (
 )
 from recmetrics._core.inputs.arrays import as_array
 from recmetrics._core.inputs.ranked import Rankings
-from recmetrics._core.inputs.read_sets import read_item_sets, read_ranked_truth, read_whole_truth
+from recmetrics._core.inputs.read_sets import (
+    CLIP,
+    CLIP_OR_CHOOSE,
+    CLIP_OR_SCORE,
+    read_item_sets,
+    read_ranked_truth,
+    read_whole_truth,
+)
 from recmetrics._core.inputs.scores import MAY_BE_EXCHANGED, ScoreMatrix, SparseScores
 from recmetrics._core.inputs.sets import (
     NO_SIDE,
@@ -53,13 +60,22 @@ def read_users(
     if isinstance(scores, Rankings):
         with at_fault("truth"):
             truth = read_ranked_truth(
-                ground_truth, scores.shape, scores.largest_item, request.n_threads
+                ground_truth,
+                scores.shape,
+                scores.largest_item,
+                request.n_threads,
+                None if request.drops_negative else CLIP,
             )
     else:
         hint = getattr(scores, "if_transposed", None)
         try:
             truth = read_item_sets(
-                ground_truth, "truth", scores.shape, request.n_threads, if_transposed=hint
+                ground_truth,
+                "truth",
+                scores.shape,
+                request.n_threads,
+                if_transposed=hint,
+                if_negative=None if request.drops_negative else CLIP_OR_SCORE,
             )
         except RecmetricsError as error:
             blame(error, "truth")
@@ -98,7 +114,8 @@ def read_whole_users(
 ) -> Users:
     """Read the users of a truth without scores; the size of the catalogue must be known."""
     with at_fault("truth"):
-        truth = read_whole_truth(ground_truth, n_items, request.n_threads)
+        if_negative = None if request.drops_negative else CLIP_OR_CHOOSE
+        truth = read_whole_truth(ground_truth, n_items, request.n_threads, if_negative)
     return _users(truth, keywords, request)
 
 

@@ -13,6 +13,7 @@ from recmetrics._core.inputs import (
     SharedSet,
     SparseSets,
     Users,
+    is_sparse_tensor,
     places_of_entries,
     read_matrix,
 )
@@ -176,7 +177,7 @@ def longest_list(scores: Source) -> int:
 
 
 def read_scores(scores: Any) -> ScoreMatrix | DeviceScores:
-    if isinstance(scores, np.ndarray) or not on_device(scores):
+    if isinstance(scores, np.ndarray) or is_sparse_tensor(scores) or not on_device(scores):
         return read_matrix(scores)
     tensor = as_tensor(scores)
     if tensor is None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError
-from recmetrics._core.inputs import FlatLists, Rankings, Rows, Users
+from recmetrics._core.inputs import FlatLists, Rankings, Rows, Users, call_on, hint_of_index
 from recmetrics._core.selection import kernels, memory
 from recmetrics._core.selection.hits import Hits, empty_hits, hits_of_slots, join
 from recmetrics._core.selection.lists import Lists, Reader
@@ -16,6 +16,8 @@ from recmetrics._core.types import IntArray
 
 _SMALL = 1 << 19  # items of rankings; fewer take less time than starting threads for them
 _RANKED_ITEMS = 1 << 20  # in one block of rankings
+_ACCEPT = "; {0}='waste' or {0}='drop' accepts such items"
+_ANY_LIST = "ranking of user 0"  # for a call on the list of each user
 
 
 class ListRanker:
@@ -141,21 +143,28 @@ class ListRanker:
         """Refuse the item at a place of a list; the first list is that of user ``first``."""
         item = int(lists.items[lists.start[row] + place])
         rank = lists.rank_in(row, place)
-        advice = ""  # the keyword that accepts such an item
+        advice = ""
         if fault == kernels.OUTSIDE:
             expected = "an index >= 0"
             if self.n_items is not None:
                 expected = f"0 .. {self.n_items - 1}"
-                advice = "unknown"
             problem = f"item {item}, which is outside the catalogue; expected {expected}, or -1"
+            if self.n_items is not None and item >= 0:
+                items = self._rankings.lists.items
+                advice = hint_of_index(_ANY_LIST, item, items, self.n_items)
+            if self.n_items is not None and not advice:
+                advice = _ACCEPT.format("unknown")
         elif fault == kernels.AFTER_END:
             problem = f"item {item} after the end of the list; expected -1 only after the last item"
         else:
             problem = f"item {item} twice; expected each item once"
-            advice = "repeats"
-        msg = f"ranking of user {self.users.user_at(first + row)} names at rank {rank} {problem}"
-        if advice:
-            msg += f"; {advice}='waste' or {advice}='drop' accepts such items"
+            advice = _ACCEPT.format("repeats")
+            last_items = lists.items[lists.start[row] : lists.start[row + 1]][-2:]
+            if item == 0 and not last_items.any():
+                call = call_on(_ANY_LIST, "np.trim_zeros({}, 'b')")
+                advice = f", and -1 after the last one; if 0 is no item type {call}"
+        user = self.users.user_at(first + row)
+        msg = f"ranking of user {user} names at rank {rank} {problem}{advice}"
         raise InputError(msg, argument="ranking")
 
 

@@ -23,7 +23,7 @@ from recmetrics._core.spec.grammar import (
     spell,
 )
 from recmetrics._core.spec.registry import METRICS, SIDE
-from recmetrics._core.spec.systems import line_for, read_convention
+from recmetrics._core.spec.systems import CONVENTIONS, line_for, read_convention
 from recmetrics._core.spec.undefined import NoTruth, policy_of
 from recmetrics._core.types import Convention, NaNPolicy, TiePolicy, Ties, Undefined
 
@@ -99,6 +99,8 @@ class Request:
     raised here.
     """
 
+    drops_negative = False  # whether a negative relevance is not relevant, not an error
+
     def __init__(
         self,
         metrics_list: MetricsList | Mapping[str, MetricSpec],
@@ -119,6 +121,7 @@ class Request:
             one_of("undefined", undefined, Undefined)
         if convention is not None:
             convention = read_convention(convention)
+            self.drops_negative = CONVENTIONS[convention].negative == "zero"
         one_of("nan", self.nan, NaNPolicy)
         if ties is not None:
             one_of("ties", ties, Ties)

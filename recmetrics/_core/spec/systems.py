@@ -60,6 +60,7 @@ class System:
     rank_gaps: RankGaps = "close"  # "keep": it reads the numbers of a column of ranks
     table_order: TableOrder = "rank"
     table_ties: TableTies = "rows"
+    negative: Literal["error", "zero"] = "error"  # "zero": a negative relevance is not relevant
     also: str = ""  # other names of it, in lower case, with a space between them
 
 
