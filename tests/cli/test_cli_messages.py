@@ -68,7 +68,7 @@ OF_FILES = {
     "TRUTH": (
         "scores.npy negative.npy -m mrr",
         "truth must hold relevances from 0 to 1e+100",
-        "TRUTH negative.npy",
+        "TRUTH negative.npy; --candidates FILE",
     ),
     "RECS": (
         "swapped.csv recs.csv -m mrr",
@@ -264,7 +264,7 @@ WHAT_TO_TYPE = [
     (
         "identify scores.npy negative.npy --value 0.5 -m recall@2",
         "truth must hold relevances from 0 to 1e+100",
-        "TRUTH negative.npy",
+        "TRUTH negative.npy; --candidates FILE",
     ),
 ]
 

@@ -291,13 +291,22 @@ def test_truth_of_another_shape():
 def test_a_wrong_entry_of_a_chunk_is_named():
     truth = TRUTH.astype(float)
     truth[11, 30] = -1
+    ways = (
+        "type np.maximum(truth, 0) if it is not relevant; where it pads a row type also "
+        "candidates=truth >= 0, or give it the score -inf"
+    )
     got = message_of(InputError, lambda: compute(truth=in_chunks(truth, (10, 7))))
     assert got == (
         "in the chunk of truth that begins with user 10 and item 28: truth must hold relevances "
-        "from 0 to 1e+100, got -1 at (user 1, item 2)"
+        f"from 0 to 1e+100, got -1 at (user 1, item 2); {ways}"
     )
     got = message_of(InputError, lambda: compute(truth=truth))
-    assert got == "truth must hold relevances from 0 to 1e+100, got -1 at (user 11, item 30)"
+    assert got == (
+        f"truth must hold relevances from 0 to 1e+100, got -1 at (user 11, item 30); {ways}"
+    )
+    expected = compute(truth=np.maximum(truth, 0), convention="trec")
+    for form in (truth, in_chunks(truth, (10, 7))):
+        assert_identical(compute(truth=form, convention="trec"), expected)
 
 
 @pytest.mark.parametrize("metric", ["ndcg@2", "ndcg"])
