@@ -84,10 +84,7 @@ def find_hits(
     if with_slots or users.side.strata or "propensity" in users.side.values:
         relevant, slots = _read_slots(users)
     if cutoffs.lists is not None:
-        if not request.of_exposure:
-            sink = None
-        elif sink is None:
-            sink = exposures(request, cutoffs)
+        sink = _sink_of(request, cutoffs, sink)
         reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink, relevant)
         if users.candidates is None and users.truth.n_users:
             reader.offer(slice(None))  # any item may be in a list
@@ -107,6 +104,13 @@ def find_hits(
         slots = slots._replace(place=place)
         hits = hits._replace(ideal=relevant.values, gain=gain)
     return Selection(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
+
+
+def _sink_of(request: Request, cutoffs: Cutoffs, sink: ListSink | None) -> ListSink | None:
+    """Where the lists of a call go: nowhere, if no metric of all lists reads them."""
+    if not request.of_exposure:
+        return None
+    return exposures(request, cutoffs) if sink is None else sink
 
 
 def _warn_of_lacking(users: Users) -> None:
