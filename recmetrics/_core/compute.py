@@ -284,9 +284,11 @@ class Metrics:
             (n_users, k) item indices, best first, -1 after the end of a shorter list; or a list
             with one array of item indices per user.
         ground_truth
-            As in ``compute``. Plain nested lists that could be either indices or relevances are an
-            error, and so is an array of integers that could be, unless it has ``n_items`` columns:
-            pass ``list(truth)`` for indices, ``truth.astype(float)`` for relevances.
+            As in ``compute``. Relevant items that are in no list are misses: a list of one of two
+            relevant items has an ``ndcg`` of 1 / (1 + 1 / log2(3)) = 0.613. Plain nested lists that
+            could be either indices or relevances are an error, and so is an array of integers that
+            could be, unless it has ``n_items`` columns: pass ``list(truth)`` for indices,
+            ``truth.astype(float)`` for relevances.
         n_items
             The size of the catalogue, for a truth of item indices. An index outside the catalogue
             is an error. If neither ``n_items`` nor side information gives the size, any index >= 0
@@ -457,8 +459,9 @@ class Metrics:
 
         The arrays have the form that learning-to-rank tools use: each row is one item of one group.
         Each group is ranked on its own; equal scores rank by the order of the rows. A relevant item
-        without a row does not count; one with the score -inf does. The value of a group without a
-        relevant row is undefined: NaN unless ``undefined=`` is given.
+        without a row does not count. Give one that an earlier stage missed a row with the score
+        -inf: it is never recommended, but it is relevant. The value of a group without a relevant
+        row is undefined: NaN unless ``undefined=`` is given.
 
         >>> from recmetrics import Metrics
         >>> scores, relevance = [0.9, 0.5, 0.3, 0.8], [0, 1, 3, 1]
@@ -466,13 +469,15 @@ class Metrics:
         {'mrr': array([0.5, 1. ]), 'hit@1': array([0., 1.])}
         >>> Metrics.compute_groups(scores, relevance, "mrr", ids=["q7", "q2", "q2", "q7"])
         {'mrr': array([0.5, 1. ])}
+        >>> missed = float("-inf")  # the first stage found one of the two relevant documents
+        >>> Metrics.compute_groups([0.9, missed], [1, 1], "ndcg@10", sizes=[2])["ndcg@10"].round(3)
+        array([0.613])
 
         Parameters
         ----------
         scores
-            (n_rows,) predicted scores, higher is better; any real dtype. A relevant item that the
-            first stage of a search missed may have a row with the score -inf: it is never in the
-            list, and counts as relevant.
+            (n_rows,) predicted scores, higher is better; any real dtype. -inf: the row is in no
+            list, and is a miss if it is relevant.
         relevance
             (n_rows,) 0 = not relevant, binary or graded.
         metrics_list

@@ -116,8 +116,8 @@ def evaluate(args: Namespace) -> None:
 
     The third form takes one table, without TRUTH, with a row for each item of each
     group, such as the queries of a learning-to-rank model:
-    GROUPS  Columns group, score (higher is better) and relevance (0 = not
-            relevant). Ids are any text.
+    GROUPS  Columns group, score (higher is better; -inf: not retrieved) and
+            relevance (0 = not relevant). Ids are any text.
 
     If your columns have other names, give them with --user, --item and so on.
 

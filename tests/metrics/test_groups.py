@@ -196,8 +196,8 @@ OK = {"sizes": [2, 3]}
         ),
         (
             NaNScoreError,
-            "scores hold 2 NaN, the first in row 1; expected numbers; give nan='exclude' to treat "
-            "NaN like a score of -inf",
+            "scores hold 2 NaN, the first in row 1; expected numbers, -inf for a row that was "
+            "not retrieved; give nan='exclude' to treat NaN like a score of -inf",
             {"scores": [1, math.nan, 2, math.nan, 3]},
         ),
         (
@@ -223,3 +223,16 @@ def test_the_rules_of_learning_to_rank_libraries():
             scores, relevance, "ndcg@2", sizes=sizes, convention=convention
         )
         np.testing.assert_allclose(got["ndcg@2"], [dcg / ideal, 1.0], rtol=1e-15)
+
+
+def test_a_relevant_row_that_was_not_retrieved_has_the_score_of_minus_infinity():
+    """One of two relevant rows is found, at rank 1: ndcg is 1 / (1 + 1 / log2(3)), not 1."""
+    found = Metrics.compute_groups([0.9, 0.4], [1, 0], ["ndcg@10", "recall@10"], sizes=[2])
+    assert [values.tolist() for values in found.values()] == [[1.0], [1.0]]
+    metrics = ["ndcg@10", "recall@10"]
+    both = Metrics.compute_groups([0.9, -math.inf, 0.4], [1, 1, 0], metrics, sizes=[3])
+    assert both["ndcg@10"] == pytest.approx([1 / (1 + 1 / math.log2(3))])
+    assert both["ndcg@10"].round(3).tolist() == [0.613]
+    assert both["recall@10"].tolist() == [0.5]
+    ranked = Metrics.compute_ranked([[0, 2]], [[0, 1]], metrics)  # the same as a list
+    assert ranked["ndcg@10"].tolist() == both["ndcg@10"].tolist()

@@ -90,7 +90,8 @@ def _refuse_nan(scores: npt.NDArray[Any]) -> None:
     if is_nan.any():
         msg = (
             f"scores hold {np.count_nonzero(is_nan)} NaN, the first in row {int(is_nan.argmax())}; "
-            "expected numbers; give nan='exclude' to treat NaN like a score of -inf"
+            "expected numbers, -inf for a row that was not retrieved; give nan='exclude' to treat "
+            "NaN like a score of -inf"
         )
         raise NaNScoreError(msg, argument="scores")
 
