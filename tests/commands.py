@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import recmetrics
-from recmetrics.cli import main
+from recmetrics.cli import _terminal, main
+
+_terminal._LONG = 3_600.0  # on a busy machine a compilation would be told on stderr
 
 
 def printed(capsys, *argv):

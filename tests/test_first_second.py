@@ -1,5 +1,6 @@
 """What a new process loads, and when it compiles."""
 
+import numpy as np
 import pytest
 from asserts import python
 
@@ -110,3 +111,17 @@ def test_work_adds_up_until_numba_is_imported():
     assert python("-P", "-c", GROWING).stdout == "1\n"
     smaller = GROWING.replace("(100, 500)", "(10, 500)")
     assert 5 <= int(python("-P", "-c", smaller).stdout) <= 7
+
+
+@pytest.mark.needs_jit
+def test_the_command_says_once_that_it_compiles(tmp_path):
+    np.save(tmp_path / "scores.npy", np.eye(3))
+    code = """
+from recmetrics.cli import _terminal, main
+_terminal._LONG = 0.05
+main(["evaluate", "scores.npy", "scores.npy", "-m", "ndcg@2", "recall@2", "--json"])
+"""
+    settings = {"NUMBA_CACHE_DIR": str(tmp_path), "RECMETRICS_JIT": "always"}
+    done = python("-P", "-c", code, cwd=tmp_path, **settings)
+    assert done.stderr == "recmetrics: compiling for this machine, once\n"
+    assert python("-P", "-c", code, cwd=tmp_path, **settings).stderr == ""

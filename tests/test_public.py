@@ -125,7 +125,7 @@ def test_a_keyword_that_a_method_does_not_take_is_refused(name):
     method = getattr(Metrics, name)
     for keyword in {"undefinde", *keywords(Metrics.compute)} - set(keywords(method)):
         with pytest.raises(
-            TypeError, match=rf"^Metrics.{name}\(\) got an unexpected .* '{keyword}'$"
+            TypeError, match=rf"^Metrics.{name}\(\) got an unexpected .* '{keyword}'(; .*)?$"
         ):
             method([[1.0]], [[1.0]], [[1]], "hit@1", **{keyword: None})
 

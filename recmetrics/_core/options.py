@@ -185,13 +185,19 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
     def spell(function: F) -> F:
         public = spelled_out(function, keywords, **defaults)
 
+        n_places = sum(
+            parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+            for parameter in public.parameters.values()
+        )
+
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
             for name in kwargs:
                 if name not in public.parameters:
                     msg = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
                     raise TypeError(msg + _hint_for(name, public, args, kwargs))
-            _refuse_positional(function.__qualname__, public, args)
+            if len(args) > n_places:
+                _refuse_positional(function.__qualname__, public, args[n_places])
             return function(*args, **{**defaults, **kwargs})
 
         checked.__signature__ = public  # type: ignore[attr-defined]  # inspect reads it
@@ -213,15 +219,11 @@ def _hint_for(
     return near and f"; {near}"
 
 
-def _refuse_positional(name: str, public: inspect.Signature, args: tuple[Any, ...]) -> None:
+def _refuse_positional(name: str, public: inspect.Signature, value: object) -> None:
     """Refuse a text in the place of a keyword, and name the first keyword that takes text."""
-    parameters = public.parameters.values()
-    n_places = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
-    if len(args) <= n_places or not isinstance(args[n_places], str):
-        return
-    for parameter in parameters:
+    for parameter in public.parameters.values() if isinstance(value, str) else ():
         if parameter.kind is parameter.KEYWORD_ONLY and parameter.annotation == "str":
-            text = f"{parameter.name}={args[n_places]!r}"
+            text = f"{parameter.name}={value!r}"
             msg = f"{name}() takes {parameter.name} as a keyword only; type {text}"
             raise TypeError(msg)
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics import Evaluation, Identification, Metrics
-from recmetrics._core.results import spec_of
-from recmetrics._core.spec import SIDE
+from recmetrics._core.spec import SIDE, parse
 from recmetrics._files import Source
 from recmetrics._printing import counted
 from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of
@@ -38,7 +37,7 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
     for metric in counts.means:
         values[metric] = frame[metric].to_numpy()
         # One value of all lists, which the table repeats for each.
-        if not spec_of(metric, args.convention).metric.per_user:
+        if not parse(metric, args.convention).metric.per_user:
             values[metric] = np.array(values[metric][0] if len(frame) else np.nan)
     notes = [counted(counts.n_lists, "user"), f"lists {counts.order}"]
     if counts.n_short:

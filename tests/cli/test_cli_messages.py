@@ -68,7 +68,7 @@ OF_FILES = {
     "TRUTH": (
         "scores.npy negative.npy -m mrr",
         "truth must hold relevances from 0 to 1e+100",
-        "TRUTH negative.npy; --candidates FILE",
+        "TRUTH negative.npy; --candidates FILE; in Python, and save the array",
     ),
     "RECS": (
         "swapped.csv recs.csv -m mrr",
@@ -83,7 +83,7 @@ OF_FILES = {
     "GROUPS": (
         "grades.csv -m mrr",
         "relevance must hold relevances from 0 to 1e+100",
-        "GROUPS grades.csv, column 'relevance', rows counted from 0",
+        "GROUPS grades.csv, column 'relevance', rows counted from 0; in Python, and save the array",
     ),
     "--exclude": (
         "scores.npy truth.npy -m mrr --exclude wide.npy",
@@ -264,7 +264,7 @@ WHAT_TO_TYPE = [
     (
         "identify scores.npy negative.npy --value 0.5 -m recall@2",
         "truth must hold relevances from 0 to 1e+100",
-        "TRUTH negative.npy; --candidates FILE",
+        "TRUTH negative.npy; --candidates FILE; in Python, and save the array",
     ),
 ]
 
@@ -421,7 +421,7 @@ def test_a_metric_of_all_items_needs_scores(capsys):
     Path("catalogue.csv").write_text("item\nx\ny\nz\n")
     line = ["recs.csv", "liked.csv", "-m", "auc", "--catalogue", "catalogue.csv"]
     message = refused(capsys, "evaluate", *line)
-    assert "; with scores type Metrics.compute(scores, truth, ['auc'])" in message
+    assert "type Metrics.compute_groups(scores, labels, ['auc'], ids=users)" in message
     assert message.endswith(" (RECS recs.csv; recmetrics evaluate SCORES TRUTH)")
     np.save("s.npy", np.array([[2.0, 1.0, 0.0], [1.0, 0.0, 0.0]]))
     Path("t.txt").write_text("0 1\n1 0\n")

@@ -304,7 +304,7 @@ def test_rankings_before_the_size_is_known():
     given = stream("precision@10", n_items=3)
     given.update_ranked([[0, 2, 1]], [0])
     given.update(SCORES[:1], [1])
-    assert given.compute()["precision@10"].tolist() == [1 / 3, 1 / 3]
+    assert given.compute()["precision@10"].tolist() == [1 / 10, 1 / 10]
 
 
 def test_a_batch_without_events_decides_no_size():
@@ -312,7 +312,7 @@ def test_a_batch_without_events_decides_no_size():
     one.update_ranked(np.empty((0, 2), int), [])
     one.update(np.empty((0, 7)), [])
     one.update(SCORES[:1], [1])
-    assert one.compute()["precision@10"].tolist() == [1 / 3]
+    assert one.compute()["precision@10"].tolist() == [1 / 10]
 
 
 def test_the_size_of_a_catalogue_is_merged():
@@ -322,7 +322,7 @@ def test_the_size_of_a_catalogue_is_merged():
     for each in (sized, other.merge(sized)):
         assert "3 items" in repr(each)
         each.update_ranked([[1]], [1])
-        assert each.compute()["precision@10"].tolist() == [1 / 3, 1 / 3]
+        assert each.compute()["precision@10"].tolist() == [1 / 10, 1 / 10]
         with pytest.raises(InputError, match="scores have 4 items, expected 3"):
             each.update([[1, 2, 3, 4]], [0])
 

@@ -3,16 +3,15 @@
 import re
 
 from recmetrics._core.spec import GREATEST, LEAST, MetricSpec, parse
-from recmetrics._core.types import Convention
 
 
-def spec_of(key: str, convention: Convention | None = None) -> MetricSpec:
+def spec_of(key: str) -> MetricSpec:
     """The metric of a key of results.
 
     >>> spec_of("ndcg@10[least]")
     MetricSpec(name='ndcg', k=10, options=())
     """
-    return parse(key.removesuffix(LEAST).removesuffix(GREATEST), convention)
+    return parse(key.removesuffix(LEAST).removesuffix(GREATEST))
 
 
 def logger_key(text: str, at: str) -> str:
