@@ -29,6 +29,7 @@ from recmetrics._core.selection import (
     Lists,
     MatrixRanker,
     Selection,
+    count_work,
     find_hits,
     hits_of_slots,
 )
@@ -202,6 +203,7 @@ def audit(
     users = read_users(matrix, ground_truth, sets, request)
     inspection = _Inspection(matrix, users, k)
     depth = request.cutoffs(n_items).hits
+    count_work(matrix, users, depth, inspection.depth)
     hits, _ = MatrixRanker(matrix, users).hits(depth, request, inspection)
     return Audit(
         n_users=n_users,
