@@ -2,7 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from asserts import python
+
+from recmetrics import Metrics, audit, overlap
+from recmetrics._core import jit, machine_code
 
 # Everything that is neither of Python nor part of NumPy, of scipy.sparse, or ours.
 LOADED = """
@@ -125,3 +129,87 @@ main(["evaluate", "scores.npy", "scores.npy", "-m", "ndcg@2", "recall@2", "--jso
     done = python("-P", "-c", code, cwd=tmp_path, **settings)
     assert done.stderr == "recmetrics: compiling for this machine, once\n"
     assert python("-P", "-c", code, cwd=tmp_path, **settings).stderr == ""
+
+
+# --- What is counted ------------------------------------------------------------------------------
+
+# One relevant item for each of 100 users, among 2,000 items. All numbers are microseconds of Python
+# for one item, as measured, and what a call must count at least.
+SCORES = np.random.default_rng(0).random((100, 2_000), dtype=np.float32)
+TRUTH = np.eye(100, 2_000, dtype=np.float32)
+EVERY_SCORE = 200_000 * 0.16
+HITS = EVERY_SCORE + 100 * 9.0 + 100 * 20.0  # with the best item and the relevant item of each user
+EVERY_LIST = 200_000 * 1.6 + 100 * 30.0
+LISTS = np.argsort(-SCORES, axis=1)[:, :50]
+RANKED = (100 * 50 + 100) * 0.8  # the items of all lists, and the relevant ones
+UNSORTED = sp.csr_array(
+    (np.ones(1_000), np.tile(np.arange(10)[::-1], 100), np.arange(0, 1_001, 10)), (100, 2_000)
+)
+
+
+def of_table():
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    from recmetrics.tables import evaluate_table
+
+    users = np.arange(100).repeat(50)
+    recs = pd.DataFrame({"user": users, "item": LISTS.ravel(), "rank": np.tile(range(1, 51), 100)})
+    return evaluate_table(recs, recs[recs["rank"] == 9], "mrr@1")
+
+
+COUNTED = {
+    "scores": (lambda: Metrics.compute(SCORES, TRUTH, "mrr@1"), HITS),
+    "half precision": (
+        lambda: Metrics.compute(SCORES.astype(np.float16), TRUTH, "mrr@1"),
+        HITS + 200_000 * 1.2,
+    ),
+    "excluded items": (
+        lambda: Metrics.compute(SCORES, TRUTH, "mrr@1", exclude=1 - TRUTH),
+        HITS + 100 * 2.0,  # relevant items that are sought among them
+    ),
+    "lists of scores": (
+        lambda: Metrics.compute(SCORES, TRUTH, "coverage@1"),
+        100 * 20.0 + EVERY_LIST,
+    ),
+    "lists of two models": (lambda: overlap(SCORES, -SCORES, "jaccard@1"), 2 * EVERY_LIST),
+    "an audit": (lambda: audit(SCORES, TRUTH, k=1), HITS + EVERY_LIST),
+    "rankings": (lambda: Metrics.compute_ranked(LISTS, TRUTH, "mrr@1"), RANKED),
+    "repeats": (
+        lambda: Metrics.compute_ranked([*LISTS], TRUTH, "mrr@1", repeats="drop"),
+        RANKED + 100 * 50 * 0.3,
+    ),
+    "unsorted items": (
+        lambda: Metrics.compute_ranked(LISTS[:, :1], UNSORTED, "mrr@1"),
+        (100 + 1_000) * 0.8 + 1_000 * (1.0 + 10 * 0.14),  # each is compared with ten
+    ),
+    "features": (
+        lambda: Metrics.compute_ranked(LISTS, TRUTH, "diversity@2", features=np.ones((2_000, 9))),
+        RANKED + 2_000 * 9 * 0.7,
+    ),
+    # Users and items of both tables are numbered, and rows grouped by user.
+    "tables": (of_table, RANKED + (5_000 + 100) * (0.3 + 0.3 + 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_a_call_reads_is_counted(name, monkeypatch):
+    """Else a large input would be read as Python, a hundred times slower than compiled."""
+    call, least = COUNTED[name]
+    monkeypatch.setattr(jit._Work, "total", 0.0)
+    call()
+    assert jit._Work.total >= least
+
+
+def test_the_disk_is_asked_once_for_a_kernel(monkeypatch):
+    """To look for its machine code takes as long as a small call."""
+    asked = []
+    monkeypatch.setattr(jit._Work, "total", 1e6)  # enough to load, too little to compile
+    monkeypatch.setattr(jit, "_mode", lambda: "auto")
+    monkeypatch.setattr(machine_code, "is_saved", lambda *_: asked.append(1) and False)
+
+    @jit.kernel
+    def double(number):
+        return 2 * number
+
+    assert [double(2), double(3)] == [4, 6]
+    assert asked == [1]

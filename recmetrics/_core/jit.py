@@ -58,6 +58,7 @@ class Kernel:
         self.python = np.errstate(all="ignore")(function)
         self.makes_arrays = makes_arrays
         self.compiled: Callable[..., Any] | None = None
+        self.was_missing = False  # its machine code was not on the disk when this process looked
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         run = self.compiled or _chosen(self, arguments, keywords)
@@ -159,12 +160,16 @@ def _chosen(
         return kernel.python
     if mode == "auto" and _Work.total < _TO_LOAD:
         return kernel.python
+    may_compile = mode == "always" or _Work.total >= _TO_COMPILE
+    if kernel.was_missing and not may_compile:
+        return kernel.python
     machine_code = _machine_code()
     compiled = machine_code.dispatcher_of(kernel)
-    may_compile = mode == "always" or _Work.total >= _TO_COMPILE
     if not may_compile:
         bound = inspect.signature(kernel.function).bind(*arguments, **keywords)
-        if not machine_code.is_saved(compiled, bound.args):
+        # To look takes milliseconds, as long as a small call: once is enough.
+        kernel.was_missing = not machine_code.is_saved(compiled, bound.args)
+        if kernel.was_missing:
             return kernel.python
     kernel.compiled = compiled
     return kernel.compiled

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.inputs import users_of_entries
-from recmetrics._core.jit import allocating_helper, allocating_kernel, helper
+from recmetrics._core.jit import add_work, allocating_helper, allocating_kernel, helper
 from recmetrics._core.threads import without_warnings
 from recmetrics._core.types import IntArray
 
@@ -12,6 +12,11 @@ _SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
 _ROOM = 4  # entries of a table per value, beyond which hashing takes less memory
 _SHORT = 32  # up to so many rows are sorted faster by comparing all pairs than by a sort
 _LARGEST = int(np.iinfo(np.int64).max)
+# Microseconds of Python for a row, see ``jit``, measured with 100,000 rows.
+_NUMBERED = 0.3
+_HASHED = 6.0
+_GROUPED = 1.0
+_SORTED = 2.6  # of groups of ten rows
 
 
 def number(values: IntArray) -> tuple[IntArray, IntArray]:
@@ -21,7 +26,9 @@ def number(values: IntArray) -> tuple[IntArray, IntArray]:
     least = int(values.min())
     largest = int(values.max())
     if largest - least < max(_SMALL_RANGE, _ROOM * values.size):
+        add_work(_NUMBERED * values.size)
         return _by_table(values, least, largest - least + 1)
+    add_work(_HASHED * values.size)
     return without_warnings(_by_hash)(values)  # the product of the hash overflows
 
 
@@ -88,9 +95,23 @@ def _slot(
     return slot  # type: ignore[return-value]
 
 
-@allocating_kernel
 def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
     """Group the rows by code, in their order: code c has ``order[start[c]:start[c + 1]]``."""
+    add_work(_GROUPED * codes.size)
+    return _group(codes, n)
+
+
+def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) -> None:
+    """Sort each group by ascending ``key``; equal keys keep their order.
+
+    ``key`` has the order of ``order``, and both are sorted in place.
+    """
+    add_work(_SORTED * order.size)
+    _sort_groups(start, order, key)
+
+
+@allocating_kernel
+def _group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
     start = np.zeros(n + 1, np.int64)
     together = 0  # the rows up to which codes ascend
     while together < codes.size and (together == 0 or codes[together - 1] <= codes[together]):
@@ -115,11 +136,7 @@ def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
 
 
 @allocating_kernel
-def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) -> None:
-    """Sort each group by ascending ``key``; equal keys keep their order.
-
-    ``key`` has the order of ``order``, and both are sorted in place.
-    """
+def _sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) -> None:
     short_order = np.empty(_SHORT, np.int64)
     short_key = np.empty(_SHORT)
     for code in range(start.size - 1):

@@ -18,12 +18,13 @@ from recmetrics._core.inputs.arrays import (
     users_of_entries,
 )
 from recmetrics._core.inputs.sets import UserIndex, entries_of
-from recmetrics._core.jit import kernel
+from recmetrics._core.jit import add_work, kernel
 from recmetrics._core.options import one_of
 from recmetrics._core.types import BoolArray, IntArray, Invalid
 
 _SHORT = 32  # up to so many items a search among all pairs takes less time than a sort
 _ROOM = 4  # entries of a table per item, beyond which items are numbered by a sort
+_SEEN_ITEM = 0.3  # microseconds of Python to look whether an item was there before, see ``jit``
 
 
 class InvalidItems(NamedTuple):
@@ -136,6 +137,7 @@ class FlatLists(NamedTuple):
             distinct, numbers = np.unique(self.items, return_inverse=True)
             n_numbers = len(distinct)
         is_repeat = np.empty(self.items.size, np.bool_)
+        add_work(_SEEN_ITEM * self.items.size)
         _mark_repeats(self.start, numbers, np.full(n_numbers, -1, np.int64), is_repeat)
         return is_repeat
 

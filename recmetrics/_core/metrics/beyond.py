@@ -26,7 +26,7 @@ from recmetrics._core.inputs import (
     is_in_tail,
     place_of,
 )
-from recmetrics._core.jit import allocating_kernel, helper, kernel
+from recmetrics._core.jit import add_work, allocating_kernel, helper, kernel
 from recmetrics._core.metrics.accuracy import Rel
 from recmetrics._core.metrics.reference import OneList, is_hit, ratio, weight_of
 from recmetrics._core.options import Shared
@@ -87,16 +87,22 @@ class _Comparison(NamedTuple):
     scale: FloatArray | None  # 1 / the norm of each item's features; None for similarities
 
 
+_SCALED = 0.7  # microseconds of Python for a number of the features, see ``jit``
+
+
 def _comparison_by(side: Side, _: Mapping[str, Any]) -> _Comparison:
     if "features" not in side.values:
         entries, (_, n_items) = side.values["similarity"]
         return _Comparison(entries, n_items, None)
     features, (n_items, n_features) = side.values["features"]
     if isinstance(features, Rows):
-        scale = _scales(features.start, features.values)
+        start = features.start
+        values = features.values
     else:
-        scale = _scales(np.arange(n_items + 1) * n_features, features.reshape(-1))
-    return _Comparison(features, n_features, scale)
+        start = np.arange(n_items + 1) * n_features
+        values = features.reshape(-1)
+    add_work(_SCALED * values.size)
+    return _Comparison(features, n_features, _scales(start, values))
 
 
 def _diversity(lists: Lists, comparison: _Comparison, k: int, out: FloatArray) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._core.inputs import Rankings, SparseScores, Users
+from recmetrics._core.inputs import Rankings, ScoreMatrix, SparseScores, Users, is_half
 from recmetrics._core.jit import add_work
 from recmetrics._core.selection.device import DeviceFactors, DeviceScores
 from recmetrics._core.selection.memory import lanes_for
 from recmetrics._core.selection.tied import EqualScores
 
 _SCORE = 0.16  # in a vectorised pass over lanes
+_HALF = 1.2  # more for a score of half precision, which is converted
 _SELECTED = 9.0  # of the k best
 _RELEVANT = 20.0
 _COMPARED = 1.1  # a relevant item with a score, where rows are too short for lanes
@@ -59,6 +60,8 @@ def count_work(scores: Any, users: Users, k: int | None, depth: int | None) -> N
         return
 
     n_items = scores.shape[1]
+    if isinstance(scores, ScoreMatrix) and is_half(scores.array.dtype):
+        work += _HALF * n_users * n_items
     if k is not None:
         work += _work_of_hits(n_users, n_items, n_relevant, k)
     if depth is not None:
