@@ -16,7 +16,7 @@ TIGHT = {
     "_core.inputs.sparse": {"_FEW": 2},
     "_core.inputs.sets": {"_DENSE_ENTRIES": 8, "_SORTED": 4},
     "_core.results.measure": {"_THREADED": 0, "_MEASURED": 2},
-    "_core.selection.matrix": {"_MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0},
+    "_core.selection.matrix": {"MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0},
     "_core.selection.rankings": {"_SMALL": 0, "_RANKED_ITEMS": 8},
     "_core.results.rows": {"_ADDED": 4},
     "_core.results.store": {"WAITING": (3, 8, 1 << 22), "MOST": 3},

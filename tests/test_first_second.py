@@ -99,7 +99,7 @@ import recmetrics
 scores = np.random.default_rng(0).random((100, 500), dtype=np.float32)
 truth = (scores > 0.98).astype(np.float32)
 n_calls = 0
-while "numba" not in sys.modules:
+while "numba" not in sys.modules and n_calls < 99:
     recmetrics.Metrics.compute(scores, truth, "ndcg@10")
     n_calls += 1
 print(n_calls)

@@ -34,7 +34,7 @@ class _Work:
 
 
 def counts_work() -> bool:
-    """Whether more work can still change how kernels run."""
+    """Say whether more work can still change how kernels run."""
     return _Work.total < _TO_COMPILE
 
 
@@ -53,7 +53,6 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], *, makes_arrays: bool) -> None:
         functools.update_wrapper(self, function)
-        self.function = function
         # NumPy warns of what machine code does in silence, such as 0.0 / 0.0.
         self.python = np.errstate(all="ignore")(function)
         self.makes_arrays = makes_arrays
@@ -166,7 +165,7 @@ def _chosen(
     machine_code = _machine_code()
     compiled = machine_code.dispatcher_of(kernel)
     if not may_compile:
-        bound = inspect.signature(kernel.function).bind(*arguments, **keywords)
+        bound = inspect.signature(kernel).bind(*arguments, **keywords)
         # To look takes milliseconds, as long as a small call: once is enough.
         kernel.was_missing = not machine_code.is_saved(compiled, bound.args)
         if kernel.was_missing:

@@ -15,11 +15,11 @@ from typing import Any
 
 import numba
 
-HAS_INTERNALS = True
+_HAS_INTERNALS = True
 try:
     from recmetrics._core import numba_internals
 except ImportError:  # another version of Numba
-    HAS_INTERNALS = False
+    _HAS_INTERNALS = False
 
 # nogil: row blocks run in threads. error_model="numpy": 0/0 is NaN, as in NumPy, without a branch.
 # No fastmath: NaN and -inf carry meaning here, and sums must not be reordered.
@@ -33,7 +33,7 @@ _dispatchers: dict[Callable[..., Any], Any] = {}
 
 def dispatcher_of(function: Any) -> Any:
     """Numba's dispatcher of a kernel or a helper of ``jit``, which compiles at its first call."""
-    if HAS_INTERNALS and hasattr(function, "intrinsic"):
+    if _HAS_INTERNALS and hasattr(function, "intrinsic"):
         return getattr(numba_internals, function.intrinsic)
     with _lock:
         if function not in _dispatchers:
@@ -44,7 +44,7 @@ def dispatcher_of(function: Any) -> Any:
 def _compiled(function: Any) -> Any:
     is_helper = isinstance(function, types.FunctionType)
     code = _linked(function if is_helper else function.__wrapped__)
-    if not HAS_INTERNALS:
+    if not _HAS_INTERNALS:
         return _plainly_compiled(code)
     compiled = _jit(**numba_internals.options(is_helper, function.makes_arrays))(code)
     # A helper is not cached: Numba makes machine code of what it finds there, and a kernel that
@@ -79,8 +79,8 @@ def _plainly_compiled(function: Callable[..., Any]) -> Any:
 
 
 def is_saved(dispatcher: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether the cache on disk holds the machine code for arguments of these types."""
-    return HAS_INTERNALS and numba_internals.is_saved(dispatcher, arguments)
+    """Say whether the cache on disk holds the machine code for arguments of these types."""
+    return _HAS_INTERNALS and numba_internals.is_saved(dispatcher, arguments)
 
 
 _WITHOUT_KERNELS = ("_files", "_inspection", "_printing", "_report", "cli", "dask")
@@ -109,5 +109,5 @@ def on_compilation(report: Callable[[bool], object]) -> None:
 
     Without Numba's internals this does nothing.
     """
-    if HAS_INTERNALS:
+    if _HAS_INTERNALS:
         numba_internals.on_compilation(report)

@@ -87,7 +87,7 @@ class _Cache(NullCache):
         return cache
 
     def holds(self, signature: tuple[Any, ...], target_context: Any) -> bool:
-        """Whether there is machine code for this processor and arguments of these types."""
+        """Say whether it has machine code for this processor and arguments of these types."""
         try:
             key = self._opened._index_key(signature, target_context.codegen())
             return key in self._opened._cache_file._load_index()
@@ -110,7 +110,7 @@ class _Cache(NullCache):
 
 
 def is_saved(dispatcher: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether the cache on disk holds the machine code for arguments of these types."""
+    """See ``machine_code.is_saved``."""
     signature = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
     return dispatcher._cache.holds(signature, dispatcher.targetctx)  # type: ignore[no-any-return]
 

@@ -388,9 +388,9 @@ _OF_FILES = {
         ("small calls import Numba", "tests/test_first_second.py -k hundred",
          "_Work.total < _TO_LOAD", "_Work.total < 0"),
     ],
-    "_core/selection/work.py": [
+    "_core/selection/find.py": [
         ("the work of selection is not counted", "tests/test_first_second.py -k adds_up",
-         "add_work(work)\n\n\n", "add_work(0)\n\n\n"),
+         "add_work(work_of(scores, users, k, depth))", "add_work(0)"),
     ],
     "_core/machine_code.py": [
         ("machine code is not compiled anew where a helper has changed",

@@ -54,7 +54,7 @@ def test_ranks_are_those_of_a_sort(kind, n_items, dtype, many):
             relevant.append(np.unique(np.concatenate([some, *near])).astype(np.int64))
         ranks = [ranks_by_sort(row, items) for row, items in zip(rows, excluded, strict=True)]
         with patched(
-            {"_core.selection.matrix": {"_MANY": many, "_MANY_HITS": 0, "_PAIRS": 1 << 60}}
+            {"_core.selection.matrix": {"MANY": many, "_MANY_HITS": 0, "_PAIRS": 1 << 60}}
         ):
             assert_ranked(rows, relevant, ranks, CUTOFFS, exclude=excluded)
 

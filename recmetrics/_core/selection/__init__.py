@@ -29,6 +29,7 @@ from recmetrics._core.selection.find import (
     AnyScores,
     Selection,
     Source,
+    count_work,
     find_hits,
     longest_list,
     ranker_of,
@@ -48,4 +49,3 @@ from recmetrics._core.selection.lists import Lists
 from recmetrics._core.selection.matrix import MatrixRanker
 from recmetrics._core.selection.rankers import Ranker
 from recmetrics._core.selection.tied import EqualScores
-from recmetrics._core.selection.work import count_work

@@ -17,7 +17,7 @@ from recmetrics._core.inputs import (
     places_of_entries,
     read_matrix,
 )
-from recmetrics._core.jit import counts_work
+from recmetrics._core.jit import add_work, counts_work
 from recmetrics._core.selection.device import (
     DeviceFactors,
     DeviceRanker,
@@ -33,7 +33,7 @@ from recmetrics._core.selection.matrix import MatrixRanker
 from recmetrics._core.selection.rankers import Ranker
 from recmetrics._core.selection.rankings import ListRanker
 from recmetrics._core.selection.tied import EqualScores, TiedRanker
-from recmetrics._core.selection.work import count_work
+from recmetrics._core.selection.work import work_of
 from recmetrics._core.spec import Cutoffs, Request
 from recmetrics._core.types import IntArray, UserValues
 
@@ -78,8 +78,7 @@ def find_hits(
     """
     if cutoffs is None:
         cutoffs = request.cutoffs(users.n_items, longest_list(scores))
-    if counts_work():
-        count_work(scores, users, cutoffs.hits, cutoffs.lists)
+    count_work(scores, users, cutoffs.hits, cutoffs.lists)
     relevant = slots = reader = None
     if with_slots or users.side.strata or "propensity" in users.side.values:
         relevant, slots = _read_slots(users)
@@ -106,8 +105,14 @@ def find_hits(
     return Selection(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
 
 
+def count_work(scores: Source, users: Users, k: int | None, depth: int | None) -> None:
+    """Count the work of hits to rank ``k`` and of lists of ``depth``, while work is counted."""
+    if counts_work():
+        add_work(work_of(scores, users, k, depth))
+
+
 def _sink_of(request: Request, cutoffs: Cutoffs, sink: ListSink | None) -> ListSink | None:
-    """Where the lists of a call go: nowhere, if no metric of all lists reads them."""
+    """The sink of the lists of a call, None if no metric of all lists reads them."""
     if not request.of_exposure:
         return None
     return exposures(request, cutoffs) if sink is None else sink

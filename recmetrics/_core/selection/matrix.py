@@ -25,7 +25,7 @@ from recmetrics._core.spec import Request
 from recmetrics._core.types import BoolArray, IntArray, NaNPolicy
 
 # From so many relevant items per user on, sorting a row and searching ranks beats counting them.
-_MANY = 64
+MANY = 64
 # Lanes leave out most of the relevant items before they are counted. But where a random order would
 # have so many of them among the k best, to sort takes less: 20 against 27 us of a user with 500
 # relevant of 3,700 items, k = 370.
@@ -111,7 +111,7 @@ class MatrixRanker:
         if self.scores.is_small(row_items):
             return [slice(0, self.n_users)], 1
         # Many relevant items make sorted copies of rows; lists read a block a second time.
-        many = self.users.truth.mean_items >= _MANY
+        many = self.users.truth.mean_items >= MANY
         copied = self.users.is_dense or self._items_read is not None or many or listing
         return self.scores.blocks(rules.threads, row_items, copied=copied)
 
@@ -145,7 +145,7 @@ class MatrixRanker:
         common = relevant, excluded, k, hits, tied, has_nan
         n_relevant = len(relevant.items)
         has_few_hits = lanes.size > 0 and n_relevant * k <= _MANY_HITS * n_scores
-        if n_relevant >= _MANY * n_users and not has_few_hits:
+        if n_relevant >= MANY * n_users and not has_few_hits:
             scores = scores.whole()
             ordered = np.sort(scores.values, axis=1)
             kernels.rank_sorted_rows(scores, ordered, *common, places)

@@ -54,8 +54,13 @@ def tables_for(lists: FlatLists, relevant_items: IntArray) -> ListTables:
 
 def lanes_for(k: int, n_items: int, dtype: np.dtype[Any]) -> Array:
     """Memory for the lane maxima of rows of ``n_items``; empty where the rows are too short."""
+    return np.empty(n_lanes_for(k, n_items), dtype)
+
+
+def n_lanes_for(k: int, n_items: int) -> int:
+    """The number of lanes of a row of ``n_items``; 0 where it is too short."""
     n_lanes = (2 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
-    return np.empty(n_lanes if 3 * n_lanes <= n_items else 0, dtype)
+    return n_lanes if 3 * n_lanes <= n_items else 0
 
 
 def room_for(k: int, n_items: int) -> int:
