@@ -9,7 +9,7 @@ import math
 from array import array
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -179,32 +179,43 @@ def _refuse_header(source: Source) -> None:
         raise at_line(source, number, msg)
 
 
-def _form_of(source: Source, lines: Lines | None) -> Form:
-    """Tell the form of a file by all of its lines, as far as it may be one of lists."""
+class _Survey(NamedTuple):
+    """The lines of a file that may be one of lists, up to the first that is none of a list."""
+
+    first: list[str]  # the fields of the first line
+    widths: set[int]  # the numbers of fields
+    second_fields: set[str]
+    are_lists: bool  # every user has one line, of integers from the second field on
+
+
+def _survey(source: Source) -> _Survey:
     first: list[str] = []
     widths: set[int] = set()
     second_fields: set[str] = set()
     users: set[str] = set()
-    may_be_lists = True
     for _, fields in _rows(source):
         first = first or fields
         if fields[0] in users or not _are_integers(fields[1:]):
-            may_be_lists = False
-            break
+            return _Survey(first, widths, second_fields, are_lists=False)
         users.add(fields[0])
         widths.add(len(fields))
         second_fields.update(fields[1:2])
+    return _Survey(first, widths, second_fields, are_lists=True)
 
+
+def _form_of(source: Source, lines: Lines | None) -> Form:
+    """Tell the form of a file by all of its lines, as far as it may be one of lists."""
+    first, widths, second_fields, are_lists = _survey(source)
     if first[1:2] == ["Q0"] and len(first) in (4, 6):
         return "qrels" if len(first) == 4 else "run"
     is_qrels = len(first) == 4 and first[1] == "0"
-    if may_be_lists and (len(widths) > 1 or len(second_fields) > 1):
+    if are_lists and (len(widths) > 1 or len(second_fields) > 1):
         is_qrels = False
     if lines == "lists":
         return "lists"
     if is_qrels:
         return "qrels"
-    if lines == "triples" or not may_be_lists or widths <= {1} or widths == {2}:
+    if lines == "triples" or not are_lists or widths <= {1} or widths == {2}:
         return "triples"
 
     if widths <= {2, 3}:

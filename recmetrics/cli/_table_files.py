@@ -79,19 +79,13 @@ class Columns(NamedTuple):
 
     def _advice(self, missing: Sequence[str], header: Sequence[str]) -> str:
         """Say what a table should have, and what to type where it lacks columns."""
-        from recmetrics.tables import looks_like
-
         lacks_id = not set(missing).isdisjoint(self.ids)
         expected = self.expected if lacks_id else "one of these"
         if lacks_id and not set(self.instead[0]).isdisjoint(header):
             return f"{expected}; {self.instead[1]}"
 
         options = [option for option, name in self.options.items() if name in missing]
-        likely: dict[str, str] = {}  # the column that each option may mean
-        for option in options:
-            for column in header:
-                if looks_like(column, option):
-                    likely.setdefault(option, column)
+        likely = _likely(options, header)
         if self.is_first and options:
             words = [f"--{option} {quote(likely.get(option, 'COLUMN'))}" for option in options]
             advice = f"type {' '.join(words)}"
@@ -111,6 +105,18 @@ class Columns(NamedTuple):
         """Write which column of a table should have which name."""
         pairs = [f"{column!r} to {self.options[option]!r}" for option, column in likely.items()]
         return " and ".join(pairs)
+
+
+def _likely(options: Sequence[str], header: Sequence[str]) -> dict[str, str]:
+    """Find the first column that each option may mean."""
+    from recmetrics.tables import looks_like
+
+    likely: dict[str, str] = {}
+    for option in options:
+        for column in header:
+            if looks_like(column, option):
+                likely.setdefault(option, column)
+    return likely
 
 
 def refuse_same(names: Mapping[str, str]) -> None:

@@ -23,7 +23,7 @@ _CLEAN = "\r\x1b[K"  # to the start of the line, which is erased
 INSTALL = install("cli")
 
 
-# What Python code in a message of the library is in the command.
+# For Python code in a message of the library: what does the same in the command.
 _INSTEAD_OF_PYTHON = {
     r"\bMetrics\.compute\(": "recmetrics evaluate SCORES TRUTH",
     r"\bevaluate_table\(": "recmetrics evaluate RECS TRUTH",

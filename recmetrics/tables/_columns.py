@@ -75,11 +75,11 @@ def choose_columns(
             raise InputError(msg, argument="recs")
         required.insert(0, order)
     elif not in_order:
-        has_score = "score" in recs.columns
-        if "rank" in recs.columns and not (has_score and first == "score"):
-            rank = "rank"
-        elif has_score:
-            score = "score"
+        by_default = _default_order(recs, first)
+        if by_default == "rank":
+            rank = by_default
+        elif by_default == "score":
+            score = by_default
         else:
             _refuse_swapped(recs, truth, item)
     if relevance is not None:
@@ -93,6 +93,14 @@ def choose_columns(
     require_same_kind(recs, truth, "truth")
     truth_keys = _keys_of_truth(truth, keys)
     return Columns(list(keys), truth_keys, item, rank, score, relevance or relevance_in(truth))
+
+
+def _default_order(recs: Frame, first: TableOrder) -> TableOrder | None:
+    """Choose the column that orders the lists: ``first``, or the other one, if there is any."""
+    if first in recs.columns:
+        return first
+    other: TableOrder = "score" if first == "rank" else "rank"
+    return other if other in recs.columns else None
 
 
 def _refuse_swapped(recs: Frame, truth: Frame, item: str) -> None:

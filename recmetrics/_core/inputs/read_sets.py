@@ -34,7 +34,7 @@ from recmetrics._core.types import IntArray
 _MOST_ENTRIES = int(np.iinfo(np.int64).max)  # pairs of a user and an item are numbered in int64
 _OF_USERS = ("truth", "exclude", "train")  # these are never one set for all users
 
-# What to type for a negative relevance: of rankings, without scores, with scores; {} is the truth.
+# Advice on a negative relevance: of rankings, without scores, with scores; {} is the truth.
 CLIP = "type np.maximum(truth, 0) if it is not relevant"
 CLIP_OR_CHOOSE = f"{CLIP}; where it pads a row type also candidates={{}} >= 0"
 CLIP_OR_SCORE = f"{CLIP_OR_CHOOSE}, or give it the score -inf"
@@ -263,7 +263,11 @@ def _are_relevances(
     if len(lengths) != 1 or lengths == {0}:
         return False
 
-    rows = np.array(lists)
+    return _is_matrix(np.array(lists), name, n_items, largest_item)
+
+
+def _is_matrix(rows: npt.NDArray[Any], name: str, n_items: int | None, largest_item: int) -> bool:
+    """Say whether nested lists of integers are a matrix; refuse those that may be indices, too."""
     are_indices = are_distinct(rows)
     if n_items is None:
         may_be_matrix = rows.shape[1] > largest_item and (rows.min() >= 0 or not are_indices)

@@ -770,7 +770,7 @@ def _dcg_of(hits: Hits, user: int, cut: int) -> float:
 @kernel
 def _ndcg(hits: Hits, k: int, out: FloatArray, ideal_depth: int) -> None:
     ideal = 0.0
-    # Where all gains are equal, as in binary truth: the gain and the depth of this ideal.
+    # The gain and the depth of this ideal, where all gains are equal, as in binary truth.
     equal_gain = 0.0
     equal_depth = 0
     for user in hits.users:

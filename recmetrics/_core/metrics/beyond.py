@@ -80,7 +80,7 @@ def diversity_reference(user: OneList, k: int) -> float:
 
 
 class _Comparison(NamedTuple):
-    """What items are compared by: their features, or a similarity matrix."""
+    """The features of items, or a similarity matrix, by which they are compared."""
 
     entries: Array | Rows  # a row for each item
     n_columns: int

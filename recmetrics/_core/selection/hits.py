@@ -112,7 +112,7 @@ def empty_hits(
     n_users = len(start) - 1
     n_slots = len(relevance)
     n_tied = n_slots if ties else 0
-    # Where each field begins.
+    # The first place of each field.
     rank = 2 * n_users
     gain = rank + n_slots
     first = gain + n_slots

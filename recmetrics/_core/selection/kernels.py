@@ -213,7 +213,7 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any, bits: Any, user: int) ->
         # No ``if lane == lanes.size``: it made LLVM keep ``lane`` in memory, a tenth of the time.
         lane = lane + _HALF if lane + _HALF < lanes.size else 0
 
-    # What is left is less than a tile.
+    # Less than a tile is left.
     if bits is not None:
         order_halves(bits[user, begin:], int(-lowest), row[begin:])
     maxima = lanes[lane:]
