@@ -51,7 +51,6 @@ def test_only_the_order_of_the_scores_counts(problem):
     )
 
 
-@pytest.mark.filterwarnings("ignore:.* are scores and truth exchanged")
 @QUICK
 @given(problems())
 def test_items_may_be_relabelled_where_no_scores_are_equal(problem):
