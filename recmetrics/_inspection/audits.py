@@ -455,6 +455,9 @@ def _signs(
     is_sampled = np.zeros(len(hits.length), np.bool_)
     if size is not None and size < n_recommendable:  # not the same items for all
         is_sampled = places.n_relevant > 0
+        if are_lists:  # short lists that have all relevant items at one end are those of a model
+            ranks = hits.rank[hits_of_slots(hits)[1]]
+            is_sampled &= ranks.min() <= size / 2 < ranks.max()
     return {
         "only_relevant": _of_users(is_alone),
         "relevant_last": _of_users(is_last),

@@ -43,7 +43,7 @@ from recmetrics._core.results.rows import KeptLists, UserRows, item_dtype
 from recmetrics._core.results.sampled import Method, estimated
 from recmetrics._core.results.settle import RowNames, settled
 from recmetrics._core.results.signs import (
-    Places,
+    notes_of_signs,
     places_of,
     size_of_samples,
     users_of_relevant_alone,

@@ -1,10 +1,13 @@
 """Signs that a call does not evaluate a model, whatever its numbers are."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from recmetrics._core.selection import Hits, hits_of_slots
+from recmetrics._core.inputs import SharedSet, Users
+from recmetrics._core.selection import Hits, Selection, hits_of_slots
+from recmetrics._core.spec import MetricSpec
 from recmetrics._core.types import BoolArray, IntArray
 
 # Of so few users, all may by chance have equally many candidates, or rankings of the right items.
@@ -117,3 +120,55 @@ def users_of_relevant_last(hits: Hits, places: Places) -> IntArray:
     if not is_rare or 2 * np.count_nonzero(is_last) <= places.n_users:
         return users[:0]
     return users[is_last]
+
+
+def notes_of_signs(selection: Selection, users: Users, specs: Iterable[MetricSpec]) -> list[str]:
+    """Say what a call that has ranked scores tells of itself, from counts that it has."""
+    hits = selection.hits
+    n_items = selection.cutoffs.n_items
+    places = places_of(hits, selection.cutoffs.hits, n_items or 0)
+    n_alone = 0
+    if all(spec.values.get("rel") is None for spec in specs):
+        n_alone = len(users_of_relevant_alone(places))
+    n_last = len(users_of_relevant_last(hits, places))
+
+    notes = []
+    of_users = f"of the {places.n_users:,} users with relevant items"
+    if n_alone:
+        notes.append(
+            f"every item that can be recommended is relevant to {n_alone:,} {of_users}, so metrics "
+            "that ignore grades do not depend on the model; score all items, not those of the test "
+            "alone"
+        )
+    size = size_of_samples(_of_candidates(places, users), n_items)
+    if size is not None:
+        of_items = "" if n_items is None else f" of {n_items:,}"
+        notes.append(
+            f"every user has exactly {size:,}{of_items} items as candidates, the relevant ones "
+            "among them; if the others are sampled negatives, Metrics.from_sampled estimates the "
+            "metrics over all items"
+        )
+    if n_last:
+        notes.append(
+            f"the relevant items stand at the end of the lists of {n_last:,} {of_users}; if lower "
+            "scores are better, such as distances, pass -scores"
+        )
+    return notes
+
+
+def _of_candidates(places: Places, users: Users) -> Places:
+    """Count in the candidates of each user, which are known however short the lists are."""
+    candidates = users.candidates
+    if isinstance(candidates, SharedSet):
+        return places._replace(n_candidates=np.full(len(places.n_relevant), -1))
+    if candidates is None or users.exclude is not None:
+        return places
+    everyone = slice(0, users.truth.n_users)
+    items = candidates.rows(everyone)
+    sizes = np.diff(items.start)
+    if not sizes.size or sizes.min() != sizes.max():  # the others are no samples
+        return places
+    relevant = users.truth.rows(everyone)
+    is_candidate = relevant.among(items)
+    n_found = np.bincount(relevant.users()[is_candidate], minlength=len(sizes))
+    return Places(places.n_relevant, sizes, n_found)
