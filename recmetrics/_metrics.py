@@ -9,7 +9,13 @@ import scipy.sparse as sp
 from recmetrics._core import compute
 from recmetrics._core.inputs import read_users
 from recmetrics._core.options import Shared, takes
-from recmetrics._core.results import how_graded, size_of_weights, who_is_swallowed, whole_values
+from recmetrics._core.results import (
+    how_graded,
+    notes_of_signs,
+    size_of_weights,
+    who_is_swallowed,
+    whole_values,
+)
 from recmetrics._core.selection import find_hits, read_scores
 from recmetrics._core.spec import MetricsList, Request
 from recmetrics._core.types import Scores, Truth
@@ -70,7 +76,8 @@ class Metrics(compute.Metrics):
         Notes
         -----
         Where ``compute`` warns that ``exclude`` removes relevant items, the notes say it. They also
-        say if a metric reads grades, such as ratings, or sums of repeated entries.
+        say if a metric reads grades, such as ratings, or sums of repeated entries, and what tells
+        that the model is not evaluated: see the last findings of ``audit``.
         """
         request = Request(metrics_list, **shared)
         scores = read_scores(pred_scores)
@@ -81,6 +88,7 @@ class Metrics(compute.Metrics):
         specs = [definition.spec for definition in request.definitions.values()]
         is_sparse = sp.issparse(ground_truth)
         notes += how_graded(selection.hits.ideal, specs, is_sparse=is_sparse)
+        notes += notes_of_signs(selection, users, specs)
         if selection.n_swallowed:
             notes.insert(0, who_is_swallowed(*selection.swallowed()))
         rules: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}

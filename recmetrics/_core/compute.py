@@ -247,7 +247,7 @@ class Metrics:
         -----
         RecmetricsWarning
             If ``exclude`` removes all relevant items of more than half of the users with relevant
-            items.
+            items, or of any user where each has one relevant item.
         """
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)

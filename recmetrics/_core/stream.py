@@ -264,7 +264,7 @@ class StreamEvaluator(Accumulator):
         -----
         RecmetricsWarning
             If ``exclude`` removes all relevant items of more than half of the events with relevant
-            items.
+            items, or of any event where each has one relevant item.
         """
         warn_of_swallowed(*self._results.swallowed)
         means = self._results.means()

@@ -24,6 +24,12 @@ from recmetrics._core.inputs import (
     read_matrix,
     read_users,
 )
+from recmetrics._core.results import (
+    places_of,
+    size_of_samples,
+    users_of_relevant_alone,
+    users_of_relevant_last,
+)
 from recmetrics._core.selection import (
     Hits,
     Lists,
@@ -33,7 +39,7 @@ from recmetrics._core.selection import (
     find_hits,
     hits_of_slots,
 )
-from recmetrics._core.spec import Request, as_cutoff, make_spec
+from recmetrics._core.spec import Request, as_cutoff
 from recmetrics._core.types import BoolArray, Candidates, IntArray, Invalid, Progress, Scores, Truth
 from recmetrics._printing import counted, facts_in_html
 
@@ -71,6 +77,10 @@ class Audit:
     ``largest_in_ranking`` count matrix entries; all others count users. ``n_items`` is None if the
     inputs do not determine it. ``grades`` is None, or for a graded truth the number of its distinct
     values above 0, the least and the greatest of them.
+
+    The last four findings tell that the call may not evaluate the model at all. The first three are
+    given only if they hold for most of the users with relevant items. ``n_candidates`` is the
+    number of items that may be recommended to each user, if ``sampled`` is found.
     """
 
     n_users: int
@@ -95,7 +105,13 @@ class Audit:
     )
     largest_in_truth: Finding = _check("largest item index in truth")
     largest_in_ranking: Finding = _check("largest item index in the rankings")
+    only_relevant: Finding = _check("every item that can be recommended is relevant")
+    sampled: Finding = _check("every user has equally many candidates, as with sampled negatives")
+    relevant_last: Finding = _check("the relevant items stand at the end of the list")
+    excluded_target: Finding = _check("exclude holds the one relevant item")
     grades: tuple[int, float, float] | None = None
+    n_candidates: int | None = None
+    are_lists: bool = False
 
     @property
     def findings(self) -> dict[str, Finding]:
@@ -122,10 +138,8 @@ class Audit:
         """The meaning of each finding, and whom it concerns."""
         for name, finding in self.findings.items():
             users = f"{counted(finding.users, 'user')} ({finding.users / self.n_users:.1%})"
-            if name == "depend_on_ties":
-                fact = f"{users}, first user {finding.user}{self._advice()}"
-            elif finding.item is None:
-                fact = f"{users}, first user {finding.user}"
+            if finding.item is None:
+                fact = f"{users}, first user {finding.user}{self._advice(name)}"
             elif name in _LARGEST:
                 fact = f"{finding.item} (user {finding.user})"
             else:
@@ -137,16 +151,43 @@ class Audit:
             meaning = f"truth has {n_grades:,} values above 0 ({least:g} to {greatest:g})"
             yield meaning, "ndcg is graded"
 
-    def _advice(self) -> str:
-        """Advise what to pass instead of half-precision scores that tie for many users."""
-        is_half = self.dtype.endswith(("float16", "f2"))  # bfloat16, and big-endian float16
-        if not is_half or self.depend_on_ties.users <= _FEW * self.n_users:
-            return ""
-        return (
-            f"\n    {self.dtype} has few distinct values: give the logits, or cast them to float32 "
-            "before a sigmoid;\n    ties='range' gives the least and the greatest value of each "
-            "metric"
-        )
+    def _advice(self, name: str) -> str:
+        """Write the lines below a finding: what it means, or what to do."""
+        advice = ""
+        if name == "depend_on_ties":
+            # Half-precision scores tie; a tie of few users needs no advice.
+            is_half = self.dtype.endswith(("float16", "f2"))  # bfloat16, and big-endian float16
+            if is_half and self.depend_on_ties.users > _FEW * self.n_users:
+                advice = (
+                    f"{self.dtype} has few distinct values: give the logits, or cast them to "
+                    "float32 before a sigmoid;\n    ties='range' gives the least and the greatest "
+                    "value of each metric"
+                )
+        elif name == "only_relevant":
+            reads = "no metric" if self.grades is None else "no metric that ignores grades"
+            verb = "rank" if self.are_lists else "score"
+            advice = f"{reads} depends on the model: {verb} all items, not those of the test alone"
+        elif name == "sampled":
+            of = "" if self.n_items is None else f" of {self.n_items:,}"
+            advice = (
+                f"{self.n_candidates:,}{of} items, the relevant ones among them: "
+                "Metrics.from_sampled estimates the metrics over all items"
+            )
+        elif name == "relevant_last" and self.are_lists:
+            advice = "if the lists begin with the worst item, reverse them"
+        elif name == "relevant_last":
+            advice = f"if lower scores are better, such as distances, pass {self._negated()}"
+        elif name == "excluded_target":
+            advice = "in link prediction, exclude the other true items, not the target"
+        return advice and f"\n    {advice}"
+
+    def _negated(self) -> str:
+        """Write what reverses the order of the scores, but recommends no other items."""
+        if self.negative_inf.users:
+            return "numpy.where(scores == -numpy.inf, scores, -scores)"
+        if self.dtype.lstrip("<>|").startswith(("u", "b1", "bool")):
+            return "-scores.astype('int64')"
+        return "-scores"
 
 
 _MEANINGS = {check.name: check.metadata["meaning"] for check in fields(Audit) if check.metadata}
@@ -194,15 +235,15 @@ def audit(
         As in ``Metrics.compute``.
     """
     k = as_cutoff(k)
-    request = Request(
-        make_spec("ndcg", k), nan="exclude", ties="expected", n_threads=n_threads, progress=progress
+    request = Request(  # of a metric that reads whole lists
+        "mrr", nan="exclude", ties="expected", n_threads=n_threads, progress=progress
     )
     matrix = read_matrix(scores)
     n_users, n_items = matrix.shape
     sets = {"exclude": exclude, "candidates": candidates}
     users = read_users(matrix, ground_truth, sets, request)
     inspection = _Inspection(matrix, users, k)
-    depth = request.cutoffs(n_items).hits
+    depth = max(1, n_items)
     count_work(matrix, users, depth, inspection.depth)
     hits, _ = MatrixRanker(matrix, users).hits(depth, request, inspection)
     return Audit(
@@ -210,10 +251,12 @@ def audit(
         n_items=n_items,
         k=k,
         dtype=dtype_name(matrix.array),
-        depend_on_ties=_of_users(_depends_on_order(hits)),
+        depend_on_ties=_of_users(_depends_on_order(hits, k)),
         without_truth=_of_users(np.diff(hits.start) == 0),
+        excluded_target=_excluded_target(users),
         grades=_grades(hits),
         **inspection.findings(),
+        **_signs(hits, n_items, inspection.n_recommendable),
         **_stored(ground_truth, n_items),
     )
 
@@ -253,7 +296,7 @@ def audit_ranked(
         As in ``Metrics.compute_ranked``.
     """
     k = as_cutoff(k)
-    request = Request(make_spec("ndcg", k))
+    request = Request("mrr")  # which reads whole lists
     rankings = Rankings(ranking, n_items)
     users = read_users(rankings, ground_truth, {}, request)
     n_users = rankings.shape[0]
@@ -275,6 +318,7 @@ def audit_ranked(
         short=_of_users(hits.length < k),
         without_truth=_of_users(np.diff(hits.start) == 0),
         grades=_grades(hits),
+        **_signs(hits, n_items, len(np.unique(rankings.lists.items)), are_lists=True),
         **_of_invalid(rankings, selection, n_items),
         **largest,
         **_stored(ground_truth, n_items or 0),
@@ -309,6 +353,12 @@ class _Inspection:
         self._users = users
         self._k = k
         self._of_blocks: dict[str, list[Finding]] = {}
+        self._is_recommendable = np.zeros(scores.shape[1], np.bool_)  # to any user
+
+    @property
+    def n_recommendable(self) -> int:
+        """The number of items that may be recommended to any user."""
+        return int(np.count_nonzero(self._is_recommendable))
 
     def offer(self, items: IntArray | slice) -> None:
         """Do nothing: no check reads the catalogue."""
@@ -348,6 +398,7 @@ class _Inspection:
         exclude = self._users.exclude
         if exclude is not None:
             recommendable &= ~_mask(exclude.rows(rows), values.shape)
+        self._is_recommendable[recommendable.any(axis=0)] = True  # as every thread writes it
         n_recommendable = np.count_nonzero(recommendable, axis=1)
         highest = values.max(axis=1, where=recommendable, initial=lowest)
         n_best = np.count_nonzero((values == highest[:, np.newaxis]) & recommendable, axis=1)
@@ -373,10 +424,10 @@ class _Inspection:
         return np.asarray(beyond & (inside == outside))
 
 
-def _depends_on_order(hits: Hits) -> BoolArray:
+def _depends_on_order(hits: Hits, k: int) -> BoolArray:
     """True for users with a tie group that reaches the top k and mixes relevances."""
     users, is_hit = hits_of_slots(hits)
-    tied = np.flatnonzero(is_hit & (hits.last > hits.first))
+    tied = np.flatnonzero(is_hit & (hits.last > hits.first) & (hits.first <= k))
     users = users[tied]
     # A tie group is mixed where fewer of its items have this relevance than it has ranks.
     keys = np.stack([users, hits.first[tied], hits.gain[tied]])
@@ -385,6 +436,49 @@ def _depends_on_order(hits: Hits) -> BoolArray:
     depends = np.zeros(len(hits.n_hits), np.bool_)
     depends[users[mixed]] = True
     return depends
+
+
+def _signs(
+    hits: Hits, n_items: int | None, n_recommendable: int, *, are_lists: bool = False
+) -> dict[str, Any]:
+    """Say for which users the whole lists tell that the model is not evaluated.
+
+    ``n_recommendable`` is the number of items that are in any list.
+    """
+    longest = int(hits.length.max(initial=0))
+    places = places_of(hits, longest, longest)
+    is_alone = np.zeros(len(hits.length), np.bool_)
+    is_alone[users_of_relevant_alone(places, are_lists=are_lists)] = True
+    is_last = np.zeros(len(hits.length), np.bool_)
+    is_last[users_of_relevant_last(hits, places)] = True
+    size = size_of_samples(places, n_items)
+    is_sampled = np.zeros(len(hits.length), np.bool_)
+    if size is not None and size < n_recommendable:  # not the same items for all
+        is_sampled = places.n_relevant > 0
+        if are_lists:  # short lists that have all relevant items at one end are those of a model
+            ranks = hits.rank[hits_of_slots(hits)[1]]
+            is_sampled &= ranks.min() <= size / 2 < ranks.max()
+    return {
+        "only_relevant": _of_users(is_alone),
+        "relevant_last": _of_users(is_last),
+        "sampled": _of_users(is_sampled),
+        "n_candidates": size if is_sampled.any() else None,
+        "are_lists": are_lists,
+    }
+
+
+def _excluded_target(users: Users) -> Finding:
+    """The users whose relevant item is excluded, where every user has one."""
+    if users.exclude is None:
+        return _NONE
+    everyone = slice(0, users.truth.n_users)
+    relevant = users.truth.rows(everyone)
+    if np.diff(relevant.start).max(initial=0) != 1:
+        return _NONE
+    is_excluded = relevant.among(users.exclude.rows(everyone))
+    is_of_user = np.zeros(users.truth.n_users, np.bool_)
+    is_of_user[relevant.users()[is_excluded]] = True
+    return _of_users(is_of_user)
 
 
 def _grades(hits: Hits) -> tuple[int, float, float] | None:

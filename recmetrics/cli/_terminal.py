@@ -28,6 +28,7 @@ _INSTEAD_OF_PYTHON = {
     r"\bMetrics\.compute\(": "recmetrics evaluate SCORES TRUTH",
     r"\bevaluate_table\(": "recmetrics evaluate RECS TRUTH",
     r"\blist\(": "as text: lines 'user item item ...', --lines lists",
+    r"\.explode\(": "in Python, from polars.read_csv(FILE, infer_schema=False) to .write_csv(FILE)",
     r"\btype (?!Metrics|recmetrics)[^ ;=]*\.(T\b|\w+\()": "in Python, and save the array",
 }
 

@@ -146,7 +146,7 @@ class TaskGraph:
             rows = list(chain(*arrays))
         else:
             *computed, counts = dask.compute(*arrays, self._swallowed)
-            warn_of_swallowed(*np.sum([(0, 0), *counts], axis=0).tolist())
+            warn_of_swallowed(*np.sum([(0, 0, 0), *counts], axis=0).tolist())
             rows = [np.array(row) for row in chain(*computed)]
         values = dict(zip(texts, rows, strict=True))
         return {text: values[text] for text in request.definitions}

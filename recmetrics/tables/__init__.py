@@ -7,6 +7,7 @@ _lenskit       LensKit's metrics under their names
 _columns       the columns that are read, and the one that orders the lists
 _frames        columns of any library's tables
 _ids           users and items of any type -> integers
+_list_cells    cells that hold lists as text are refused
 _numbering     these integers -> 0, 1, 2, ...; rows grouped and sorted
 _list_order    the rows of each list by rank or score; gaps between ranks
 _truth         the rows of the truth by user

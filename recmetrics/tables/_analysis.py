@@ -16,6 +16,7 @@ from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order
 from recmetrics.tables._counts import Missing, TableSummary, summarise
 from recmetrics.tables._frames import Frame, Table, as_names, read_frame
 from recmetrics.tables._lenskit import of_function
+from recmetrics.tables._list_cells import refuse_list_cells
 from recmetrics.tables._matching import read_lists
 from recmetrics.tables._values import StringMetric, TableMetric, measure_lists
 
@@ -183,6 +184,7 @@ class RecListAnalysis:
         truth_frame = read_frame(truth, "truth")
         keys = self._keys(recs_frame, truth_frame)
         columns = choose_columns(recs_frame, truth_frame, keys, "item")
+        refuse_list_cells(recs_frame, truth_frame, columns)
         lists = read_lists(recs_frame, truth_frame, columns, rank_gaps=rank_gaps)
         missing = lists.missing()
         n_present = len(lists.truth_of)

@@ -26,6 +26,7 @@ from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_or
 from recmetrics.tables._counts import Missing, TableSummary, summarise
 from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
 from recmetrics.tables._ids import number_ids
+from recmetrics.tables._list_cells import refuse_list_cells
 from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine
 from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables
@@ -288,6 +289,7 @@ def _choose_columns(
         raise ArgumentError(msg, argument="rank_gaps")
     if not options["in_order"]:
         refuse_unread_order(recs, truth, columns)
+    refuse_list_cells(recs, truth, columns)
     return columns
 
 

@@ -187,7 +187,7 @@ _OF_FILES = {
     "_core/results/notes.py": [
         ("half of the users are enough to warn",
          "tests/inputs/test_warnings.py -k 'half and compute'",
-         "return 2 * n_swallowed > n_relevant", "return 2 * n_swallowed >= n_relevant"),
+         "return 2 * n_swallowed > n_users", "return 2 * n_swallowed >= n_users"),
         ("nobody says how many users a mean is over", "tests/test_public.py -k progress_says",
          "        if n_missing:\n", "        if False:\n"),
     ],

@@ -17,6 +17,11 @@ from recmetrics import Evaluation, Metrics
 # The first of user 0 is relevant; of user 1 the second; user 2 has none.
 SCORES = np.array([[4.0, 3, 2, 1], [1, 2, 4, 3], [1, 2, 3, 4]])
 TRUTH = np.array([[1.0, 0, 0, 0], [0, 0, 0, 2], [0, 0, 0, 0]])
+NEVER = ", and excluded items are never hits"
+TARGET = (
+    "; in link prediction, exclude the other true items, not the target of the row: type "
+    "exclude[numpy.arange(len(targets)), targets] = 0"
+)
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "json.md"
 
 
@@ -41,14 +46,15 @@ def test_counts_and_notes():
     found = Metrics.evaluate(SCORES, TRUTH, ["mrr", "coverage@1"], exclude=[[], [3], []])
     assert found.counts == (3, {"mrr": 1}, 1, (0, 0, 0, 0))
     assert found.notes == (
-        "exclude holds all relevant items of 1 of the 2 users with relevant items",
+        "exclude holds the one relevant item of 1 of the 2 users with relevant items"
+        f"{NEVER}{TARGET}",
         "to count users without a value as 0, give undefined='zero'",
     )
     most = Metrics.evaluate(SCORES, TRUTH, "mrr", exclude=TRUTH, undefined="zero")  # no warning
     assert most.notes == (
-        "exclude holds all relevant items of 2 of the 2 users with relevant items, and excluded "
-        "items are never hits; is exclude= the test set instead of the training set? give the "
-        "items seen in training",
+        f"exclude holds the one relevant item of 2 of the 2 users with relevant items{NEVER}; is "
+        "exclude= the test set instead of the training set? give the items seen in training"
+        f"{TARGET}",
     )
     # 0 would be the best mean rank.
     assert Metrics.evaluate(SCORES, TRUTH, "mean_rank").notes == ()

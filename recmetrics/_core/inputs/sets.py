@@ -487,14 +487,15 @@ class Users(NamedTuple):
             users = users._replace(candidates=change(self.candidates))
         return users
 
-    def swallowed(self) -> tuple[int, int]:
-        """Count the users whose relevant items are all excluded, and those who have any."""
+    def swallowed(self) -> tuple[int, int, int]:
+        """Count users whose relevant items are all excluded, those who have any, and all items."""
         everyone = slice(0, self.truth.n_users)
         relevant = self.truth.rows(everyone)
-        n_relevant = int(np.count_nonzero(np.diff(relevant.start)))
-        if self.exclude is None:
-            return 0, n_relevant
-        return relevant.n_within(self.exclude.rows(everyone)), n_relevant
+        n_users = int(np.count_nonzero(np.diff(relevant.start)))
+        n_swallowed = 0
+        if self.exclude is not None:
+            n_swallowed = relevant.n_within(self.exclude.rows(everyone))
+        return n_swallowed, n_users, len(relevant.items)
 
     @property
     def present(self) -> list[ItemSets]:

@@ -3,6 +3,8 @@
     measure   ``values_of``: calls the kernels that read hits or exposure
     settle    ``undefined=`` applied: a number in place of NaN, or an error
     notes     sentences about values that may mislead: who has none and why, an excluded truth
+    signs     what tells that a call evaluates nothing: relevant items alone, samples, lists that
+              end with the relevant items
     keys      the keys of results: the metric of each, and the form that loggers take
     store     what an evaluator keeps: a log of batches, each added whole or not at all, and the
               rows or totals of earlier ones; merging, gathering from processes
@@ -40,5 +42,12 @@ from recmetrics._core.results.notes import (
 from recmetrics._core.results.rows import KeptLists, UserRows, item_dtype
 from recmetrics._core.results.sampled import Method, estimated
 from recmetrics._core.results.settle import RowNames, settled
+from recmetrics._core.results.signs import (
+    notes_of_signs,
+    places_of,
+    size_of_samples,
+    users_of_relevant_alone,
+    users_of_relevant_last,
+)
 from recmetrics._core.results.store import Accumulator, Store
 from recmetrics._core.results.totals import Keep

@@ -70,29 +70,47 @@ def advice_for(lacking: Iterable[MetricSpec], nouns: str = "users") -> list[str]
     return [f"to count {nouns} without a value as 0, give undefined='zero'"]
 
 
-def who_is_swallowed(n_swallowed: int, n_relevant: int) -> str:
-    """Say how many users have all relevant items excluded; ask why, if these are more than half."""
-    note = (
-        f"exclude holds all relevant items of {n_swallowed:,} of the {n_relevant:,} users with "
-        "relevant items"
-    )
-    if _is_suspect(n_swallowed, n_relevant):
+def who_is_swallowed(n_swallowed: int, n_users: int, n_relevant: int) -> str:
+    """Say how many users have all relevant items excluded; ask why, if these are too many.
+
+    ``n_users`` have ``n_relevant`` relevant items.
+
+    >>> who_is_swallowed(1, 9, 20)
+    'exclude holds all relevant items of 1 of the 9 users with relevant items'
+    """
+    has_one = _has_one_target(n_users, n_relevant)
+    items = "the one relevant item" if has_one else "all relevant items"
+    note = f"exclude holds {items} of {n_swallowed:,} of the {n_users:,} users with relevant items"
+    if has_one or _is_most(n_swallowed, n_users):
+        note += ", and excluded items are never hits"
+    if _is_most(n_swallowed, n_users):
         note += (
-            ", and excluded items are never hits; is exclude= the test set instead of the training "
-            "set? give the items seen in training"
+            "; is exclude= the test set instead of the training set? give the items seen in "
+            "training"
+        )
+    if has_one:
+        note += (
+            "; in link prediction, exclude the other true items, not the target of the row: type "
+            "exclude[numpy.arange(len(targets)), targets] = 0"
         )
     return note
 
 
-def warn_of_swallowed(n_swallowed: int, n_relevant: int) -> None:
+def warn_of_swallowed(n_swallowed: int, n_users: int, n_relevant: int) -> None:
     """Warn where ``exclude`` has swallowed the truth."""
-    if _is_suspect(n_swallowed, n_relevant):
-        warn(who_is_swallowed(n_swallowed, n_relevant), argument="exclude")
+    has_one = n_swallowed > 0 and _has_one_target(n_users, n_relevant)
+    if has_one or _is_most(n_swallowed, n_users):
+        warn(who_is_swallowed(n_swallowed, n_users, n_relevant), argument="exclude")
 
 
-def _is_suspect(n_swallowed: int, n_relevant: int) -> bool:
+def _is_most(n_swallowed: int, n_users: int) -> bool:
     """True if more than half of the users with relevant items have all of these excluded."""
-    return 2 * n_swallowed > n_relevant
+    return 2 * n_swallowed > n_users
+
+
+def _has_one_target(n_users: int, n_relevant: int) -> bool:
+    """True if every user with relevant items has one, as the rows of link prediction."""
+    return n_users == n_relevant
 
 
 def how_graded(

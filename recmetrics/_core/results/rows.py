@@ -66,7 +66,7 @@ class Batch(NamedTuple):
     invalid: IntArray | None  # (2, rows) repeats and unknown items; None where they are errors
     size: tuple[int, int, int]  # rows, relevant items, bytes of lists
     n_items: int | None
-    swallowed: tuple[int, int]
+    swallowed: tuple[int, int, int]
     users: Any = None  # a ``UserIndex``; None for events
 
 
@@ -86,7 +86,7 @@ class UserRows(NamedTuple):
     def batch(self) -> Batch:
         """The rows as a batch."""
         size = len(self.users), 0, self.lists.nbytes + self.offered.nbytes
-        return Batch(*self[1:], size, None, (0, 0), self.users)
+        return Batch(*self[1:], size, None, (0, 0, 0), self.users)
 
     def arrays(self) -> Arrays:
         """The rows as plain arrays."""

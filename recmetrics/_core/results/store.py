@@ -165,7 +165,7 @@ class Store:
         values: Any = selection._replace(exposure=None)
         if self._has_callable or not _fits(size):
             values = user_rows(selection, self.request)
-        swallowed = (0, 0)
+        swallowed = (0, 0, 0)
         if users is None:
             swallowed = selection.swallowed()
         n_items = selection.cutoffs.n_items
@@ -260,10 +260,10 @@ class Store:
         return {text: means[text] for text in definitions}
 
     @property
-    def swallowed(self) -> tuple[int, int]:
-        """Events whose relevant items are all excluded, and those that have any."""
-        n_swallowed, n_relevant = cast(Totals, self.content()).swallowed.tolist()
-        return n_swallowed, n_relevant
+    def swallowed(self) -> tuple[int, int, int]:
+        """Events whose relevant items are all excluded, those that have any, and all items."""
+        n_swallowed, n_events, n_relevant = cast(Totals, self.content()).swallowed.tolist()
+        return n_swallowed, n_events, n_relevant
 
     def of_lists(self) -> dict[str, UserValues]:
         """Compute the metrics of all lists, NaN where they are undefined."""

@@ -31,7 +31,8 @@ class Totals(NamedTuple):
     """Counts and sums of events, and their values where these are kept."""
 
     n_rows: int
-    swallowed: IntArray  # (2,) events whose relevant items are all excluded, and those with any
+    # (3,) events whose relevant items are all excluded, those with any, and all relevant items
+    swallowed: IntArray
     invalid: IntArray  # (4,) the counts of ``InvalidItems``
     chunks: tuple[FloatArray, ...] | None  # (metrics, events) each, in order; None: means alone
     n_defined: IntArray  # (metrics,)
@@ -45,7 +46,7 @@ class Totals(NamedTuple):
         n_metrics = len(request.per_user)
         zeros: Any = functools.partial(np.zeros, dtype=np.int64)
         invalid = zeros(len(InvalidItems._fields))
-        return cls(0, zeros(2), invalid, chunks, zeros(n_metrics), np.zeros((n_metrics, 2, 2)))
+        return cls(0, zeros(3), invalid, chunks, zeros(n_metrics), np.zeros((n_metrics, 2, 2)))
 
     @property
     def values(self) -> FloatArray:
@@ -157,7 +158,8 @@ class Totals(NamedTuple):
         n_rows = int(fields["n_rows"])
         n_metrics = len(request.per_user)
         n_values = n_rows if schema.keep == "values" else 0
-        swallowed = check("swallowed", fields["swallowed"], "iu", (2,), 0, n_rows)
+        swallowed = check("swallowed", fields["swallowed"], "iu", (3,), 0)
+        check("swallowed", swallowed[:2], "iu", (2,), 0, n_rows)
         invalid = check("invalid", fields["invalid"], "iu", (len(InvalidItems._fields),), 0)
         values = check("values", fields["values"], "f", (n_metrics, n_values))
         n_defined = check("n_defined", fields["n_defined"], "iu", (n_metrics,), 0, n_rows)

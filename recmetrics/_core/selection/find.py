@@ -55,9 +55,10 @@ class Selection(NamedTuple):
     invalid: IntArray | None = None
     slots: Slots | None = None  # None where no metric names a stratum or weighs
 
-    def swallowed(self) -> tuple[int, int]:
-        """Count the users whose relevant items are all excluded, and those who have any."""
-        return self.n_swallowed, int(np.count_nonzero(np.diff(self.hits.start)))
+    def swallowed(self) -> tuple[int, int, int]:
+        """Count users whose relevant items are all excluded, those who have any, and all items."""
+        n_users = int(np.count_nonzero(np.diff(self.hits.start)))
+        return self.n_swallowed, n_users, int(self.hits.start[-1])
 
 
 def find_hits(

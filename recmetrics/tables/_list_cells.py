@@ -1,0 +1,161 @@
+"""Cells of text that hold lists of ids, such as "5 6", as the files of competitions have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import narwhals.stable.v2 as nw
+
+from recmetrics._core.errors import InputTypeError
+from recmetrics.tables._columns import Columns
+from recmetrics.tables._frames import PANDAS, POLARS, PYARROW, Frame
+
+_READ = 1_000  # cells of a column, evenly spaced: to read all takes longer than the metrics
+_BRACKETS = re.compile(r"\s*([\[({].*[\])}])?\s*", re.DOTALL)
+_INTEGER = re.compile(r"-?\d+")
+_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
+_SIGNS = re.compile(r"[,;|'\"()\[\]{}]")  # they stand around ids, as blanks do
+_EXPLODED = {  # a table with a row for each id
+    PANDAS: "{0}.assign(**{{{1!r}: {0}[{1!r}].str.findall({2})}}).explode({1!r})"
+    ".dropna(subset=[{1!r}])",
+    POLARS: "{0}.with_columns(polars.col({1!r}).str.extract_all({2})).explode({1!r})"
+    ".drop_nulls({1!r})",
+}
+_OF_INTEGERS = {PANDAS: ".astype({{{0!r}: 'int64'}})", POLARS: ".cast({{{0!r}: polars.Int64}})"}
+_WITHOUT = {PANDAS: ".drop(columns={0!r})", POLARS: ".drop({0!r})"}
+
+
+class _Cells(NamedTuple):
+    """Some cells of a column, and the ids that each holds if it is a list."""
+
+    texts: list[str]
+    ids: list[list[str]]
+    pattern: str  # of an id
+
+    @property
+    def longer(self) -> list[str]:
+        """The cells with several ids."""
+        return [text for text, ids in zip(self.texts, self.ids, strict=True) if len(ids) > 1]
+
+    @property
+    def lengths(self) -> set[int]:
+        """How many ids the cells hold, without empty ones."""
+        return {len(ids) for ids in self.ids if ids}
+
+
+class _Table(NamedTuple):
+    """A table with the columns that identify its lists, and cells of its column of items."""
+
+    label: str
+    frame: Frame
+    keys: Sequence[str]
+    cells: _Cells
+
+    @property
+    def repeats_users(self) -> bool:
+        """True if a user has several rows."""
+        return not self.keys or len(self.frame.unique(self.keys)) < len(self.frame)
+
+
+def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
+    """Refuse a column of items whose cells are lists: each list would be read as one item."""
+    item = columns.item
+    items_of_recs = _read_cells(recs, item)
+    items_of_truth = _read_cells(truth, item)
+    orders = [name for name in ("rank", "score", columns.rank, columns.score) if name is not None]
+    orders = [name for name in dict.fromkeys(orders) if name in recs.columns]
+    tables = (
+        _Table("recs", recs, columns.keys, items_of_recs),
+        _Table("truth", truth, columns.truth_keys, items_of_truth),
+    )
+    for table, other_table in (tables, tables[::-1]):
+        if not _may_be_lists(table.cells, other_table.cells) or _are_ids(table, other_table, item):
+            continue
+        label = table.label
+        frame = table.frame
+        code = _exploded(frame, label, item, table.cells.pattern, orders if frame is recs else [])
+        if other_table.frame.get_column(item).dtype.is_integer():
+            code += _OF_INTEGERS.get(frame.implementation, _OF_INTEGERS[PANDAS]).format(item)
+        if frame.implementation is PYARROW:
+            code = f"pyarrow.table({code})"
+        example = table.cells.longer[0][:40]
+        msg = (
+            f"{label}, column {item!r} holds lists as text, such as {example!r}, "
+            f"expected one id in each row; type {label} = {code}"
+        )
+        raise InputTypeError(msg, argument=label)
+
+
+def _read_cells(frame: Frame, item: str) -> _Cells:
+    """Read cells of text; a column of another type has none."""
+    series = frame.get_column(item)
+    if series.dtype not in (nw.String, nw.Object, nw.Categorical, nw.Enum):
+        return _Cells([], [], "")
+    values = series[:: max(1, len(series) // _READ)].to_list()
+    texts = [value for value in values if isinstance(value, str)]
+
+    signs = sorted(set(_SIGNS.findall("".join(texts))))
+    pattern = r"\S+"
+    if signs:
+        no_id = "".join(map(re.escape, signs))
+        pattern = rf"[^\s{no_id}]+"
+        if not {"'", '"'}.isdisjoint(signs) and _are_in_brackets(texts):  # which may hold blanks
+            pattern = rf"[^\s{no_id}][^{no_id}]*"
+    return _Cells(texts, [re.findall(pattern, text) for text in texts], pattern)
+
+
+def _are_in_brackets(texts: Sequence[str]) -> bool:
+    return all(map(_BRACKETS.fullmatch, texts))
+
+
+def _may_be_lists(cells: _Cells, other_cells: _Cells) -> bool:
+    """Say whether cells hold several ids, not the words of a name."""
+    if not cells.longer:
+        return False
+    if _are_in_brackets(cells.texts):
+        return True
+    ids = set(chain.from_iterable(cells.ids))
+    if all(map(_INTEGER.fullmatch, ids)):
+        return True
+    # The words of a title hold no digits; those of a code keep their places, as those of "E1 6AN".
+    first_ids = {ids[0] for ids in cells.ids if ids}
+    later_ids = set(chain.from_iterable(ids[1:] for ids in cells.ids))
+    has_moved = not later_ids.isdisjoint(first_ids | set(other_cells.texts))
+    return has_moved and all(re.search(r"[\d_]", word) for word in ids)
+
+
+def _are_ids(table: _Table, other_table: _Table, item: str) -> bool:
+    """Say whether cells such as "12 5" are the ids themselves: of two parts, or large numbers."""
+    cells = table.cells
+    if _are_in_brackets(cells.texts):
+        return False
+    are_alike = len(cells.lengths) == 1
+    are_numbers = all(map(_INTEGER.fullmatch, chain.from_iterable(cells.ids)))
+    are_thousands = all(map(_THOUSANDS.fullmatch, cells.longer))
+    if are_numbers and not are_thousands and not are_alike:
+        return False
+    # A user has one list, and the lists of two tables are rarely the same.
+    if are_alike and table.repeats_users:
+        return True
+    if are_alike and cells.lengths == other_table.cells.lengths and other_table.repeats_users:
+        return True
+    other_texts = set(other_table.frame.get_column(item).to_list())
+    n_shared = sum(text in other_texts for text in cells.longer)
+    return 2 * n_shared >= len(cells.longer)
+
+
+def _exploded(frame: Frame, label: str, item: str, pattern: str, unread: Sequence[str]) -> str:
+    """Write what makes a row of each id, without the columns that ordered the lists."""
+    kind = frame.implementation
+    table = label
+    if kind is PYARROW:
+        kind = PANDAS
+        table = f"{label}.to_pandas()"
+    code = ""
+    if unread:
+        code = _WITHOUT[kind].format(list(unread))
+    quotes = '"""' if "'" in pattern or '"' in pattern else '"'
+    return _EXPLODED[kind].format(table, item, f"r{quotes}{pattern}{quotes}") + code

@@ -1,0 +1,177 @@
+"""What tells that a call evaluates nothing: in ``audit``, ``audit_ranked`` and ``evaluate``."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from recmetrics import Finding, Metrics, RecmetricsWarning, audit, audit_ranked
+
+N_USERS = 30
+N_ITEMS = 60
+RNG = np.random.default_rng(0)
+TARGETS = RNG.integers(0, N_ITEMS, N_USERS)
+TRUTH = np.zeros((N_USERS, N_ITEMS))
+TRUTH[np.arange(N_USERS), TARGETS] = 1
+SCORES = RNG.random(TRUTH.shape)
+GOOD = SCORES + TRUTH  # the target is first
+SIGNS = ("only_relevant", "sampled", "relevant_last", "excluded_target")
+
+
+def signs(report):
+    return {name: finding for name, finding in report.findings.items() if name in SIGNS}
+
+
+def notes(scores, truth, metric="mrr", **keywords):
+    return Metrics.evaluate(scores, truth, metric, **keywords).notes
+
+
+# --- Only the test items were scored -------------------------------------------------------------
+
+
+def test_all_that_can_be_recommended_is_relevant():
+    tests = RNG.random(TRUTH.shape) < 0.1
+    tests[:, 0] = True
+    for scores in (sp.csr_array(tests * SCORES), np.where(tests, SCORES, -np.inf)):
+        report = audit(scores, tests)
+        assert signs(report) == {"only_relevant": Finding(N_USERS, 0, 0)}
+        assert "every item that can be recommended is relevant: 30 users (100.0%)" in str(report)
+        assert "no metric depends on the model: score all items" in str(report)
+        assert notes(scores, tests)[0].startswith(
+            "every item that can be recommended is relevant to 30 of the 30 users"
+        )
+        assert notes(scores, tests, "mrr(rel=3)", undefined="zero") == ()
+    graded = audit(SCORES, 5 * tests + tests * (SCORES > 0.5), candidates=tests)
+    assert "no metric that ignores grades depends on the model" in str(graded)
+    assert signs(audit_ranked([np.flatnonzero(row) for row in tests], tests)) == {
+        "only_relevant": Finding(N_USERS, 0, 0)
+    }
+
+
+def test_few_users_or_one_right_item_are_no_sign():
+    some = np.where(np.arange(N_USERS)[:, np.newaxis] < N_USERS // 2, TRUTH, 1)
+    assert signs(audit(SCORES, TRUTH, candidates=some)) == {}  # half of the users
+    # A list of one item is right for most users, and the lists of few users are.
+    first = np.where(np.arange(N_USERS) < 29, TARGETS, (TARGETS + 1) % N_ITEMS)
+    assert signs(audit_ranked(first[:, np.newaxis], TRUTH)) == {}
+    assert signs(audit_ranked([[0, 1]] * 9, [np.arange(2)] * 9)) == {}
+    assert signs(audit(GOOD, TRUTH)) == signs(audit(SCORES, TRUTH)) == {}
+    assert notes(GOOD, TRUTH) == notes(GOOD, TRUTH, "hit@1") == ()
+
+
+# --- Sampled negatives ---------------------------------------------------------------------------
+
+
+def candidates_of(size, *, with_target=True):
+    """A target and ``size`` - 1 of the other items for each user."""
+    lists = []
+    for target in TARGETS:
+        others = RNG.permutation(np.delete(np.arange(N_ITEMS), target))
+        last = target if with_target else others[-1]
+        lists.append(np.sort(np.append(others[: size - 1], last)))
+    return lists
+
+
+def test_equally_many_candidates_are_a_sample():
+    lists = candidates_of(20)
+    report = audit(SCORES, TRUTH, candidates=lists)
+    assert signs(report) == {"sampled": Finding(N_USERS, 0, 0)}
+    assert report.n_candidates == 20
+    assert "20 of 60 items, the relevant ones among them: Metrics.from_sampled" in str(report)
+    (note,) = notes(SCORES, TRUTH, "hit@3", candidates=lists)
+    assert note.startswith("every user has exactly 20 of 60 items as candidates")
+    assert signs(audit_ranked(lists, TRUTH)) == {"sampled": Finding(N_USERS, 0, 0)}
+
+    # What the note names is right: all 60 items give the hits that the sample only estimates.
+    ranks = Metrics.ranks(GOOD, TRUTH, candidates=lists).data
+    estimate = Metrics.from_sampled(ranks, "auc", n_sampled=19, n_items=60)["auc"].mean()
+    assert estimate == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        candidates_of(20, with_target=False),  # as a model retrieves them
+        candidates_of(40),  # most of the catalogue
+        candidates_of(5),  # of a page
+        [*candidates_of(20)[1:], candidates_of(21)[0]],
+        np.arange(20),  # for all users
+        [np.arange(20)] * N_USERS,
+    ],
+)
+def test_other_candidates_are_none(candidates):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some targets are no candidates
+        assert signs(audit(SCORES, TRUTH, candidates=candidates)) == {}
+        assert notes(SCORES, TRUTH, "hit@3", candidates=candidates) == ()
+
+
+# --- Distances as scores -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.uint8])
+def test_relevant_items_last(dtype):
+    distances = (100 * (2 - GOOD)).astype(dtype)
+    report = audit(distances, TRUTH)
+    assert signs(report) == {"relevant_last": Finding(N_USERS, 0, 0)}
+    advice = str(report).rpartition("such as distances, pass ")[2]
+    names = {"scores": distances, "numpy": np}
+    assert Metrics.compute(eval(advice, names), TRUTH, "mrr")["mrr"].tolist() == [1.0] * N_USERS
+    assert notes(distances, TRUTH)[0].endswith("such as distances, pass -scores")
+
+
+def test_masked_items_stay_masked():
+    distances = 2 - GOOD
+    distances[:, :10] = np.where(TRUTH[:, :10], distances[:, :10], -np.inf)
+    advice = str(audit(distances, TRUTH)).rpartition("such as distances, pass ")[2]
+    names = {"scores": distances, "numpy": np}
+    assert Metrics.compute(eval(advice, names), TRUTH, "mrr")["mrr"].tolist() == [1.0] * N_USERS
+
+
+def test_lists_that_begin_with_the_worst_item():
+    ascending = np.argsort(GOOD, axis=1)[:, -10:]
+    report = audit_ranked(ascending, TRUTH)
+    assert signs(report) == {"relevant_last": Finding(N_USERS, 0, 0)}
+    assert "if the lists begin with the worst item, reverse them" in str(report)
+
+
+def test_random_and_bad_models_are_not_taken_for_distances():
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        for n_users, n_items in ((2, 3), (6, 6), (12, 40)):
+            truth = np.eye(n_users, n_items)
+            assert signs(audit(rng.random(truth.shape), truth)) == {}
+    # A target in the last third is bad: 1/6 of the others stand behind it for half of the users.
+    bad = np.where(TRUTH, 0.3 * SCORES, SCORES)
+    bad[: N_USERS // 2] = SCORES[: N_USERS // 2]
+    assert signs(audit(bad, TRUTH)) == {}
+    constant = np.zeros(TRUTH.shape)
+    assert signs(audit(constant, np.eye(N_USERS, N_ITEMS)[:, ::-1])) == {}
+    assert signs(audit(-GOOD[:3, :4], np.eye(3, 4))) == {}  # three users may have bad luck
+
+
+# --- The target is excluded ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [np.array, sp.lil_array])
+def test_the_filter_of_link_prediction(form):
+    others = (RNG.random(TRUTH.shape) < 0.1) & (TRUTH == 0)
+    exclude = form(others.astype(float))
+    exclude[3, TARGETS[3]] = 1
+    report = audit(GOOD, TRUTH, exclude=exclude)
+    assert signs(report) == {"excluded_target": Finding(1, 0, 3)}
+    assert "exclude the other true items, not the target" in str(report)
+    with pytest.warns(RecmetricsWarning, match="the one relevant item of 1 of the 30") as caught:
+        Metrics.compute(GOOD, TARGETS, "mrr", exclude=exclude)
+    advice = re.search(r"type (exclude\[.*= 0)$", str(caught[0].message))[1]
+    exec(advice, {"exclude": exclude, "targets": TARGETS, "numpy": np})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values = Metrics.compute(GOOD, TARGETS, "mrr", exclude=exclude)["mrr"]
+    assert values.tolist() == [1.0] * N_USERS
+    two = TRUTH.copy()
+    two[0, (TARGETS[0] + 1) % N_ITEMS] = 1  # rows of more than one relevant item
+    exclude[3, TARGETS[3]] = 1
+    assert signs(audit(GOOD, two, exclude=exclude)) == {}

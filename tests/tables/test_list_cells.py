@@ -1,0 +1,120 @@
+"""Cells of text that hold lists of items: refused by a message whose code gives the right value."""
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import evaluated
+from tables_problems import EVERY_KIND, make, read
+
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+
+from recmetrics import InputTypeError
+from recmetrics.cli import main
+from recmetrics.tables import RecListAnalysis, evaluate_table
+
+USERS = [1, 2, 3]
+
+
+def followed(kind, recs, truth, call):
+    """Do what the messages say to type; gives the result and the messages."""
+    names = {"recs": make(kind, recs), "truth": make(kind, truth)}
+    names |= {library: pytest.importorskip(library) for library in ("polars", "pyarrow")}
+    messages = []
+    while True:
+        try:
+            return call(names["recs"], names["truth"]), messages
+        except InputTypeError as error:
+            messages.append(str(error))
+            assert len(messages) < 3
+            exec(messages[-1].partition("; type ")[2], names)
+
+
+# The relevant item of users 1, 2 and 3 is second, first and missing: mrr 1/2, 1, 0.
+@EVERY_KIND
+@pytest.mark.parametrize(
+    "cells", [["5 6", "7", "8 4"], ["5,6", "7", "8,4"], ["[5, 6]", "[7]", "[]"], ["5|6", "7", "8"]]
+)
+@pytest.mark.parametrize("truth", [["6", "7", "9"], [6, 7, 9], ["6", "7 2", "9"]])
+@pytest.mark.parametrize("order", [{}, {"rank": [1, 1, 1], "score": [0.5, 0.5, 0.5]}])
+def test_lists_are_refused_and_the_advice_is_right(cells, truth, order, kind):
+    recs = {"user": USERS, "item": cells} | order
+    result, messages = followed(
+        kind, recs, {"user": USERS, "item": truth}, lambda *tables: evaluate_table(*tables, "mrr")
+    )
+    assert dict(zip(read(result)["user"], read(result)["mrr"], strict=True)) == {
+        1: 1 / 2,
+        2: 1.0,
+        3: 0.0,
+    }
+    assert messages[0].startswith(
+        f"recs, column 'item' holds lists as text, such as {cells[0]!r}, expected one id in each "
+        "row; type recs = "
+    )
+    assert len(messages) == 1 + ("7 2" in truth)
+
+
+@EVERY_KIND
+def test_lists_of_text(kind):
+    recs = {"user": [1, 1, 2, 2], "item": ["N5", "N6", "N7", "N8"], "rank": [1, 2, 1, 2]}
+    truth = {"user": [1, 2], "item": ["N6 N5", "N8 N9"]}
+    result, messages = followed(kind, recs, truth, lambda *tables: evaluate_table(*tables, "hit@1"))
+    assert read(result)["hit@1"] == [1.0, 0.0]
+    assert messages[0].startswith("truth, column 'item' holds lists as text, such as 'N6 N5'")
+    titles = {"user": [1, 2], "item": ["['a', 'b c']", "['x']"]}
+    truth = {"user": [1, 2], "item": ["b c", "x"]}
+    result, _ = followed(kind, titles, truth, lambda *tables: evaluate_table(*tables, "mrr"))
+    assert read(result)["mrr"] == [1 / 2, 1.0]
+
+
+def test_rec_list_analysis_refuses_them_too():
+    def compute(recs, truth):
+        analysis = RecListAnalysis()
+        analysis.add_metric("mrr")
+        return analysis.compute(recs, truth)
+
+    recs = {"user": USERS, "item": ["5 6", "7", "8 9"], "rank": [1, 1, 1]}
+    result, messages = followed("pandas", recs, {"user": USERS, "item": [6, 7, 9]}, compute)
+    assert read(result)["mrr"] == [1 / 2, 1.0, 1 / 2]
+    assert len(messages) == 1
+
+
+@EVERY_KIND
+@pytest.mark.parametrize(
+    "listed, relevant",
+    [
+        # Words of titles; ids of two parts; codes; numbers with signs between thousands.
+        (["Area 51", "Apollo 13", "Up", "8 1/2", "Up"], ["Area 51", "8 1/2", "The 5th"]),
+        (["12 5", "12 6", "12 7", "12 8", "12 9"], ["12 5", "12 8", "13 1"]),
+        (["E1 6AN", "N7 9XQ", "E1 7AB", "W2", "E1 8"], ["E1 6AN", "W2", "N1 1AA"]),
+        (["1,205", "12", "1,207", "14", "13"], ["1,205", "14", "12"]),
+        (["a1, b", "b2", "[c3", "d4]", "e5"], ["a1, b", "d4]", "x"]),
+    ],
+)
+def test_ids_of_several_words_are_none(listed, relevant, kind):
+    recs = make(kind, {"user": [1, 1, 2, 2, 3], "item": listed, "rank": [1, 2, 1, 2, 1]})
+    truth = make(kind, {"user": USERS, "item": relevant})
+    assert read(evaluate_table(recs, truth, "mrr"))["mrr"] == [1.0, 1 / 2, 0.0]
+
+
+def test_long_tables_are_read_in_places():
+    users = np.arange(5_000)
+    items = [f"{user} {user + 1}" if user % 2 else str(user) for user in users]
+    recs = make("pandas", {"user": users, "item": items})
+    with pytest.raises(InputTypeError, match="holds lists as text, such as '5 6'"):
+        evaluate_table(recs, make("pandas", {"user": users, "item": users}), "mrr")
+
+
+def test_what_the_command_says_to_do_works(tmp_path, monkeypatch, capsys):
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    monkeypatch.chdir(tmp_path)
+    Path("recs.csv").write_text('user,item,rank\n1,5 6,1\n2,7,1\n3,"8 4",1\n')
+    Path("truth.csv").write_text("user,item\n1,6\n2,7\n3,9\n")
+    assert main(shlex.split("evaluate recs.csv truth.csv -m mrr")) == 2
+    error = capsys.readouterr().err
+    assert "in Python, from polars.read_csv(FILE, infer_schema=False) to .write_csv(FILE)" in error
+    names = {"polars": polars, "recs": polars.read_csv("recs.csv", infer_schema=False)}
+    exec(error.partition("; type ")[2].partition(" (RECS")[0], names)
+    names["recs"].write_csv("recs.csv")
+    assert evaluated(capsys, "recs.csv", "truth.csv", "-m", "mrr")["of"]["mrr"]["mean"] == 1 / 2
