@@ -13,13 +13,13 @@ TIGHT = {
     },
     "_core.inputs.scores": {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
     "_core.selection.factors:FactorScores": {"short_rows": 3},
-    "_core.inputs.sparse": {"_FEW": 2},
-    "_core.inputs.sets": {"_DENSE_ENTRIES": 8, "_SORTED": 4},
-    "_core.results.measure": {"_THREADED": 0, "_MEASURED": 2},
+    "_core.inputs.sparse": {"_HEAD_ROWS": 2},
+    "_core.inputs.sets": {"_DENSE_ENTRIES": 8, "_SORTED_ENTRIES": 4},
+    "_core.results.measure": {"_MIN_THREADED_WORK": 0, "_MAX_BLOCK_USERS": 2},
     "_core.selection.matrix": {"MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0},
     "_core.selection.rankings": {"_SMALL": 0, "_RANKED_ITEMS": 8},
-    "_core.results.rows": {"_ADDED": 4},
-    "_core.results.store": {"WAITING": (3, 8, 1 << 22), "MOST": 3},
+    "_core.results.rows": {"_SUMMED_ITEMS": 4},
+    "_core.results.store": {"MAX_WAITING": (3, 8, 1 << 22), "MAX_WAITING_BATCHES": 3},
 }  # fmt: skip
 # Blocks of a few users, also in one thread.
 SMALL = {

@@ -88,8 +88,9 @@ def read_gaps(
 ) -> tuple[FlatLists, IntArray]:
     """Find the lists whose ranks have a gap; unless gaps are closed, keep the ranks.
 
-    Gives the lists, with ``ranks`` and ``reach`` where any has a gap that is kept, and the indices
-    of those with a gap. Kept ranks must be integers from 1; equal ranks were refused before.
+    Gives the lists, with ``ranks`` and ``last_ranks`` where any has a gap that is kept, and the
+    indices of those with a gap. Kept ranks must be integers from 1; equal ranks were refused
+    before.
     """
     name = str(columns.rank)
     numbers = numbers_of(recs, "recs", name)
@@ -119,5 +120,5 @@ def read_gaps(
         is_filled = np.diff(lists.start) > 0
         last_ranks = np.zeros(len(is_filled), np.int64)
         last_ranks[is_filled] = integers[lists.start[1:][is_filled] - 1]
-        lists = lists._replace(ranks=integers, reach=last_ranks)
+        lists = lists._replace(ranks=integers, last_ranks=last_ranks)
     return lists, gapped

@@ -86,9 +86,9 @@ class ListsAndTruth:
             keys = keys.with_columns(*(keys_of_models[name] for name in model_keys))
         start = self.lists.start
         lists = self.lists._replace(start=np.append(start, np.full(len(truths), start[-1])))
-        if lists.reach is not None:
-            reach = np.append(lists.reach, np.zeros(len(truths), np.int64))
-            lists = lists._replace(reach=reach)
+        if lists.last_ranks is not None:
+            last_ranks = np.append(lists.last_ranks, np.zeros(len(truths), np.int64))
+            lists = lists._replace(last_ranks=last_ranks)
         return replace(
             self,
             keys=stack(self.keys, keys.select(self.keys.columns)),

@@ -106,7 +106,7 @@ def measure_lists(
         )
         rankings = Rankings(lists.lists)
         if not reading.at_ranks:
-            rankings = Rankings(lists.lists._replace(ranks=None, reach=None))
+            rankings = Rankings(lists.lists._replace(ranks=None, last_ranks=None))
         values |= _measure(rankings, users, request, systems if reading.by_system else None)
         for text, definition in definitions.items():
             settled(values[text], text, definition, rows=RowNames("list", lists.key_of))

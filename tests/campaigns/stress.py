@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -274,10 +275,33 @@ def interruptions(times=200, seed=None, longest=1.0):
 
 
 def child_cold():
-    """Import, wait for a word, then compute: what is compiled goes to the cache of all."""
+    """Wait for a word, then compute in eight threads and in a fork; what is compiled goes to all.
+
+    The answer of each thread and of the fork must be the same.
+    """
     answer("ready")
     sys.stdin.readline()
-    answer(shown(of_rankings()))
+    with ThreadPoolExecutor(8) as pool:
+        answers = [shown(values) for values in pool.map(lambda _: of_rankings(), range(8))]
+    answers += in_a_fork(lambda: shown(of_rankings()))
+    same = all(other == answers[0] for other in answers)
+    answer(answers[0] if same else "threads or the fork differ")
+
+
+def in_a_fork(work):
+    """What ``work`` returns in a fork of this process, as JSON has it; nothing without forks."""
+    if not hasattr(os, "fork"):
+        return []
+    read, write = os.pipe()
+    if os.fork() == 0:
+        with os.fdopen(write, "w") as pipe:
+            json.dump(work(), pipe)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        text = pipe.read()
+    os.wait()
+    return [json.loads(text)]
 
 
 def of_rankings():

@@ -78,7 +78,9 @@ EVERY_LINE = ("update", "update values", "update means")  # of the others every 
 def test_ctrl_c_at_any_line_leaves_a_call_done_or_undone(name, monkeypatch):
     begin, call = CALLS[name]
     if begin is not begun:
-        monkeypatch.setattr("recmetrics._core.results.store.MOST", 2)  # a third batch adds up
+        monkeypatch.setattr(
+            "recmetrics._core.results.store.MAX_WAITING_BATCHES", 2
+        )  # a third batch adds up
     undone = begin()
     before = values_in(undone)
     call(undone)

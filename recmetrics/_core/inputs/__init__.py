@@ -14,6 +14,10 @@
     flat_groups flat arrays cut into groups -> sparse scores and ``Users``
     users       all of this for the users of one call -> ``Users``; ``users=`` of a batch
 
+A *set* is the items of a user with their values, such as the truth of a user. *Half precision* is
+float16 or bfloat16, which NumPy lacks. The reader of an argument gets its name, such as "truth" or
+"exclude", for errors; ``if_...`` parameters are advice for an error.
+
 Scores are never copied, cast or changed as a whole. Sparse sets and lists are brought into the
 internal form once per call. A dense truth is read block by block, beside the scores. Every error
 names what was given, what was expected and what to type.

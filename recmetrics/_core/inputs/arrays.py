@@ -19,8 +19,10 @@ _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 # NumPy has no bfloat16. A bfloat16 tensor is read as one field of that name, which is also the
 # name of the dtype that ml_dtypes registers.
 _BFLOAT16 = np.dtype([("bfloat16", np.int16)])
-_TEXT = {"object", "str", "string", "String", "category", "Categorical"}  # dtypes of tables
+# The dtypes with which columns of tables hold text.
+_TEXT_DTYPES = {"object", "str", "string", "String", "category", "Categorical"}
 OF_TABLES = "for tables of ids type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
+# By the kind of a dtype that is no real number: how to make real numbers of an array.
 _CAST = dict.fromkeys("fOSU", "np.asarray({name}, np.float64)") | {
     "c": "np.real({name}) or np.abs({name}), whichever orders the items"
 }
@@ -44,7 +46,7 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, name)
     dtypes = getattr(value, "dtypes", ())
-    if hasattr(value, "columns") and any(str(dtype) in _TEXT for dtype in dtypes):
+    if hasattr(value, "columns") and any(str(dtype) in _TEXT_DTYPES for dtype in dtypes):
         msg = f"{name} is a table with columns of text, expected an array of numbers; {OF_TABLES}"
         raise InputTypeError(msg)
 
@@ -72,7 +74,7 @@ def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
     try:
         try:
             device = value.__dlpack_device__()
-        except BufferError:  # an array of JAX on several devices has no address: collect it
+        except BufferError:  # an array of JAX on several devices has no address: NumPy collects it
             return np.asarray(value)
         if device[0] in _DLPACK_HOST:
             return _exported(value)
@@ -251,6 +253,7 @@ def in_order(value: Any, name: str) -> Any:
 
 
 def _is_collection(value: Any) -> bool:
+    """Say whether a value may be the items of a user: not a number, a scalar array or text."""
     if hasattr(value, "ndim"):
         return bool(value.ndim)
     if isinstance(value, Sequence | Set):
@@ -281,17 +284,18 @@ def as_kernel_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def may_be_indices(array: npt.NDArray[Any]) -> bool:
-    """Say whether the rows of a matrix of integers may be item indices, -1 behind the last."""
+    """Say whether the rows of a matrix may be item indices: distinct integers, then only -1."""
     if array.ndim != 2 or array.dtype.kind not in "iu" or not array.size:
         return False
     if array.shape[1] == 1:
         return True
-    # Of relevances, the first row nearly always names a number twice.
+    # A row of relevances nearly always has a number twice, so the first row mostly decides. Numbers
+    # of which none is above 1 are taken as relevances.
     return are_distinct(array[:1]) and are_distinct(array) and bool(array.max() > 1)
 
 
 def are_distinct(rows: npt.NDArray[Any]) -> bool:
-    """Say whether each row, without -1 behind its last number, names numbers >= 0 once each."""
+    """Say whether each row has distinct numbers >= 0, and after the last one only -1."""
     is_end = rows == -1
     if np.any(is_end[:, :-1] & ~is_end[:, 1:]) or rows.min(initial=0) < -1:
         return False
@@ -301,7 +305,10 @@ def are_distinct(rows: npt.NDArray[Any]) -> bool:
 
 
 def call_on(name: str, call: str) -> str:
-    """Write a call of ``name``; of every list of items where this is the list of one user."""
+    """Write a call, such as "np.ravel({})", of the argument ``name``.
+
+    If this is the list of one user, "truth of user 3", the call is written for every list.
+    """
     argument, of_user, _ = name.partition(" of user ")
     if of_user:
         return f"[{call.format('items')} for items in {argument}]"
@@ -309,7 +316,10 @@ def call_on(name: str, call: str) -> str:
 
 
 def check_indices(array: npt.NDArray[Any], name: str, ndim: int | None = None) -> None:
-    """Refuse an array that is not ``ndim``-d or not of integers; if empty, any dtype is fine."""
+    """Refuse an array that is not ``ndim``-d or not of integers.
+
+    None accepts any number of dimensions. An empty array may have any dtype.
+    """
     if ndim is not None and array.ndim != ndim:
         msg = (
             f"{name} must be a {ndim}-d array of item indices, "
@@ -328,7 +338,10 @@ def check_indices(array: npt.NDArray[Any], name: str, ndim: int | None = None) -
 
 
 def hint_of_index(name: str, index: int, indices: IntArray, n_items: int | None) -> str:
-    """Say what to type for indices of ``name``, of which ``index`` is outside; or ""."""
+    """Say what to type for ``indices`` of ``name``, of which ``index`` is outside; or "".
+
+    It helps with a negative index, and with indices that begin at 1.
+    """
     if index < 0:
         return f"; type {call_on(name, 'np.maximum(list({}), -1)')}"
     is_item = indices != -1
@@ -343,9 +356,10 @@ def hint_of_index(name: str, index: int, indices: IntArray, n_items: int | None)
 def one_behind_another(
     lists: Sequence[npt.NDArray[Any]], name_of: Callable[[int], str]
 ) -> tuple[IntArray, IntArray]:
-    """Concatenate lists of item indices; gives where each starts, and the indices as int64.
+    """Concatenate lists of item indices.
 
-    ``name_of`` gives the name of a user's list in errors.
+    Gives where each list starts, (len(lists) + 1,), and the indices as int64. ``name_of`` gives the
+    name of a user's list in errors.
     """
     for user, items in enumerate(lists):
         check_indices(items, name_of(user), ndim=1)
@@ -359,10 +373,10 @@ def starts_of(counts: npt.ArrayLike) -> IntArray:
 
 
 def users_of_entries(start: npt.NDArray[Any]) -> IntArray:
-    """Give the user of each entry, where user u has those from start[u] to start[u + 1]."""
+    """Give the user of each entry; user u has the entries ``start[u]:start[u + 1]``."""
     return np.repeat(np.arange(len(start) - 1), np.diff(start))
 
 
 def places_of_entries(start: IntArray) -> IntArray:
-    """Give the place 0, 1, 2, ... of each entry among those of its user."""
+    """Give the place 0, 1, 2, ... of each entry among the entries of its user."""
     return np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start))

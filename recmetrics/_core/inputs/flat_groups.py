@@ -33,7 +33,11 @@ from recmetrics._core.types import IntArray, NaNPolicy
 def read_groups(
     scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolicy, *, drops_negative: bool
 ) -> tuple[SparseScores, Users, Sequence[Any]]:
-    """Read flat arrays, cut into groups by ``sizes`` or by ``ids``; also gives the groups' ids."""
+    """Read flat arrays, cut into groups by ``sizes`` or by ``ids``.
+
+    Gives the scores and the truth, with a group as a user, and the id of each group. Without
+    ``ids``, a group's id is its number. ``drops_negative``: a negative relevance is not relevant.
+    """
     with at_fault("scores"):
         values = _flat(scores, "scores")
     with at_fault("relevance"):
@@ -50,7 +54,7 @@ def read_groups(
         raise ArgumentError(msg)
     if nan == "raise":
         _refuse_nan(values)
-    if drops_negative:
+    if drops_negative:  # but -inf stays an error
         gains = np.where(np.isneginf(gains), gains, np.maximum(gains, 0.0))
     _check_relevance(gains)
 
@@ -60,9 +64,9 @@ def read_groups(
         group_ids: Sequence[Any] = range(len(counts))
     else:
         with at_fault("ids"):
-            groups, group_ids = _read_ids(ids, len(values))
-        counts = np.bincount(groups, minlength=len(group_ids))
-        order = np.argsort(groups, kind="stable")
+            group_of_row, group_ids = _read_ids(ids, len(values))
+        counts = np.bincount(group_of_row, minlength=len(group_ids))
+        order = np.argsort(group_of_row, kind="stable")
         values = values[order]
         gains = gains[order]
 
@@ -74,6 +78,7 @@ def read_groups(
 
 
 def _flat(value: Any, name: str) -> npt.NDArray[Any]:
+    """Read an array of one dimension that holds real numbers."""
     array = as_array(value, name)
     if array.ndim != 1:
         hint = "for a matrix users x items use Metrics.compute"
@@ -86,6 +91,7 @@ def _flat(value: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _refuse_nan(scores: npt.NDArray[Any]) -> None:
+    """Refuse flat scores with NaN; the error names the first row."""
     is_nan = np.isnan(half_to_single(scores))
     if is_nan.any():
         msg = (
@@ -97,11 +103,12 @@ def _refuse_nan(scores: npt.NDArray[Any]) -> None:
 
 
 def _check_relevance(relevance: npt.NDArray[Any]) -> None:
-    least, largest, expected, _ = VALUES["truth"]
+    """Refuse NaN, negative and too large relevances."""
+    least, largest, valid_values, _ = VALUES["truth"]
     is_wrong = ~((relevance >= least) & (relevance <= largest))  # so NaN is wrong, too
     if is_wrong.any():
         row = int(is_wrong.argmax())
-        msg = f"relevance must hold {expected}, got {relevance[row]:g} in row {row}"
+        msg = f"relevance must hold {valid_values}, got {relevance[row]:g} in row {row}"
         if relevance[row] < 0:
             msg += (
                 "; type np.maximum(relevance, 0) if it is not relevant; where it pads a group give "
@@ -111,6 +118,7 @@ def _check_relevance(relevance: npt.NDArray[Any]) -> None:
 
 
 def _read_sizes(sizes: Any, n_rows: int) -> IntArray:
+    """Read the number of rows of each group; together they must be ``n_rows``."""
     array = as_array(sizes, "sizes")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         msg = (
@@ -130,7 +138,10 @@ def _read_sizes(sizes: Any, n_rows: int) -> IntArray:
 
 
 def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
-    """Number the groups in the order of first appearance: the number of each row, and the ids."""
+    """Number the groups in the order of first appearance.
+
+    Gives the number of each row's group, (n_rows,), and the ids of the groups in this order.
+    """
     if isinstance(ids, Set) or not isinstance(ids, Collection):
         msg = f"ids must be an array or a list, the group of each row, got {type(ids).__name__}"
         raise InputTypeError(msg)
@@ -151,6 +162,7 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
     if isinstance(ids, np.ma.MaskedArray):
         is_missing = np.ma.getmaskarray(ids)
     _refuse_missing(is_missing)
+    # NumPy orders the distinct ids by value: their places are renumbered by first appearance.
     distinct, first_rows, places = np.unique(array, return_index=True, return_inverse=True)
     appearance = np.argsort(first_rows)
     numbers = np.empty(len(distinct), np.int64)
@@ -159,7 +171,8 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
 
 
 def _number_objects(ids: list[Any]) -> tuple[IntArray, list[Any]]:
-    """Number the groups by ids of any type, which are compared as dict keys."""
+    """Do what ``_read_ids`` does for ids of any type, which are compared as dict keys."""
+    # NaN and NaT differ from themselves.
     _refuse_missing(np.array([group_id is None or bool(group_id != group_id) for group_id in ids]))
     types = {type(group_id) for group_id in ids}
     if len(types) > 1 and not all(issubclass(id_type, Number) for id_type in types):
@@ -178,6 +191,7 @@ def _number_objects(ids: list[Any]) -> tuple[IntArray, list[Any]]:
 
 
 def _refuse_missing(is_missing: npt.NDArray[Any]) -> None:
+    """Refuse ids with a missing one, from the mask of the rows without an id."""
     if is_missing.any():
         msg = f"ids has no group in row {int(is_missing.argmax())}; expected an id for each row"
         raise InputError(msg)

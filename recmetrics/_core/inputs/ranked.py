@@ -1,4 +1,8 @@
-"""``repeats=`` and ``unknown=``: rankings that the user gives, and the invalid items in them."""
+"""``repeats=`` and ``unknown=``: rankings that the user gives, and the invalid items in them.
+
+A *repeat* is an item that occurs earlier in its list; an *unknown* item is outside the catalogue.
+An invalid item that is *wasted* leaves its rank without an item; one that is *dropped* does not.
+"""
 
 from collections.abc import Set
 from typing import Any, NamedTuple
@@ -22,9 +26,11 @@ from recmetrics._core.jit import add_work, kernel
 from recmetrics._core.options import one_of
 from recmetrics._core.types import BoolArray, IntArray, Invalid
 
-_SHORT = 32  # up to so many items a search among all pairs takes less time than a sort
-_ROOM = 4  # entries of a table per item, beyond which items are numbered by a sort
-_SEEN_ITEM = 0.3  # microseconds of Python to look whether an item was there before, see ``jit``
+_SHORT_LIST = 32  # up to so many items a search among all pairs takes less time than a sort
+# A table with an entry for each number takes at most so many entries per item. Beyond this, items
+# are numbered by a sort.
+_MAX_ENTRIES_PER_ITEM = 4
+_SEEN_ITEM_TIME = 0.3  # microseconds of Python to look up whether an item was seen, see ``jit``
 
 
 class InvalidItems(NamedTuple):
@@ -53,6 +59,7 @@ class InvalidItems(NamedTuple):
 
 
 def _some(count: int, noun: str) -> str:
+    """Write a number with its noun, such as "2 lists"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
@@ -60,19 +67,19 @@ class FlatLists(NamedTuple):
     """Lists one behind another: list u has ``items[start[u]:start[u + 1]]``, best first.
 
     If some ranks have no item, ``ranks`` holds the rank of each item, ascending in a list, and
-    ``reach`` the last rank of each list. Both are None if the ranks are 1, 2, 3, ...
+    ``last_ranks`` the last rank of each list. Both are None if the ranks are 1, 2, 3, ...
     """
 
     items: IntArray  # an item of -1 is behind the end of its list
     start: IntArray
     ranks: IntArray | None = None
-    reach: IntArray | None = None
-    places: IntArray | None = None  # where each item was in its list; None where it still is there
-    width: int | None = None  # the length of every list, where it is known to be the same
+    last_ranks: IntArray | None = None
+    places: IntArray | None = None  # of each item in its list as given; None if none was taken out
+    width: int | None = None  # the length of every list, if it is known to be the same; else None
 
     @classmethod
     def of(cls, rows: npt.NDArray[Any]) -> "FlatLists":
-        """The rows of a matrix as lists of one length."""
+        """The rows of a matrix (n_users, width) of items as lists of one length."""
         n_users, width = rows.shape
         return cls(rows.ravel(), np.arange(n_users + 1) * width, width=width)
 
@@ -82,8 +89,9 @@ class FlatLists(NamedTuple):
         lists = FlatLists(self.items[entries], start, width=self.width)
         if self.places is not None:
             lists = lists._replace(places=self.places[entries])
-        if self.ranks is not None and self.reach is not None:
-            lists = lists._replace(ranks=self.ranks[entries], reach=self.reach[users])
+        if self.ranks is not None and self.last_ranks is not None:
+            last_ranks = self.last_ranks[users]
+            lists = lists._replace(ranks=self.ranks[entries], last_ranks=last_ranks)
         return lists
 
     def users(self) -> IntArray:
@@ -91,9 +99,9 @@ class FlatLists(NamedTuple):
         return users_of_entries(self.start)
 
     def matrix(self, values: IntArray, width: int) -> IntArray:
-        """The values of the items of each list as a row, -1 after the last.
+        """Write ``values``, one for each item, as a row for each list, -1 after its last item.
 
-        At most ``width`` are read where lists may have several lengths.
+        A row has at most ``width`` values, unless all lists have one length.
         """
         if self.width is not None:
             return values.reshape(len(self.start) - 1, self.width)
@@ -108,18 +116,18 @@ class FlatLists(NamedTuple):
         return rows
 
     def rank_in(self, user: int, place: int) -> int:
-        """The rank, in the ranking as it was given, of an item that is at ``place`` now."""
+        """The rank, in the ranking as given, of the item that is at ``place`` of a list now."""
         if self.places is None:
             return 1 + place
         return 1 + int(self.places[self.start[user] + place])
 
     def count_in(self, mask: BoolArray) -> IntArray:
-        """Count the items of each list that are in ``mask``."""
+        """Count the items of each list that are in ``mask``, which has an entry for each item."""
         return np.diff(starts_of(mask)[self.start])
 
     def may_repeat(self) -> BoolArray:
-        """True for the lists that may name an item twice; where all are short, for every list."""
-        if np.diff(self.start).max(initial=0) <= _SHORT:
+        """True for each list that may name an item twice; if all are short, for every list."""
+        if np.diff(self.start).max(initial=0) <= _SHORT_LIST:
             return np.ones(len(self.start) - 1, np.bool_)
         if self.width is not None:
             ordered = np.sort(self.matrix(self.items, self.width), axis=1)
@@ -129,24 +137,26 @@ class FlatLists(NamedTuple):
 
     def named_before(self) -> BoolArray:
         """True for each item that also occurs earlier in its list."""
+        # ``numbers`` are the items as indices of a table, 0 .. n_numbers - 1.
         least = int(self.items.min(initial=0))
         n_numbers = int(self.items.max(initial=0)) - least + 1
-        if n_numbers <= _ROOM * self.items.size:
+        if n_numbers <= _MAX_ENTRIES_PER_ITEM * self.items.size:
             numbers = self.items - least
         else:
             distinct, numbers = np.unique(self.items, return_inverse=True)
             n_numbers = len(distinct)
         is_repeat = np.empty(self.items.size, np.bool_)
-        add_work(_SEEN_ITEM * self.items.size)
+        add_work(_SEEN_ITEM_TIME * self.items.size)
         _mark_repeats(self.start, numbers, np.full(n_numbers, -1, np.int64), is_repeat)
         return is_repeat
 
     def without(
         self, is_repeat: BoolArray, is_unknown: BoolArray, repeats: Invalid, unknown: Invalid
     ) -> "FlatLists":
-        """Take out the invalid items: a dropped one takes its rank along, a wasted one leaves it.
+        """Take out the invalid items, by the policies ``repeats`` and ``unknown``.
 
-        A list ends at its last item that is not dropped.
+        Items below a dropped item move up; a wasted item leaves a rank without an item. A list ends
+        at its last item that is not dropped. The masks have an entry for each item.
         """
         invalid = is_repeat | is_unknown
         if not invalid.any():
@@ -161,20 +171,22 @@ class FlatLists(NamedTuple):
         users = self.users()
         ranks = places + 1 if self.ranks is None else self.ranks
         n_dropped = starts_of(dropped)
-        ranks = ranks - (n_dropped[1:] - n_dropped[self.start[users]])  # those up to the item
-        stays = (self.items != -1) & ~dropped
-        reach = np.zeros(len(self.start) - 1, np.int64)
-        reach[users[stays]] = ranks[stays]  # the last of a list is assigned last
-        return lists._replace(ranks=ranks[~invalid], reach=reach)
+        # The dropped items of the same list up to each item.
+        n_dropped_above = n_dropped[1:] - n_dropped[self.start[users]]
+        ranks = ranks - n_dropped_above
+        keeps_rank = (self.items != -1) & ~dropped
+        last_ranks = np.zeros(len(self.start) - 1, np.int64)
+        last_ranks[users[keeps_rank]] = ranks[keeps_rank]  # the last of a list is assigned last
+        return lists._replace(ranks=ranks[~invalid], last_ranks=last_ranks)
 
 
 @kernel
 def _mark_repeats(
     start: IntArray, numbers: IntArray, latest: IntArray, is_repeat: BoolArray
 ) -> None:
-    """Mark the numbers that occur earlier in their list; ``latest``: the last list with a number.
+    """Mark in ``is_repeat`` the ``numbers`` that occur earlier in their list.
 
-    It holds -1 for each number before the first list.
+    ``latest`` is memory for the last list with each number, -1 at the beginning.
     """
     for user in range(start.size - 1):
         for i in range(start[user], start[user + 1]):
@@ -214,7 +226,7 @@ class Rankings:
 
     @property
     def is_strict(self) -> bool:
-        """Whether each invalid item is an error."""
+        """True if each invalid item is an error."""
         return self.repeats == self.unknown == "raise"
 
     def take(self, users: UserIndex) -> "Rankings":
@@ -223,14 +235,15 @@ class Rankings:
         return Rankings(lists, self.shape[1], repeats=self.repeats, unknown=self.unknown)
 
     def flat(self, rows: slice) -> FlatLists:
-        """The lists of a block of users, as they are."""
+        """The lists of a block of users with their invalid items, in arrays for kernels."""
         lists = self.lists.take(rows)
         return lists._replace(items=as_kernel_array(np.ascontiguousarray(lists.items, np.int64)))
 
     def block(self, rows: slice, n_items: int | None) -> tuple[FlatLists, IntArray]:
-        """Read a block of users without the invalid items to waste or drop, and count both.
+        """Read the lists of a block of users without the invalid items, and count these.
 
-        The counts of each list are those of its repeats and of its unknown items, (2, rows).
+        Gives the lists, and the numbers of repeats and of unknown items of each list, (2, rows). If
+        invalid items are errors, all items stay, and the kernels refuse them.
         """
         lists = self.flat(rows)
         if self.is_strict:
@@ -240,7 +253,10 @@ class Rankings:
         return lists.without(is_repeat, is_unknown, self.repeats, self.unknown), counts
 
     def invalid_in(self, lists: FlatLists, n_items: int | None) -> tuple[BoolArray, BoolArray]:
-        """True for the repeats, and for the unknown items, to waste or drop in ``lists``."""
+        """Two masks of the items of ``lists``: the repeats, and the unknown items.
+
+        They mark only items to waste or drop, none that is an error.
+        """
         is_item = lists.items != -1
         is_unknown = np.zeros_like(is_item)
         is_repeat = is_unknown
@@ -252,6 +268,7 @@ class Rankings:
 
 
 def _as_lists(ranking: Any) -> FlatLists:
+    """Read rankings from a list with the items of each user, or from a matrix of items."""
     lists = per_user(ranking, "ranking")
     if lists is not None:
         for user, items in enumerate(ranking):

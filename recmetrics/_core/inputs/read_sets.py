@@ -34,7 +34,8 @@ from recmetrics._core.types import IntArray
 _MOST_ENTRIES = int(np.iinfo(np.int64).max)  # pairs of a user and an item are numbered in int64
 _OF_USERS = ("truth", "exclude", "train")  # these are never one set for all users
 
-# Advice on a negative relevance: of rankings, without scores, with scores; {} is the truth.
+# Advice on a negative relevance: for rankings, without scores, with scores. {} stands for the text
+# with which to type the truth.
 CLIP = "type np.maximum(truth, 0) if it is not relevant"
 CLIP_OR_CHOOSE = f"{CLIP}; where it pads a row type also candidates={{}} >= 0"
 CLIP_OR_SCORE = f"{CLIP_OR_CHOOSE}, or give it the score -inf"
@@ -53,18 +54,18 @@ def read_item_sets(
 
     The values of a truth are relevances > 0. Candidates and strata may be one array for all users.
     n_items is None where it is unknown, as for rankings, whose ``largest_item`` then helps to tell
-    indices from relevances. ``if_transposed`` is the hint for a truth with users and items
-    exchanged, ``if_negative`` one for a negative relevance; None if it is not relevant.
+    indices from relevances. ``if_transposed`` is the advice for a truth with users and items
+    exchanged, ``if_negative`` that for a negative relevance; None if such an item is not relevant.
     """
     n_users, n_items = shape
-    clip = "maximum(0)"
-    if hasattr(value, "layout"):  # of torch
-        clip = "relu()"
+    clip_call = "maximum(0)"
+    if hasattr(value, "layout"):  # a tensor of torch, which may be sparse
+        clip_call = "relu()"
         value = as_scipy(value, name)
     if sp.issparse(value):
         check_shape(value, shape, name, if_transposed)
         if if_negative is not None:
-            if_negative = f"type {name}.{clip} if it is not relevant"
+            if_negative = f"type {name}.{clip_call} if it is not relevant"
         return read_numbers(value, name, n_threads, if_negative)
     if name not in _OF_USERS:
         value = _as_items(value, name)
@@ -129,7 +130,8 @@ def read_ranked_truth(
     if array:
         refuse_indices(array, truth.shape, n_items, largest_item)
     truth, (_, n_items) = _whole(truth, "truth", n_items)
-    if len(getattr(truth, "shape", ())) == 2:  # a matrix has n_items, with which it was compared
+    # A matrix has n_items itself, and was compared with that of the caller.
+    if len(getattr(truth, "shape", ())) == 2:
         n_items = None
     return read_item_sets(
         truth, "truth", (n_users, n_items), n_threads, largest_item, if_negative=if_negative
@@ -137,7 +139,7 @@ def read_ranked_truth(
 
 
 def array_of_indices(truth: Any) -> str:
-    """How to type the array of a truth that looks like the item indices of each row; else ""."""
+    """Tell how to type the truth if it is an array that may hold item indices; else give ""."""
     is_sparse = sp.issparse(truth) or is_sparse_tensor(truth)
     if is_sparse or len(getattr(truth, "shape", ())) != 2:
         return ""
@@ -149,9 +151,10 @@ def array_of_indices(truth: Any) -> str:
 def refuse_indices(
     array: str, shape: tuple[int, ...], n_items: int | None, largest_item: int
 ) -> None:
-    """Refuse an ``array`` of integers that looks like indices, unless it has one for each item.
+    """Refuse a truth of integers that may be indices, unless it has a column for each item.
 
-    ``n_items`` is the caller's size of the catalogue, ``largest_item`` that of the rankings.
+    ``array`` is how to type the truth, which has ``shape``. ``n_items`` is the caller's size of the
+    catalogue, ``largest_item`` the largest item of the rankings.
     """
     width = shape[1]
     if n_items == width and largest_item < width:
@@ -228,7 +231,7 @@ def read_train(train: Any, n_items: int | None) -> ItemSets:
 
 
 def _shared(array: npt.NDArray[Any], name: str, n_users: int, n_items: int | None) -> SharedSet:
-    """Read one set for all users from a mask or from item indices."""
+    """Read one set for all users from a mask (n_items,) or from item indices."""
     if array.dtype == np.bool_:
         if n_items not in (None, len(array)):
             msg = (
@@ -267,7 +270,10 @@ def _are_relevances(
 
 
 def _is_matrix(rows: npt.NDArray[Any], name: str, n_items: int | None, largest_item: int) -> bool:
-    """Say whether nested lists of integers are a matrix; refuse those that may be indices, too."""
+    """Say whether nested lists of integers are a matrix, one number per item, and not indices.
+
+    ``rows`` are the lists as an array. Lists that may be both are refused.
+    """
     are_indices = are_distinct(rows)
     if n_items is None:
         may_be_matrix = rows.shape[1] > largest_item and (rows.min() >= 0 or not are_indices)
@@ -292,11 +298,11 @@ def _stacked(lists: list[npt.NDArray[Any]], name: str, n_items: int | None) -> n
     length = len(lists[0]) if n_items is None else n_items
     for user, numbers in enumerate(lists):
         if numbers.ndim != 1 or len(numbers) != length or not is_real(numbers.dtype):
-            expected = "of the same length" if n_items is None else f"of length {n_items}"
+            length_words = "of the same length" if n_items is None else f"of length {n_items}"
             msg = (
                 f"{name} of user {user} must be a 1-d array of integer item indices, or of "
-                f"relevances {expected}; got {numbers.ndim}-d of shape {numbers.shape} and dtype "
-                f"{numbers.dtype}"
+                f"relevances {length_words}; got {numbers.ndim}-d of shape {numbers.shape} and "
+                f"dtype {numbers.dtype}"
             )
             if holds_ids(numbers):
                 msg += f"; {OF_TABLES}"
@@ -305,7 +311,7 @@ def _stacked(lists: list[npt.NDArray[Any]], name: str, n_items: int | None) -> n
 
 
 def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) -> Rows:
-    """Read one relevant item for each row, -1 for none."""
+    """Read the indices of one relevant item for each row, (n_users,), -1 for none."""
     if len(classes) and classes.dtype.kind not in "iu":
         hint = ""
         if holds_ids(classes):
@@ -334,13 +340,13 @@ def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) 
     is_outside = (classes < -1) | (classes >= (_MOST_ENTRIES if n_items is None else n_items))
     if is_outside.any():
         row = int(np.flatnonzero(is_outside)[0])
-        expected = "an index >= 0" if n_items is None else f"0 .. {n_items - 1}"
+        valid_indices = "an index >= 0" if n_items is None else f"0 .. {n_items - 1}"
         hint = "; type np.maximum(truth, -1)"
         if classes[row] >= 0:
             hint = hint_of_index("truth", int(classes[row]), classes, n_items)
         msg = (
             f"truth of row {row} is item {classes[row]}, which is outside the catalogue; expected "
-            f"{expected}, or -1 for none{hint}"
+            f"{valid_indices}, or -1 for none{hint}"
         )
         raise InputError(msg)
 
@@ -357,7 +363,10 @@ def check_shape(
     *,
     is_table: bool = False,
 ) -> None:
-    """Refuse an array or matrix without the users and items ``expected``."""
+    """Refuse an array or matrix whose shape is not ``expected``: users, and items or None.
+
+    ``if_transposed`` is the advice where the two are exchanged. ``is_table`` is True for a frame.
+    """
     shape: tuple[int, ...] = array.shape
     n_users, n_items = expected
     if len(shape) == 2 and shape[0] == n_users and n_items in (None, shape[1]):
@@ -369,7 +378,7 @@ def check_shape(
         source = f"of the ranking, ({n_users}, n_items)"
     elif name == "truth":
         source = f"and items of the scores, {expected}"
-    else:  # which is compared with the truth, once that fits
+    else:  # the truth is checked first, and the other sets are compared with it
         source = f"and items of the truth, {expected}"
     hint = _hint_of_shape(array, expected, name, is_table=is_table)
     if shape == (n_items, n_users):
@@ -387,7 +396,7 @@ def _hint_of_shape(
     shape = array.shape
     n_users, n_items = expected
     if shape == (n_items, n_users):
-        if name == "truth":  # which of the two is the wrong one cannot be seen
+        if name == "truth":  # the shapes do not show whether it or the scores are wrong
             return "one looks transposed: type scores.T or truth.T, so that rows are users"
         return f"it looks transposed: type {name}.T"
     if shape == (n_users, 1) and name == "truth":
@@ -408,7 +417,11 @@ def _from_lists(
     *,
     is_shared: bool = False,
 ) -> Rows:
-    """Sort the item indices of each user; a repeated index is refused or merged."""
+    """Sort the item indices of each user, which end with -1 or with their list.
+
+    A repeated index is merged in ``exclude`` and the like, and refused elsewhere. With
+    ``is_shared``, there is one list for all users.
+    """
 
     def name_of(user: int) -> str:
         return name if is_shared else f"{name} of user {user}"
@@ -450,7 +463,7 @@ def _from_lists(
 def _without_padding(
     start: IntArray, items: IntArray, name_of: Callable[[int], str]
 ) -> tuple[IntArray, IntArray]:
-    """Take out the -1 behind the last item of each list, which may hold nothing else there."""
+    """Take out the -1 after the last item of each list; refuse an item after a -1."""
     is_end = items == -1
     is_behind = np.zeros(len(items) + 1, np.bool_)
     is_behind[1:-1] = is_end[:-1] & ~is_end[1:]
@@ -467,19 +480,24 @@ def _without_padding(
 
 
 def refuse_outside(items: IntArray, n_items: int | None, name_of: Callable[[int], str]) -> None:
-    """Refuse an index that is neither of the catalogue nor -1; ``name_of`` names its list."""
+    """Refuse an index outside the catalogue that is not -1.
+
+    ``name_of`` gives the name of the list of an entry, for the error.
+    """
     is_outside = (items < -1) | (items >= (_MOST_ENTRIES if n_items is None else n_items))
     if not is_outside.any():
         return
     if n_items is None:
-        expected = "an index >= 0"
+        valid_indices = "an index >= 0"
     elif n_items == 0:
-        expected = "none: there are 0 items"
+        valid_indices = "none: there are 0 items"
     else:
-        expected = f"0 .. {n_items - 1}"
+        valid_indices = f"0 .. {n_items - 1}"
     entry = int(is_outside.argmax())
     index = int(items[entry])
     name = name_of(entry)
     hint = hint_of_index(name, index, items, n_items)
-    msg = f"{name} names item {index}, which is outside the catalogue; expected {expected}{hint}"
+    msg = (
+        f"{name} names item {index}, which is outside the catalogue; expected {valid_indices}{hint}"
+    )
     raise InputError(msg)

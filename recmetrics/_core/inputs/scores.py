@@ -32,14 +32,14 @@ from recmetrics._core.types import IntArray
 # which Ctrl-C must stop it. A copied block is smaller, since the copies of all threads add up.
 _BLOCK_BYTES = 16 << 20
 _COPY_BYTES = 8 << 20
-LEAST_SCORES = 1 << 20  # in a block that is worth a thread, or Python's overhead
-_FEW_SCORES = 1 << 16  # of which the smallest and the largest are quick to find
-_EXACT = 1 << 53  # float64 has every integer up to here
+LEAST_SCORES = 1 << 20  # a block of fewer scores is not worth a thread, or Python's overhead
+_FEW_SCORES = 1 << 16  # the smallest and the largest of so few are quick to find
+_LARGEST_EXACT = 1 << 53  # float64 has every integer up to here
 _MOST_ITEMS = (1 << 31) - 1  # kernels count in int32
-_TILE = 256  # halves that are converted together
-_LINE = 32  # halves in a cache line
-_AHEAD = 64 * _LINE  # how far before the conversion halves are fetched from memory
-# The places of what ``nan_found`` holds: the number of NaN, and the row and item of the first.
+_TILE_HALVES = 256  # half-precision floats that are converted together
+_LINE_HALVES = 32  # half-precision floats in a cache line
+_PREFETCH_HALVES = 64 * _LINE_HALVES  # so far before their conversion, they are fetched from memory
+# The indices of an array of ``find_nan``: the number of NaN, and the row and item of the first.
 N_NAN = 0
 NAN_ROW = 1
 NAN_ITEM = 2
@@ -49,12 +49,12 @@ class ScoreBlock(NamedTuple):
     """Rows of scores in a dtype that the kernels compare natively."""
 
     values: npt.NDArray[Any]  # C-contiguous; where there are bits, memory for one row
-    lowest: Any  # the smallest number of that dtype; only NaN is not >= it
-    least: Any  # the smallest with which an item may be recommended, greater than -inf
+    lowest: Any  # the lowest value of that dtype, such as -inf; only NaN is not >= it
+    least: Any  # the lowest score of an item that may be recommended, greater than -inf
     bits: npt.NDArray[np.int16] | None = None  # of half precision, see ``order_halves``
 
     def whole(self) -> "ScoreBlock":
-        """Convert all rows of bits at once."""
+        """Convert all rows of bits at once; without bits, the block itself."""
         if self.bits is None:
             return self
         keys = np.empty(self.bits.shape, np.float32)
@@ -63,11 +63,11 @@ class ScoreBlock(NamedTuple):
 
     @property
     def has_infinity(self) -> bool:
-        """True where ``lowest`` stands for -inf."""
+        """True if ``lowest`` is the score -inf, which integers do not have."""
         return bool(self.least > self.lowest)
 
 
-# The fields of a ScoreBlock after the values, for each dtype that the kernels are compiled for.
+# ``lowest`` and ``least`` of a ScoreBlock, for each dtype that the kernels are compiled for.
 _NATIVE: dict[np.dtype[Any], tuple[Any, Any]] = {
     np.dtype(np.float32): (np.float32(-np.inf), np.finfo(np.float32).min),
     np.dtype(np.float64): (np.float64(-np.inf), np.finfo(np.float64).min),
@@ -101,13 +101,13 @@ class ScoreMatrix:
         return ScoreMatrix(self.array[rows])
 
     def is_small(self, row_items: float) -> bool:
-        """Say whether a call that reads ``row_items`` scores of each row is one thread's work."""
+        """Say whether a call that reads ``row_items`` scores of each row is work for one thread."""
         return self.shape[0] * row_items <= LEAST_SCORES
 
     def blocks(self, n_threads: int, row_items: float, *, copied: bool) -> tuple[list[slice], int]:
-        """Row blocks for a call that reads ``row_items`` scores of each row.
+        """Cut the rows into blocks; also gives the number of threads that pays off.
 
-        Also the number of threads that pays off.
+        The call reads ``row_items`` scores of each row; ``copied`` says that it copies them.
         """
         block_bytes = _BLOCK_BYTES
         if copied or not (_is_native(self.array) or is_half(self.array.dtype)):
@@ -159,9 +159,9 @@ class SparseScores(ScoreMatrix):
 
 
 def read_matrix(scores: Any) -> ScoreMatrix:
-    """Read scores in memory, dense or sparse."""
+    """Read scores in memory, dense or sparse; each error gets ``argument="scores"``."""
     try:
-        if hasattr(scores, "layout"):  # of torch
+        if hasattr(scores, "layout"):  # a tensor of torch, which may be sparse
             scores = as_scipy(scores, "scores")
         if not sp.issparse(scores):
             return ScoreMatrix(scores)
@@ -169,7 +169,7 @@ def read_matrix(scores: Any) -> ScoreMatrix:
         check_2d(matrix.shape, "scores", "scores.reshape(1, -1)")
         start, items, values = stored_entries(matrix, "scores")
     except RecmetricsError as error:
-        blame(error, "scores")
+        blame(error, "scores")  # sets ``error.argument``
         raise
     if len(values) > 1 and (values == 1).all():
         msg = f"all {len(values):,} stored scores are 1, so the items of a user tie"
@@ -190,10 +190,10 @@ def _compared_as(block: npt.NDArray[Any]) -> npt.DTypeLike:
         return np.float32
     if dtype.itemsize <= 4:
         return np.float64
-    # To check and convert a large block takes longer than to compare it as it is.
+    # 64-bit integers. To check and convert a large block takes longer than to compare it as it is.
     if not 0 < block.size <= _FEW_SCORES:
         return np.int64
-    is_exact = int(block.min()) >= -_EXACT and int(block.max()) <= _EXACT
+    is_exact = int(block.min()) >= -_LARGEST_EXACT and int(block.max()) <= _LARGEST_EXACT
     return np.float64 if is_exact else np.int64
 
 
@@ -228,17 +228,18 @@ def native(block: npt.NDArray[Any], *, packed: bool = False) -> ScoreBlock:
 
 @kernel
 def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[np.float32]) -> None:
-    """Turn the bits of half-precision floats into whole numbers in the same order.
+    """Turn the bits of half-precision floats into whole numbers in the same order, as float32.
 
-    A float is sign and magnitude: the magnitude, negated where the sign is set, orders as the float
-    does, with both zeros equal. NaN has the largest magnitudes, above ``infinity``, and stays NaN.
-    All arrays 1-d. Six times as fast as NumPy's operators. The prefetch takes off a quarter.
+    ``infinity`` is the magnitude of infinity, ``keys`` takes the numbers. A float is sign and
+    magnitude: the magnitude, negated where the sign is set, orders as the float does, with both
+    zeros equal. NaN has the largest magnitudes, above ``infinity``, and stays NaN.
+    Both arrays are 1-d. Six times as fast as NumPy's operators. The prefetch takes off a quarter.
     """
-    for begin in range(0, bits.size, _TILE):
-        tile = bits[begin : begin + _TILE]
-        tile_keys = keys[begin : begin + _TILE]
-        for line in range(0, _TILE, _LINE):
-            prefetch(bits, begin + _AHEAD + line)
+    for begin in range(0, bits.size, _TILE_HALVES):
+        tile = bits[begin : begin + _TILE_HALVES]
+        tile_keys = keys[begin : begin + _TILE_HALVES]
+        for line in range(0, _TILE_HALVES, _LINE_HALVES):
+            prefetch(bits, begin + _PREFETCH_HALVES + line)
         for i in range(tile.size):
             signed = np.int32(tile[i])
             magnitude = signed & 0x7FFF  # all bits but the sign
@@ -247,7 +248,10 @@ def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[n
 
 
 def find_nan(values: npt.NDArray[Any], lowest: Any) -> IntArray:
-    """Count the NaN in a block, and find the row and item of the first; (3,)."""
+    """Count the NaN in a block, and find the first: the array (count, row, item), 0 without any.
+
+    ``lowest`` is the lowest value of the dtype: only NaN is not >= it.
+    """
     is_nan = ~(values >= lowest)
     row, item = divmod(int(is_nan.argmax()), values.shape[1])
     return np.array([np.count_nonzero(is_nan), row, item])
@@ -256,9 +260,11 @@ def find_nan(values: npt.NDArray[Any], lowest: Any) -> IntArray:
 def find_candidate_nan(
     values: npt.NDArray[Any], start: IntArray, items: IntArray, lowest: Any
 ) -> IntArray:
-    """Count the NaN among the scores of candidates, and find the row and item of the first; (3,).
+    """Count the NaN among the scores of candidates, and find the first.
 
-    Row u has the candidates ``items[start[u]:start[u + 1]]``, with ``values`` beside them.
+    Gives the array (count, row, item), 0 without any. Row u has the candidates
+    ``items[start[u]:start[u + 1]]``, with their scores in ``values``. ``lowest`` is the lowest
+    value of the dtype: only NaN is not >= it.
     """
     is_nan = ~(values >= lowest)
     if not is_nan.any():
@@ -268,9 +274,12 @@ def find_candidate_nan(
     return np.array([np.count_nonzero(is_nan), row, items[entry]])
 
 
-def refuse_nan(nan_found: Sequence[IntArray], users: Users) -> None:
-    """Refuse NaN scores, from the number and the first NaN of each block."""
-    n_nan, rows, items = np.transpose(nan_found)
+def refuse_nan(nan_of_blocks: Sequence[IntArray], users: Users) -> None:
+    """Refuse NaN scores; ``nan_of_blocks`` has the array of ``find_nan`` for each row block.
+
+    Its rows count from the first row of the call.
+    """
+    n_nan, rows, items = np.transpose(nan_of_blocks)
     if not n_nan.any():
         return
     block = int(np.flatnonzero(n_nan)[0])

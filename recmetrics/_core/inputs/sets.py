@@ -1,7 +1,8 @@
 """Truth, exclude and candidates: sets of items per user, as sorted lists.
 
 Internally there is one form, ``Rows``: for a block of users the items of each in ascending order,
-and their values.
+and their values. An *entry* is a stored item with its value; user u has those from ``start[u]`` to
+``start[u + 1]``.
 """
 
 from abc import ABC, abstractmethod
@@ -28,17 +29,17 @@ from recmetrics._core.types import BoolArray, FloatArray, IntArray
 
 LARGEST_RELEVANCE = 1e100  # so that no sum of gains overflows
 _FINITE = float(np.finfo(np.float64).max)
-_DENSE_ENTRIES = 1 << 20  # entries of a dense matrix read at once
-_SORTED = 1 << 16  # entries sorted in a block, in about half a millisecond
-_COUNTED = 64  # items of a user; up to so many, counting their places beats sorting
-# Microseconds of Python, see ``jit``: of an item to sort, more for each that its place is compared
-# with, and of an item to look up among others. Measured with 2 to 1,000 items a user.
-_SORTED_ITEM = 1.0
-_COMPARED_ITEM = 0.14
-_SOUGHT_ITEM = 2.0
+_DENSE_ENTRIES = 1 << 20  # entries of a dense matrix that are read at once
+_SORTED_ENTRIES = 1 << 16  # entries that are sorted in a block, in about half a millisecond
+_MAX_COUNTED_ITEMS = 64  # of so few items, counting their places beats sorting
+# Microseconds of Python, see ``jit``: to sort an item, to compare it with another for its place,
+# and to look it up among others. Measured with 2 to 1,000 items a user.
+_SORT_TIME = 1.0
+_COMPARISON_TIME = 0.14
+_SEARCH_TIME = 2.0
 
-# The least and largest allowed value, the words for them, and the names of rows and columns. A set
-# of items takes any number: entries other than 0 are in it.
+# By argument: the least and largest allowed value, the words for them, and the names of rows and
+# columns. Any other argument is a set of items, which takes any number: 0 is not in the set.
 _SET = (-np.inf, np.inf, "numbers (0: not in the set)", ("user", "item"))
 _UP_TO = f"from 0 to {LARGEST_RELEVANCE:g}"
 VALUES = {
@@ -58,9 +59,10 @@ def as_indices(users: UserIndex) -> IntArray:
 
 
 def entries_of(start: IntArray, users: UserIndex) -> tuple[IntArray, UserIndex]:
-    """Find the entries of some users, in the order given, where user u has those from start[u].
+    """Find the entries of some users, in the order given.
 
-    Gives where those of each user start among them, and their places.
+    Gives the ``start`` of the chosen users among the chosen entries, (len(users) + 1,), and the
+    places of these entries among all entries.
     """
     if isinstance(users, slice):
         block = start[users.start : users.stop + 1]
@@ -80,7 +82,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def none(cls, n_users: int) -> "Rows":
-        """No item of any user."""
+        """Rows of users without items."""
         return cls(np.zeros(n_users + 1, np.int64), np.empty(0, np.int64), np.empty(0))
 
     def take(self, users: UserIndex) -> "Rows":
@@ -95,19 +97,25 @@ class Rows(NamedTuple):
         return users_of_entries(self.start)
 
     def among(self, other: "Rows") -> BoolArray:
-        """True for the items, in any order, that ``other`` has for the same user."""
+        """True for each item that ``other``, whose items ascend, has for the same user.
+
+        The items of this one may be in any order.
+        """
         is_among = np.empty(len(self.items), np.bool_)
-        add_work(_SOUGHT_ITEM * len(self.items))
+        add_work(_SEARCH_TIME * len(self.items))
         _mark_among(self.start, self.items, other.start, other.items, is_among)
         return is_among
 
     def n_within(self, other: "Rows") -> int:
         """Count the users who have items, all of which ``other`` has for the same user."""
-        add_work(_SOUGHT_ITEM * len(self.items))
+        add_work(_SEARCH_TIME * len(self.items))
         return int(_count_within(self.start, self.items, other.start, other.items))
 
     def ascending(self, n_threads: int | None = None) -> tuple["Rows", bool]:
-        """Sort the items of each user, of any dtype; also say whether any item is repeated."""
+        """Sort the items of each user; also say whether any user has an item twice.
+
+        Items and values may have any dtype, and become int64 and float64.
+        """
         start = self.start
         values = as_kernel_array(np.ascontiguousarray(self.values, np.float64))
         items = np.empty(len(self.items), np.int64)
@@ -119,7 +127,7 @@ class Rows(NamedTuple):
         def sort(rows: slice) -> bool:
             entries = slice(start[rows.start], start[rows.stop])
             block_values = sorted_values[entries]
-            if are_equal:  # the kernel writes values in any case
+            if are_equal:  # the kernel writes values in any case: here they are thrown away
                 block_values = np.empty(len(block_values))
             return _sort_items(
                 start[rows.start : rows.stop + 1] - entries.start,
@@ -131,15 +139,16 @@ class Rows(NamedTuple):
 
         n_users = len(start) - 1
         mean_items = len(items) / max(1, n_users)
-        add_work(len(items) * (_SORTED_ITEM + _COMPARED_ITEM * min(mean_items, _COUNTED)))
-        n_threads = thread_count(n_threads) if len(items) > 4 * _SORTED else 1
-        block_users = _SORTED // max(1, len(items) // max(1, n_users))
+        add_work(len(items) * (_SORT_TIME + _COMPARISON_TIME * min(mean_items, _MAX_COUNTED_ITEMS)))
+        # Fewer than four blocks are not worth a thread.
+        n_threads = thread_count(n_threads) if len(items) > 4 * _SORTED_ENTRIES else 1
+        block_users = _SORTED_ENTRIES // max(1, len(items) // max(1, n_users))
         blocks = row_blocks(n_users, block_users, n_threads, block_users)
         any_repeated = any(map_blocks(sort, blocks, n_threads))
         return Rows(start, items, sorted_values), any_repeated
 
     def keep(self, mask: BoolArray) -> "Rows":
-        """The rows with only the items in ``mask``."""
+        """The rows with only the items in ``mask``, which has an entry for each item."""
         start = starts_of(mask)[self.start]
         return Rows(start, self.items[mask], self.values[mask])
 
@@ -161,15 +170,15 @@ def _sort_items(
     sorted_items: IntArray,
     sorted_values: FloatArray,
 ) -> bool:
-    """Sort the items of each user, with their values; True where any item is repeated.
+    """Sort the items of each user, with their values; return True if a user has an item twice.
 
-    A few items have their places counted, without a branch that is hard to guess: a third of the
-    time of insertion. There, the comparisons are added as numbers.
+    The place of one of a few items is the number of smaller items: the comparisons are added as 0
+    and 1, without a branch that is hard to guess, in a third of the time of insertion.
     """
     any_repeated = False
     for user in range(start.size - 1):
         begin, end = start[user], start[user + 1]
-        if end - begin > _COUNTED:
+        if end - begin > _MAX_COUNTED_ITEMS:
             for i in range(begin, end):
                 sorted_items[i] = items[i]
                 sorted_values[i] = values[i]
@@ -190,6 +199,7 @@ def _sort_items(
         # Places 0, 1, ..., n - 1 add up to n (n - 1) / 2; equal items have the same place.
         if 2 * total < keys.size * (keys.size - 1):
             any_repeated = True
+            # Equal items take places in their order, so that every place is filled.
             for i in range(keys.size):
                 place = begin
                 for j in range(keys.size):
@@ -224,9 +234,9 @@ def sort_ascending(keys: Any, values: Any) -> None:
 
 @helper
 def place_of(item: int, items: IntArray, begin: int, end: int) -> int:
-    """The place of ``item`` in the ascending ``items[begin:end]``, or -1.
+    """The index of ``item`` in ``items``, whose part from ``begin`` to ``end`` ascends; or -1.
 
-    A search by halves, without a branch that is hard to guess.
+    Only this part is searched, by halves, without a branch that is hard to guess.
     """
     size = end - begin
     while size > 1:
@@ -244,6 +254,7 @@ def _mark_among(
     other_items: IntArray,
     is_among: BoolArray,
 ) -> None:
+    """Mark in ``is_among`` the items that the other rows have for the same user."""
     for user in range(start.size - 1):
         begin = other_start[user]
         end = other_start[user + 1]
@@ -255,7 +266,10 @@ def _mark_among(
 def _count_within(
     start: IntArray, items: IntArray, other_start: IntArray, other_items: IntArray
 ) -> int:
-    """Count as ``Rows.n_within``; most users are done after one search, for their first item."""
+    """Count the users who have items, all of which the other rows have for the same user.
+
+    Most users are done after one search, for their first item.
+    """
     count = 0
     for user in range(start.size - 1):
         place = other_start[user]
@@ -271,14 +285,14 @@ def _count_within(
     return count
 
 
-def one_below_another(parts: Sequence[Rows]) -> Rows:
-    """Concatenate the users of all ``parts``, in order."""
-    if len(parts) == 1:
-        return parts[0]
+def one_below_another(blocks: Sequence[Rows]) -> Rows:
+    """Concatenate blocks of users, in order, into the rows of all these users."""
+    if len(blocks) == 1:
+        return blocks[0]
     return Rows(
-        starts_of(np.concatenate([np.diff(part.start) for part in parts])),
-        np.concatenate([part.items for part in parts]),
-        np.concatenate([part.values for part in parts]),
+        starts_of(np.concatenate([np.diff(block.start) for block in blocks])),
+        np.concatenate([block.items for block in blocks]),
+        np.concatenate([block.values for block in blocks]),
     )
 
 
@@ -297,7 +311,7 @@ class ItemSets(ABC):
         """The sets of a block of users."""
 
     def count(self) -> int:
-        """Count the items of all users."""
+        """Count the items in the sets of all users."""
         return round(self.mean_items * self.n_users)
 
     @abstractmethod
@@ -313,8 +327,8 @@ class ItemSets(ABC):
     def in_memory(self) -> "ItemSets":
         """Convert the sets to the internal form, to read them more than once."""
         block_users = _DENSE_ENTRIES // max(1, self.n_items or 1)
-        parts = [self.rows(block) for block in row_blocks(self.n_users, block_users)]
-        return SparseSets(one_below_another(parts), self.n_items)
+        blocks = [self.rows(block) for block in row_blocks(self.n_users, block_users)]
+        return SparseSets(one_below_another(blocks), self.n_items)
 
     def own(self) -> "ItemSets":
         """Convert the sets to the internal form, in memory of their own."""
@@ -353,21 +367,23 @@ class DenseSets(ItemSets):
     ) -> None:
         super().__init__(matrix.shape[0], matrix.shape[1], matrix.shape[1])
         self._matrix = matrix
-        self._name = name  # in errors
-        self._if_negative = if_negative  # the hint for a negative number; None drops it
-        self._array = array or name  # how to type the matrix
+        self._name = name  # of the argument, in errors
+        # The advice in the error for a negative number; None takes such numbers as 0.
+        self._if_negative = if_negative
+        self._array = array or name  # how to type the matrix, in advice
 
     def count(self) -> int:
         return int(np.count_nonzero(self._matrix))
 
     def rows(self, block: slice) -> Rows:
-        part = self._matrix[block]
-        n_users, n_items = part.shape
-        entries = np.flatnonzero(is_nonzero(part))  # for bool, faster than a kernel
+        matrix = self._matrix[block]
+        n_users, n_items = matrix.shape
+        # Indices of the flat block: NumPy finds them in a bool array faster than a kernel.
+        entries = np.flatnonzero(is_nonzero(matrix))
         start = np.searchsorted(entries, np.arange(n_users + 1) * n_items)
         users = users_of_entries(start)
         items = entries - users * n_items
-        values = half_to_single(part[users, items])
+        values = half_to_single(matrix[users, items])
         rows = Rows(start, items, values.astype(np.float64))
         if_negative = self._if_negative
         if if_negative and values.min(initial=0) < 0:
@@ -409,7 +425,7 @@ class SharedSet(ItemSets):
 
 
 class ItemMatrix(NamedTuple):
-    """Numbers about items, a row for each: an array, or the entries other than 0."""
+    """A matrix with a row for each item: an array (n_items, d), or the entries other than 0."""
 
     entries: npt.NDArray[Any] | Rows
     shape: tuple[int, int]
@@ -419,8 +435,8 @@ class ItemMatrix(NamedTuple):
 class Side:
     """Side information, checked; only what a metric of the call needs."""
 
-    n_items: int | None = None  # according to the side information
-    values: Mapping[str, Any] = field(default_factory=dict)  # by name, as ``SideInput.read`` gives
+    n_items: int | None = None  # according to the side information; None where it does not say
+    values: Mapping[str, Any] = field(default_factory=dict)  # by name, what ``SideInput.read`` gave
     strata: Mapping[str, ItemSets] = field(default_factory=dict)
     # The results of ``Metric.prepare`` by spec, computed once for all batches.
     prepared: dict[Any, Any] = field(default_factory=dict)
@@ -480,6 +496,7 @@ class Users(NamedTuple):
         return batch._replace(side=self.side.take(users), chosen=users)
 
     def _changed(self, change: Callable[[ItemSets], ItemSets]) -> "Users":
+        """The users with ``change`` applied to the truth and to each of the other sets."""
         users = self._replace(truth=change(self.truth))
         if self.exclude is not None:
             users = users._replace(exclude=change(self.exclude))
@@ -499,9 +516,9 @@ class Users(NamedTuple):
 
     @property
     def present(self) -> list[ItemSets]:
-        """The truth, and the other sets that were given."""
-        every = (self.truth, self.exclude, self.candidates)
-        return [sets for sets in every if sets is not None]
+        """The truth, and those of the other sets that were given."""
+        all_sets = (self.truth, self.exclude, self.candidates)
+        return [sets for sets in all_sets if sets is not None]
 
     @property
     def is_dense(self) -> bool:
@@ -512,23 +529,24 @@ class Users(NamedTuple):
 def checked_values(
     rows: Rows, name: str, first_user: int = 0, if_negative: str | None = ""
 ) -> Rows:
-    """Drop explicit zeros; refuse NaN and values outside their range.
+    """Drop explicit zeros; refuse NaN and values outside the range of the argument ``name``.
 
-    ``if_negative`` is the hint for a negative number; None drops such numbers.
+    ``first_user`` is the index of the first row, for errors. ``if_negative`` is the advice in the
+    error for a negative number; None drops such numbers.
     """
     values = rows.values
-    least, largest, expected, (row_axis, column_axis) = VALUES.get(name, _SET)
-    if if_negative is None:
+    least, largest, valid_values, (row_axis, column_axis) = VALUES.get(name, _SET)
+    if if_negative is None:  # -inf stays, and is refused
         rows = rows.keep(~((values < 0.0) & (values >= -_FINITE)))
         values = rows.values
     smallest = values.min(initial=np.inf)
-    # NaN is never >= a number.
+    # NaN is never >= a number, so it fails the first comparison.
     if not (smallest >= least and values.max(initial=-np.inf) <= largest):
         is_wrong = ~((values >= least) & (values <= largest))
         entry = int(is_wrong.argmax())
         user = first_user + int(rows.users()[entry])
         msg = (
-            f"{name} must hold {expected}, got {values[entry]:g} at "
+            f"{name} must hold {valid_values}, got {values[entry]:g} at "
             f"({row_axis} {user}, {column_axis} {rows.items[entry]})"
         )
         if values[entry] < 0.0 and if_negative:

@@ -34,14 +34,14 @@ from recmetrics._core.types import BoolArray, FloatArray, IntArray, Truth
 # Rounding of the shares must not move the border between head and tail.
 HEAD_SLACK = 1e-9
 LEAST_PROPENSITY = 1e-100  # sums of weights stay finite
-_BLOCK = 1 << 20  # entries of a dense training matrix read at once
+_BLOCK_ENTRIES = 1 << 20  # entries of a dense training matrix that are read at once
 
 
 class Context(NamedTuple):
     """Side information that was read before, and the sizes, for the reader of another piece."""
 
-    values: Mapping[str, Any]
-    n_users: int
+    values: Mapping[str, Any]  # by name
+    n_users: int  # 0 where the users are not known
     n_items: int | None
 
 
@@ -67,15 +67,15 @@ def read_side(
         with at_fault(name):
             context = Context(values, n_users or 0, n_items)
             values[name] = side_input.read(keywords[name], name, context)
-        if isinstance(values[name], ItemSets):  # of users
+        if isinstance(values[name], ItemSets):  # it belongs to users, not to items
             continue
         shape = values[name].shape
         if n_items is None:
             n_items = shape[0]
         if shape[0] != n_items:
             hint = f"; it looks transposed: type {name}.T" if shape[1:] == (n_items,) else ""
-            expected = f"{side_input.shape} with n_items = {n_items}"
-            msg = f"{name} must be of shape {expected}, got {shape}{hint}"
+            shape_words = f"{side_input.shape} with n_items = {n_items}"
+            msg = f"{name} must be of shape {shape_words}, got {shape}{hint}"
             raise ShapeError(msg, argument=name)
 
     strata, n_items = _read_strata(specs, keywords, n_users, n_items)
@@ -114,7 +114,7 @@ def check_strata(side: Side, n_items: int) -> None:
     """Refuse items of a stream's strata outside a catalogue whose size was not known before."""
     for name, sets in side.strata.items():
 
-        def name_of(_: int, name: str = name) -> str:
+        def name_of(_: int, name: str = name) -> str:  # the default keeps the name of this turn
             return f"strata[{name!r}]"
 
         shared = cast(SharedSet, sets)  # a stream takes no others
@@ -130,7 +130,10 @@ def with_profile(side: Side, profile: Any, n_users: int) -> Side:
 
 
 def _reader_of(number: ItemNumber, make: str) -> Callable[[Any, str, Context], FloatArray]:
-    """Make a reader of a number for each item; ``make`` is how to type valid ones, in errors."""
+    """Make a reader of a number for each item, (n_items,).
+
+    ``make`` is how to type valid numbers, for errors.
+    """
 
     def read(value: Any, name: str, _: Context) -> FloatArray:
         numbers = _read_vector(value, name)
@@ -148,6 +151,7 @@ def _reader_of(number: ItemNumber, make: str) -> Callable[[Any, str, Context], F
 
 
 def _read_vector(value: Any, name: str) -> FloatArray:
+    """Read an array of one dimension that holds real numbers, as float64."""
     is_sparse = sp.issparse(value)
     vector: Any = value if is_sparse else as_array(value, name, "item")
     if is_sparse or vector.ndim != 1:
@@ -161,6 +165,7 @@ def _read_vector(value: Any, name: str) -> FloatArray:
 
 
 def _real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Refuse an array that does not hold real numbers; half precision becomes float32."""
     check_real(array, name)
     return half_to_single(array)
 
@@ -196,10 +201,12 @@ def _read_items(value: Any, name: str, _: Context) -> ItemMatrix:
 
 
 def _entries(matrix: Any, name: str) -> ItemMatrix:
+    """Read a matrix with a row for each item as its entries other than 0."""
     return ItemMatrix(read_numbers(matrix, name).rows(slice(0, matrix.shape[0])), matrix.shape)
 
 
 def _read_similarity(value: Any, name: str, context: Context) -> ItemMatrix:
+    """Read a square matrix with a row and a column for each item."""
     similarity = _read_items(value, name, context)
     if similarity.shape[0] != similarity.shape[1]:
         msg = f"{name} must be square, (n_items, n_items), got {similarity.shape}"
@@ -262,7 +269,7 @@ def _counts(train: Any, n_items: int | None, caller: str) -> tuple[IntArray, int
         raise ArgumentError(msg, argument="n_items")
     block_users = sets.n_users
     if sets.is_dense:
-        block_users = _BLOCK // max(1, sets.n_items)
+        block_users = _BLOCK_ENTRIES // max(1, sets.n_items)
     counts = np.zeros(sets.n_items, np.int64)
     for block in row_blocks(sets.n_users, block_users):
         counts += np.bincount(sets.rows(block).items, minlength=sets.n_items)
@@ -345,10 +352,14 @@ def propensity_from(
 
 
 def _check_parameter(
-    name: str, number: Any, expected: str, is_valid: Callable[[Any], bool]
+    name: str, number: Any, valid_numbers: str, is_valid: Callable[[Any], bool]
 ) -> None:
+    """Refuse a parameter that is no real number or is outside its range.
+
+    ``valid_numbers`` are the words for the range.
+    """
     if isinstance(number, bool) or not isinstance(number, Real) or not is_valid(number):
-        msg = f"{name} must be {expected}, got {number!r}"
+        msg = f"{name} must be {valid_numbers}, got {number!r}"
         raise ArgumentError(msg, argument=name)
 
 
@@ -392,11 +403,11 @@ def is_in_tail(popularity: FloatArray, tail: float) -> BoolArray:
     order = np.argsort(-popularity, kind="stable")
     cumulative = np.cumsum(popularity[order])
     total = cumulative[-1:].sum()  # 0 without items
-    head = (1.0 - tail) * total * (1.0 - HEAD_SLACK)
-    # An item is in the head while the more popular ones do not fill it.
-    more_popular = np.concatenate((np.zeros(1), cumulative))[: cumulative.size]
+    head_share = (1.0 - tail) * total * (1.0 - HEAD_SLACK)
+    # An item is in the head if the more popular items do not fill it.
+    share_above = np.concatenate((np.zeros(1), cumulative))[: cumulative.size]
     in_tail = np.ones(popularity.size, np.bool_)
-    in_tail[order[more_popular < head]] = False
+    in_tail[order[share_above < head_share]] = False
     return in_tail
 
 

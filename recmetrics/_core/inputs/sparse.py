@@ -22,7 +22,7 @@ from recmetrics._core.inputs.arrays import (
 )
 from recmetrics._core.inputs.sets import VALUES, Rows, checked_values
 
-_FEW = 1 << 12  # rows that tell at once of most matrices whether their items ascend
+_HEAD_ROWS = 1 << 12  # so many first rows show of most matrices that their items do not ascend
 
 
 def as_scipy(value: Any, name: str) -> Any:
@@ -31,7 +31,7 @@ def as_scipy(value: Any, name: str) -> Any:
         return value
     check_2d(tuple(value.shape), name, f"{name}.unsqueeze(0)")
     entries = value.detach().to_sparse_coo()
-    if entries.sparse_dim() != 2:  # rows that are dense
+    if entries.sparse_dim() != 2:  # a hybrid tensor, whose entries are rows
         return value
     # Repeated entries stay apart, as in SciPy; the public names would refuse or add them.
     indices = as_array(entries._indices().cpu(), name)
@@ -42,7 +42,10 @@ def as_scipy(value: Any, name: str) -> Any:
 def rows_of_sparse(
     matrix: Any, name: str, n_threads: int | None = None, if_negative: str | None = ""
 ) -> Rows:
-    """Bring a sparse matrix into sorted, unique, non-zero entries, without changing its arrays."""
+    """Read a sparse matrix as sorted, unique, non-zero entries, without changing its arrays.
+
+    Repeated entries are added. ``if_negative`` is that of ``checked_values``.
+    """
     csr = _checked_csr(matrix, name, lambda sound: _to_csr(sound, name))
     indptr, indices, values = _entries(csr)
     if not is_canonical(indptr, indices):
@@ -67,14 +70,14 @@ def rows_of_sparse(
 def stored_entries(
     matrix: Any, name: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    """The pointers, items and values of all stored entries, even zeros; refuse repeated ones.
+    """Give the row pointers, items and values of all stored entries, zeros too; refuse repeats.
 
     The items of each row ascend. Arrays that already have this form are not copied.
     """
     to_csr = _dia_to_csr if matrix.format == "dia" else sp.csr_array
     csr = _checked_csr(matrix, name, to_csr)
     indptr, indices, values = _entries(csr)
-    # In these two formats SciPy adds repeated entries.
+    # In these two formats SciPy has added repeated entries, so that there are fewer now.
     any_repeated = matrix.format in ("coo", "bsr") and len(indices) < matrix.data.size
     if not is_canonical(indptr, indices):
         ordered = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
@@ -93,9 +96,10 @@ def stored_entries(
 
 
 def _dia_to_csr(matrix: Any) -> Any:
-    """Convert diagonals with the zeros that they store, which SciPy drops.
+    """Convert diagonals to CSR with the zeros that they store, which SciPy drops.
 
-    So SciPy converts the numbers 1, 2, ... of the entries, in whose places their values are put.
+    SciPy converts a matrix with the numbers 1, 2, ... of the entries, none of which is 0. Then the
+    values of the entries take the places of their numbers.
     """
     numbers = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
     csr = sp.csr_array(sp.dia_array((numbers, matrix.offsets), shape=matrix.shape))
@@ -115,15 +119,15 @@ def _first_repeated(matrix: Any) -> tuple[int, int]:
 
 
 def _checked_csr(matrix: Any, name: str, to_csr: Callable[[Any], Any]) -> Any:
-    """Convert a matrix to CSR, whose arrays may be followed."""
+    """Convert a matrix to CSR by ``to_csr``, after a check that its arrays may be followed."""
     if not is_real(matrix.dtype):
         msg = f"{name} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)
     try:
         if matrix.format == "csr" and _is_sound(matrix):
             return matrix
-        sound = _rebuilt(matrix)
-        csr: Any = sound if sound.format == "csr" else to_csr(sound)
+        checked = _rebuilt(matrix)
+        csr: Any = checked if checked.format == "csr" else to_csr(checked)
     except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
         msg = f"{name} is a corrupt sparse matrix: {' '.join(str(error).split())}"
         raise InputError(msg) from None
@@ -131,7 +135,10 @@ def _checked_csr(matrix: Any, name: str, to_csr: Callable[[Any], Any]) -> Any:
 
 
 def _is_sound(csr: Any) -> bool:
-    """Say whether the arrays of a CSR matrix may be followed; SciPy takes long to say it of few."""
+    """Say whether the arrays of a CSR matrix may be followed.
+
+    SciPy's own check takes long even if there are few entries.
+    """
     indptr = csr.indptr
     indices = csr.indices
     n_rows, n_columns = csr.shape
@@ -150,7 +157,7 @@ def _is_sound(csr: Any) -> bool:
 
 
 def _rebuilt(matrix: Any) -> Any:
-    """Make a matrix of the arrays of another: SciPy checks them then, and not where it reads them.
+    """Make a new matrix from the arrays of another: SciPy checks arrays only when it makes one.
 
     Lists and dicts are converted to CSR first.
     """
@@ -171,7 +178,8 @@ def _rebuilt(matrix: Any) -> Any:
 
 
 def _entries(csr: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    n_entries = csr.indptr[-1]  # the arrays may be longer
+    """The row pointers of a CSR matrix, and the items and values that they point to."""
+    n_entries = csr.indptr[-1]  # the arrays of items and values may be longer
     return csr.indptr, csr.indices[:n_entries], csr.data[:n_entries]
 
 
@@ -184,7 +192,10 @@ def _to_csr(matrix: Any, name: str) -> Any:
 
 
 def _summable(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
-    """Values whose repeated entries may be added: numbers, or 1 for membership in a set."""
+    """Values as float64 that may be added where an entry is repeated.
+
+    In a set of items, every number other than 0 and NaN becomes 1, so that no sum is 0.
+    """
     numbers = values.astype(np.float64)
     if name not in VALUES:
         numbers[(numbers != 0.0) & ~np.isnan(numbers)] = 1.0
@@ -192,10 +203,13 @@ def _summable(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
 
 
 def is_canonical(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
-    """Say whether the items of each row strictly ascend (SciPy would cache it on the matrix)."""
-    head = indptr[:_FEW]
+    """Say whether the items of each row strictly ascend.
+
+    SciPy's own check would keep its answer on the matrix of the user.
+    """
+    head = indptr[:_HEAD_ROWS]
     if len(head) < len(indptr) and not is_canonical(head, indices[: head[-1]]):
-        return False  # as matrices in no order nearly always are; it saves reading them all
+        return False  # a matrix in no order nearly always ends here, before all of it is read
     # Each entry is compared with the one before, unless a row starts there. The last pointer, and
     # those of empty rows at the end, stand one behind the last entry.
     ascends = np.ones(len(indices) + 1, np.bool_)

@@ -41,8 +41,8 @@ from recmetrics._core.inputs.side import check_strata, read_side
 from recmetrics._core.spec import Request
 from recmetrics._core.types import WhichUsers
 
-_INSPECTED = 1 << 14  # scores, of the first rows
-_GRADES = 5  # the largest grade of a common scale
+_INSPECTED_SCORES = 1 << 14  # so many scores of the first rows are read for a warning
+_LARGEST_GRADE = 5  # of a common scale of ratings
 
 
 def read_users(
@@ -54,8 +54,8 @@ def read_users(
 ) -> Users:
     """Read the users of scores or rankings, of which only the shape and the items are read.
 
-    ``keywords`` are the shared ones of the call. ``side`` is side information that has been read;
-    without it, what a metric of the request needs is read from ``keywords``.
+    ``keywords`` are the shared ones of the call. ``side`` is side information that was read before;
+    if it is None, what the metrics of the request need is read from ``keywords``.
     """
     if isinstance(scores, Rankings):
         with at_fault("truth"):
@@ -67,14 +67,15 @@ def read_users(
                 None if request.drops_negative else CLIP,
             )
     else:
-        hint = getattr(scores, "if_transposed", None)
+        # Only factors have their own advice for a truth with users and items exchanged.
+        if_transposed = getattr(scores, "if_transposed", None)
         try:
             truth = read_item_sets(
                 ground_truth,
                 "truth",
                 scores.shape,
                 request.n_threads,
-                if_transposed=hint,
+                if_transposed=if_transposed,
                 if_negative=None if request.drops_negative else CLIP_OR_SCORE,
             )
         except RecmetricsError as error:
@@ -86,7 +87,11 @@ def read_users(
 
 
 def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
-    """Warn of a truth without a 0 beside sparse scores, or of fractions beside grades."""
+    """Warn if scores and truth may be exchanged.
+
+    They may be if the truth is dense without a 0 and the scores are sparse, or if the truth holds
+    fractions and the scores hold grades alone.
+    """
     n_users, n_items = scores.shape
     if not truth.is_dense or n_items < 2 or not n_users:
         return
@@ -97,10 +102,12 @@ def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
             warn(f"{msg}; {MAY_BE_EXCHANGED}")
         return
     # The first user mostly decides, and a few are read only if it does not.
-    few_users = slice(0, min(n_users, 1 + _INSPECTED // n_items))
+    few_users = slice(0, min(n_users, 1 + _INSPECTED_SCORES // n_items))
     for rows in (first_user, few_users):
         block = scores.array[rows]
-        is_graded = block.dtype.kind in "biuf" and block.min() == 0 and block.max() <= _GRADES
+        is_graded = (
+            block.dtype.kind in "biuf" and block.min() == 0 and block.max() <= _LARGEST_GRADE
+        )
         if not (is_graded and np.all(block % 1 == 0)):
             return
         if np.count_nonzero(truth.rows(rows).values < 1.0) < 0.9 * block.size:
@@ -122,8 +129,11 @@ def read_whole_users(
 def _users(
     truth: ItemSets, keywords: Mapping[str, Any], request: Request, side: Side | None = None
 ) -> Users:
-    """Read what belongs to the users beside their truth."""
-    shape = truth.n_users, truth.n_items  # n_items is known wherever the next two are taken
+    """Read exclude, candidates and side information of the users of a truth.
+
+    ``side`` is that of ``read_users``.
+    """
+    shape = truth.n_users, truth.n_items  # n_items is known where exclude or candidates are taken
     n_threads = request.n_threads
     exclude = read_set_if_given(keywords.get("exclude"), "exclude", shape, n_threads)
     candidates = read_set_if_given(keywords.get("candidates"), "candidates", shape, n_threads)
@@ -161,6 +171,7 @@ def read_which_users(users: WhichUsers, *, n_users: int, n_rows: int, source: st
 
 
 def _sliced(users: slice, n_users: int) -> UserIndex:
+    """The users of a slice: as a slice with known ends if they are consecutive, else indices."""
     try:
         rows = range(n_users)[users]
     except (TypeError, ValueError) as error:
@@ -172,6 +183,7 @@ def _sliced(users: slice, n_users: int) -> UserIndex:
 
 
 def _indices(users: Any, n_users: int) -> UserIndex:
+    """Read indices of users: as a slice if they are consecutive; those outside are refused."""
     is_matrix = len(getattr(users, "shape", ())) > 1  # sparse or on a device, too
     indices = users if is_matrix else as_array(users, "users")
     if len(indices.shape) > 1:

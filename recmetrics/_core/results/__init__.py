@@ -14,7 +14,8 @@
     sampled   metrics over the whole catalogue, estimated from ranks among sampled negatives
     saved     the schema of a store: which stores may be merged; state as plain arrays, and back
 
-The hits of small batches are kept, and their metrics are computed together.
+The hits of small batches are kept, and their metrics are computed together. Here the
+truth of a user is *swallowed* if ``exclude`` holds all of the user's relevant items.
 """
 
 from recmetrics._core.results.keys import logger_key, spec_of

@@ -15,8 +15,12 @@ def spec_of(key: str) -> MetricSpec:
 
 
 def logger_key(text: str, at: str) -> str:
-    """Write ``at`` for ``@``; where they differ, leave out what loggers refuse."""
+    """Write the key ``text`` of results for a logger, with ``at`` in place of ``@``.
+
+    If ``at`` is not ``@``, spaces are removed, and characters that loggers refuse become one ``_``.
+    """
     if at == "@":
         return text
+    # The "@" stays until the end: it is the place of ``at``.
     safe = re.sub(r"[^\w./@-]+", "_", text.replace(" ", ""), flags=re.ASCII)
     return re.sub(r"_*@", "@", safe).rstrip("_").replace("@", at)

@@ -13,7 +13,10 @@ from recmetrics._core.types import FloatArray
 
 
 def mean_of(values: FloatArray, weights: FloatArray | None = None) -> float:
-    """Compute the mean of defined values, or with ``weights`` sum w x / sum w; NaN without any."""
+    """Compute the mean of the values that are not NaN, or with ``weights`` sum w x / sum w.
+
+    Both arrays are (n_users,). The mean is NaN if no value is defined.
+    """
     is_defined = ~np.isnan(values)
     if not is_defined.all():
         values = values[is_defined]
@@ -26,19 +29,22 @@ def mean_of(values: FloatArray, weights: FloatArray | None = None) -> float:
     return float(dot(weights, values) / weights.sum())
 
 
-def dot(weights: FloatArray, row: FloatArray) -> FloatArray:
-    """Sum with weights in this thread: threads of BLAS wait for each other on a busy machine."""
-    return np.einsum("...n,n->...", weights, row)  # type: ignore[no-any-return]
+def dot(weights: FloatArray, values: FloatArray) -> FloatArray:
+    """Sum ``values`` (n,) with ``weights`` (..., n), which gives an array of shape (...).
+
+    This thread alone does it: the threads of BLAS wait for each other on a busy machine.
+    """
+    return np.einsum("...n,n->...", weights, values)  # type: ignore[no-any-return]
 
 
 def read_floats(name: str, column: Any) -> FloatArray:
-    """Read an array of real numbers; errors call it ``name``."""
+    """Read an array of real numbers as float64; errors call it ``name``."""
     if isinstance(column, np.ma.MaskedArray):
         msg = f"{name} is a masked array, whose mask would be lost; type .filled(np.nan)"
         raise InputTypeError(msg)
     try:
         array = np.asarray(column)
-    except (TypeError, ValueError, RuntimeError) as error:  # the last is of torch
+    except (TypeError, ValueError, RuntimeError) as error:  # torch raises the last
         msg = f"{name} cannot be read as an array: {error}"
         raise InputTypeError(msg) from None
     if array.dtype.kind not in "fiub":
@@ -49,29 +55,33 @@ def read_floats(name: str, column: Any) -> FloatArray:
 
 
 def require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
-    """Refuse an argument that does not hold one entry per user, each in its place."""
-    expected = f"{name} must hold one {noun} per user, shape ({n_users},)"
-    has_no_places = isinstance(entries, Mapping | set | frozenset | str | bytes)
+    """Refuse an argument without one entry per user, in the order of the users.
+
+    ``noun`` says in errors what an entry is, such as "number".
+    """
+    requirement = f"{name} must hold one {noun} per user, shape ({n_users},)"
+    has_no_order = isinstance(entries, Mapping | set | frozenset | str | bytes)
     is_table = hasattr(type(entries), "columns")
-    if has_no_places or is_table or not hasattr(entries, "__len__"):
-        kind = type(entries).__name__
-        msg = f"{expected}, got a {kind}; give an array or a list in the order of the users"
+    if has_no_order or is_table or not hasattr(entries, "__len__"):
+        type_name = type(entries).__name__
+        msg = f"{requirement}, got a {type_name}; give an array or a list in the order of the users"
         raise InputTypeError(msg, argument=name)
     shape = tuple(entries.shape) if hasattr(entries, "shape") else (len(entries),)
     if shape != (n_users,):
-        msg = f"{expected}, got shape {shape}"
+        msg = f"{requirement}, got shape {shape}"
         raise ShapeError(msg, argument=name)
 
 
 def read_weights(weights: Any, n_users: int) -> FloatArray:
-    """Read the weights of users, divided by the largest."""
+    """Read the weights of users, (n_users,), and divide them by the largest weight."""
     require_per_user("weights", "number", weights, n_users)
     with at_fault("weights"):
         array = read_floats("weights", weights)
-    require_per_user("weights", "number", array, n_users)  # a list of lists has another shape
-    wrong = ~(np.isfinite(array) & (array >= 0))
-    if wrong.any():
-        user = int(wrong.argmax())
+    # Only the array shows the shape of a list of lists.
+    require_per_user("weights", "number", array, n_users)
+    is_wrong = ~(np.isfinite(array) & (array >= 0))
+    if is_wrong.any():
+        user = int(is_wrong.argmax())
         msg = (
             f"weights holds {array[user]} for user {user}; expected finite numbers >= 0; 0 leaves "
             "a user out"

@@ -1,4 +1,9 @@
-"""Hits -> one array of values per metric string."""
+"""Hits -> one array of values per metric string.
+
+A ``Selection`` holds the hits of a call or of a batch: the rank and the gain of each relevant item
+in its user's list. A ``Request`` holds the metrics, each with its definition. An ``Exposures``
+counts how often each item is in a list.
+"""
 
 import functools
 import math
@@ -33,60 +38,70 @@ from recmetrics._core.spec import Cutoffs, Request
 from recmetrics._core.threads import map_blocks, row_blocks
 from recmetrics._core.types import FloatArray, UserValues
 
-_THREADED = 1 << 17  # (users / 8 + hits) x metrics; less is done before two threads share the GIL
-# Users whose hits are read by all metrics in turn. Each thread has as many blocks as another: small
-# ones, taken as threads become free, spend more time waiting for the GIL than on metrics.
-_MEASURED = 1 << 16
+# The work, (users / 8 + hits) x metrics, from which threads pay off. Less work is done before two
+# threads share the GIL.
+_MIN_THREADED_WORK = 1 << 17
+# At most so many users are in a block, whose hits all metrics read in turn. Each thread has as many
+# blocks as another: small ones, taken as threads become free, spend more time waiting for the GIL
+# than on metrics.
+_MAX_BLOCK_USERS = 1 << 16
 
 
 def values_of(
     selection: Selection, request: Request, rows: RowNames = ROWS_ARE_USERS
 ) -> dict[str, UserValues]:
-    """Compute the values of a whole call, and warn if they may be misleading."""
+    """Compute the values of a whole call by metric string, and warn if they may be misleading.
+
+    Under ``progress=True``, notes on the values go to standard error. ``rows`` are the names of the
+    rows in errors.
+    """
     if selection.n_swallowed:
         warn_of_swallowed(*selection.swallowed())
     if request.progress is not True:
         return whole_values(selection, request, rows)
 
-    @functools.cache  # one line, however often Numba compiles
+    @functools.cache  # printed once, however often Numba compiles
     def announce(is_beginning: bool) -> None:
         if is_beginning:
-            print("compiling the metrics", file=sys.stderr)  # noqa: T201  # below the bar
+            print("compiling the metrics", file=sys.stderr)  # noqa: T201  # below the progress bar
 
     with while_compiling(announce):
         values = whole_values(selection, request, rows)
     if selection.invalid is not None:
         print(InvalidItems.of(selection.invalid), file=sys.stderr)  # noqa: T201
-    for line in (*_notes_on_means(values, request), *size_of_weights(selection, request)):
-        print(line, file=sys.stderr)  # noqa: T201
+    for note in (*_notes_on_means(values, request), *size_of_weights(selection, request)):
+        print(note, file=sys.stderr)  # noqa: T201
     return values
 
 
 def whole_values(
     selection: Selection, request: Request, rows: RowNames = ROWS_ARE_USERS
 ) -> dict[str, UserValues]:
-    """Compute the values of a whole call: all users at once."""
+    """Compute the values of all users of a call at once, with ``undefined=`` applied."""
     values = measured(selection, request)
     definitions = request.definitions
     return {text: settled(values[text], text, definitions[text], rows=rows) for text in values}
 
 
 def _notes_on_means(values: Mapping[str, UserValues], request: Request) -> Iterator[str]:
-    """Say whom the means leave out."""
+    """Say which users the means leave out, and advise how to count them."""
     missing = []
-    specs = []
+    specs_with_missing = []
     for text in request.per_user:
         spec = request.definitions[text].spec
         n_missing = int(np.isnan(values[text]).sum())
         missing.append(Missing(text, n_missing, values[text].size, why_undefined(spec)))
         if n_missing:
-            specs.append(spec)
+            specs_with_missing.append(spec)
     yield from left_out(missing)
-    yield from advice_for(specs)
+    yield from advice_for(specs_with_missing)
 
 
 def measured(selection: Selection, request: Request) -> dict[str, UserValues]:
-    """Compute all metrics of a request, NaN where they are undefined."""
+    """Compute all metrics of a request, NaN where they are undefined.
+
+    Metrics of all lists are among them where ``selection`` has the counts of all lists.
+    """
     values = user_values(selection, request)
     if isinstance(selection.exposure, Exposures):
         values |= system_values(selection.exposure, request, selection.cutoffs)
@@ -96,7 +111,11 @@ def measured(selection: Selection, request: Request) -> dict[str, UserValues]:
 def ranks_of(
     selection: Selection, request: Request
 ) -> "sp.csr_array[np.float64]":  # old SciPy takes no []
-    """Give the rank of each relevant item, found ``with_slots``."""
+    """Give the rank of each relevant item as a matrix (n_users, n_items), inf if it is in no list.
+
+    ``selection`` was found ``with_slots``, which say which relevant item each hit is. ``request``
+    has one metric, whose tie policy decides the rank of tied items.
+    """
     if selection.n_swallowed:
         warn_of_swallowed(*selection.swallowed())
     hits = selection.hits
@@ -110,16 +129,17 @@ def ranks_of(
     elif definition.ties == "worst":
         ranks = hits.last
 
-    user_of, is_hit = hits_of_slots(hits)
-    entries = hits.start[user_of[is_hit]] + slots.place[is_hit]
+    # Hits are in the order of their ranks: ``place`` is that of a hit in the truth of its user.
+    user_of_slot, is_hit = hits_of_slots(hits)
+    truth_places = hits.start[user_of_slot[is_hit]] + slots.place[is_hit]
     rank_of_item = np.full(len(slots.items), np.inf)
-    rank_of_item[entries] = ranks[is_hit]
+    rank_of_item[truth_places] = ranks[is_hit]
     shape = len(hits.n_hits), selection.cutoffs.n_items or 0
     return sp.csr_array((rank_of_item, slots.items.copy(), hits.start.copy()), shape=shape)
 
 
 def user_values(selection: Selection, request: Request) -> dict[str, UserValues]:
-    """Compute the user metrics of a request, NaN where they are undefined."""
+    """Compute the user metrics of a request, (n_users,) each, NaN where they are undefined."""
     n_users = len(selection.hits.n_hits)
     everyone = Views(selection.hits, selection.slots)
     values = dict(selection.of_lists)
@@ -127,28 +147,32 @@ def user_values(selection: Selection, request: Request) -> dict[str, UserValues]
     values.update(zip(request.of_hits, np.empty((len(request.of_hits), n_users)), strict=True))
 
     def measure(views: Views, rows: slice) -> None:
-        calls = []
+        """Compute the metrics of the users in ``rows``, whose hits are ``views``."""
+        kernel_calls = []
         for text, (spec, ties, _) in request.of_hits.items():
             k = selection.cutoffs.of[text]
             view = views.view(ties, k, spec.values, spec.stratum)
             if spec.metric.check_truth is not None:
                 spec.metric.check_truth(view, spec.values)
-            calls.append((spec, view, WHOLE_LIST if k is None else k, values[text][rows]))
-        for spec, view, k, out in calls:
-            out[:] = view.blank
-            spec.metric.kernel(view, k, out, *spec.kernel_arguments)
+            cutoff = WHOLE_LIST if k is None else k
+            kernel_calls.append((spec, view, cutoff, values[text][rows]))
+        for spec, view, cutoff, out in kernel_calls:
+            out[:] = view.blank  # kernels may pass over users without hits
+            spec.metric.kernel(view, cutoff, out, *spec.kernel_arguments)
 
-    if (n_users // 8 + selection.hits.n_hits.sum()) * len(request.of_hits) < _THREADED:
+    work = (n_users // 8 + selection.hits.n_hits.sum()) * len(request.of_hits)
+    if work < _MIN_THREADED_WORK:
         measure(everyone, slice(n_users))
         return values
 
     # In one thread, metrics took a third of a call with 30 of them and 10,000 users. Blocks of
     # users, rather than metrics, keep all threads busy, and hits in cache for the next metric.
     for text, (spec, _, _) in request.of_hits.items():
-        if "discount" in spec.values:  # which may be a function of the caller: not in threads
+        # A discount may be a function of the caller. This thread calls it, and keeps its weights.
+        if "discount" in spec.values:
             everyone.discount(selection.cutoffs.of[text], spec.values)
     n_threads = request.threads
-    n_blocks = n_threads * max(1, math.ceil(n_users / (n_threads * _MEASURED)))
+    n_blocks = n_threads * max(1, math.ceil(n_users / (n_threads * _MAX_BLOCK_USERS)))
     blocks = row_blocks(n_users, math.ceil(n_users / n_blocks))
     map_blocks(lambda rows: measure(everyone.part(rows), rows), blocks, n_threads)
     return values
@@ -164,18 +188,25 @@ def user_rows(selection: Selection, request: Request) -> FloatArray:
 
 
 def system_values(exposure: Exposures, request: Request, cutoffs: Cutoffs) -> dict[str, UserValues]:
-    """Compute the system metrics of a request from all lists added to ``exposure``."""
+    """Compute the system metrics of a request from all lists added to ``exposure``.
+
+    Each has one value for all users, an array of shape ().
+    """
     values = {}
     for text, (spec, _, _) in request.of_exposure.items():
         k = cutoffs.of[text]
-        if k is None:
+        if k is None:  # the whole list
             k = cutoffs.n_items or 0
         values[text] = np.array(spec.metric.kernel(exposure.at(k), *spec.kernel_arguments))
     return values
 
 
 def check_truth(relevance: FloatArray, request: Request, cutoffs: Cutoffs) -> None:
-    """Refuse relevances that a metric cannot be computed with, before any user is ranked."""
+    """Refuse relevances that a metric of the request cannot be computed with.
+
+    ``relevance`` are those of the relevant items of all users. No user need be ranked.
+    """
+    # The checks of metrics read only ``ideal``.
     no_hits = empty_hits(np.zeros(1, np.int64), np.empty(0), ties=False)
     views = Views(no_hits._replace(ideal=relevance))
     for text, (spec, _, _) in request.of_hits.items():

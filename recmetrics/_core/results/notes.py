@@ -1,4 +1,7 @@
-"""Sentences on what may mislead: missing values, an excluded truth, grades, weights."""
+"""Sentences on what may mislead: missing values, an excluded truth, grades, weights.
+
+The truth of a user is *swallowed* if ``exclude`` holds all of the user's relevant items.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, cast
@@ -21,7 +24,7 @@ class Missing(NamedTuple):
 
 
 def why_undefined(spec: MetricSpec) -> str:
-    """Say what users without a value of a metric have none of.
+    """Say what the users lack who have no value of a metric.
 
     >>> from recmetrics._core.spec import parse
     >>> why_undefined(parse("recall(of=tail)@5"))
@@ -39,7 +42,7 @@ def why_undefined(spec: MetricSpec) -> str:
 
 
 def who_lacks(n_missing: int, n_users: int, why: str, nouns: str = "users") -> str:
-    """Say how many users have no value.
+    """Say how many users have no value; ``nouns`` are the words for the users.
 
     >>> who_lacks(1, 2_000, "no relevant item")
     '1 of 2,000 users has no relevant item'
@@ -49,21 +52,24 @@ def who_lacks(n_missing: int, n_users: int, why: str, nouns: str = "users") -> s
 
 
 def left_out(missing: Sequence[Missing], nouns: str = "users") -> Iterator[str]:
-    """Say whom the means leave out, of ``missing`` for every metric that has one value per user."""
+    """Say how many users each mean leaves out, in one line for metrics that leave out the same.
+
+    ``missing`` has a record for every metric with one value per user, also where none is missing.
+    """
     metrics: dict[tuple[int, int, str], list[str]] = {}
     for metric, n_missing, n_users, why in missing:
         if n_missing:
             metrics.setdefault((n_missing, n_users, why), []).append(metric)
     for (n_missing, n_users, why), names in metrics.items():
-        of = ""
+        of_metrics = ""
         if len(names) < len(missing):
-            of = f" of {', '.join(names)}"
-        yield f"left out{of}: {who_lacks(n_missing, n_users, why, nouns)}"
+            of_metrics = f" of {', '.join(names)}"
+        yield f"left out{of_metrics}: {who_lacks(n_missing, n_users, why, nouns)}"
 
 
-def advice_for(lacking: Iterable[MetricSpec], nouns: str = "users") -> list[str]:
-    """Say how users count as 0, where that is a low value of all metrics that are ``lacking``."""
-    specs = list(lacking)
+def advice_for(specs_with_missing: Iterable[MetricSpec], nouns: str = "users") -> list[str]:
+    """Advise how to count users without a value as 0; [] if 0 is not a low value of each metric."""
+    specs = list(specs_with_missing)
     # 0 would be the best value where lower is better, or better than any.
     if not specs or not all(spec.metric.higher_is_better for spec in specs):
         return []
@@ -97,7 +103,7 @@ def who_is_swallowed(n_swallowed: int, n_users: int, n_relevant: int) -> str:
 
 
 def warn_of_swallowed(n_swallowed: int, n_users: int, n_relevant: int) -> None:
-    """Warn where ``exclude`` has swallowed the truth."""
+    """Warn if ``exclude`` holds all relevant items of most users, or the one item of any."""
     has_one = n_swallowed > 0 and _has_one_target(n_users, n_relevant)
     if has_one or _is_most(n_swallowed, n_users):
         warn(who_is_swallowed(n_swallowed, n_users, n_relevant), argument="exclude")
@@ -116,10 +122,10 @@ def _has_one_target(n_users: int, n_relevant: int) -> bool:
 def how_graded(
     relevance: FloatArray, specs: Iterable[MetricSpec], *, column: str = "", is_sparse: bool = False
 ) -> list[str]:
-    """Say that a metric reads the grades of the truth, which may be meant as binary.
+    """Say that a metric reads the grades of the truth, which may be meant as binary; else [].
 
-    ``relevance`` are those of the relevant items, or of all rows of a table, whose ``column`` holds
-    them.
+    ``relevance`` has the values of the relevant items, or of all rows of a table: then ``column``
+    is the name of the column that holds them. ``is_sparse`` is True for a sparse matrix.
 
     >>> from recmetrics._core.spec import parse
     >>> how_graded(np.array([1.0, 5.0]), [parse("ndcg@10")], column="rating")
@@ -150,11 +156,15 @@ def how_graded(
 
 
 def size_of_weights(selection: Selection, request: Request) -> list[str]:
-    """Give the effective number of relevant items under the weights of propensities."""
+    """Write the effective number of relevant items under the weights of propensities.
+
+    There is a line for each stratum and ``rel`` of a weighted metric, and none without weights.
+    """
     slots = selection.slots
     if slots is None:
         return []
-    # The relevant items that a metric weighs; a dict keeps their order.
+    # The stratum and ``rel`` that choose the relevant items of each weighted metric; a dict, since
+    # it keeps their order.
     subsets: dict[tuple[str | None, float | None], None] = {}
     for definition in request.of_hits.values():
         spec = definition.spec
@@ -164,13 +174,15 @@ def size_of_weights(selection: Selection, request: Request) -> list[str]:
     lines = []
     for stratum, rel in subsets:
         weights = slots.weights[slots.among(selection.hits.ideal, stratum, rel)]
-        size = 0.0
-        if weights.size:  # Kish's effective sample size
-            size = weights.sum() ** 2 / (weights @ weights)
+        effective_size = 0.0
+        if weights.size:  # Kish's formula
+            effective_size = weights.sum() ** 2 / (weights @ weights)
         items = f"{weights.size:,} relevant items"
         if stratum is not None:
             items += f" in the stratum {stratum!r}"
         if rel is not None:
             items += f" of relevance {rel:g} or more"
-        lines.append(f"weighed by propensities, the {items} count as {size:,.1f} of equal weight")
+        lines.append(
+            f"weighed by propensities, the {items} count as {effective_size:,.1f} of equal weight"
+        )
     return lines

@@ -1,7 +1,10 @@
 """The row of each user: values, and lists; a later batch replaces those of the same user.
 
-A user who is added twice, as by distributed samplers that pad, so counts once. Metrics of all lists
-need the lists of each user for this: sums per item could not remove the first list again.
+So a user who is added twice, as by distributed samplers that pad, counts once. For this, metrics of
+all lists need the lists of each user: sums per item could not remove the first list again.
+
+An item is *offered* if it may be in a list of at least one user. *Invalid* items are the repeats
+and the unknown items of rankings, see ``InvalidItems``.
 """
 
 from collections.abc import Sequence
@@ -16,34 +19,38 @@ from recmetrics._core.spec import Request
 from recmetrics._core.threads import row_blocks
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
 
-_ADDED = 1 << 20  # items of lists whose sums are computed at once
+_SUMMED_ITEMS = 1 << 20  # items of lists whose sums are computed at once: 8 MB
 
 
 def item_dtype(n_items: int) -> type[np.signedinteger[Any]]:
-    """Choose the smallest dtype for the items of kept lists."""
+    """Choose the smallest dtype that holds every item index of a catalogue, and -1."""
     return np.int32 if n_items < 1 << 31 else np.int64
 
 
 class KeptLists:
-    """The lists of one batch, kept instead of added up; also a reader of the first ``depth``."""
+    """The lists of one batch, kept as they are; an ``Exposures`` adds lists up instead.
 
-    row_items = 0
+    Selection gives it the first ``depth`` items of each list, in blocks of rows: by ``add`` as a
+    sink beside the metrics of lists, by ``read`` as a reader of its own.
+    """
+
+    row_items = 0  # as a reader of lists, it reads no entries of a dense matrix for a list
 
     def __init__(self, n_users: int, n_items: int, depth: int) -> None:
         self._n_users, self.depth = n_users, depth
-        self._blocks: list[tuple[slice, IntArray, IntArray]] = []
+        self._blocks: list[tuple[slice, IntArray, IntArray]] = []  # rows, items, list lengths
         self.offered = np.zeros(n_items if depth else 0, np.bool_)
 
     def offer(self, items: IntArray | slice) -> None:
-        """Note which items may be in a list; every thread writes the same value."""
+        """Note items that may be in a list. Threads may do so at once: all of them write True."""
         self.offered[items] = True
 
     def add(self, rows: slice, items: IntArray, length: IntArray) -> None:
-        """Keep the lists of a block of rows."""
+        """Keep the lists of a block: (rows, width) items, and the ``length`` of each list."""
         self._blocks.append((rows, items, length))
 
     def read(self, lists: Lists) -> None:
-        """Keep the lists of a block of rows, of which no metric is computed."""
+        """Keep the first ``depth`` items of the lists of a block."""
         self.add(lists.rows, *lists.by_rank(self.depth))
 
     def joined(self) -> IntArray:
@@ -58,20 +65,21 @@ class KeptLists:
 
 
 class Batch(NamedTuple):
-    """A batch of users or events."""
+    """A batch of users or events; each of them is a row."""
 
-    values: Any  # (metrics, rows), or what was found: the metrics are still to be computed
+    values: Any  # (metrics, rows); or a ``Selection``, whose metrics are still to be computed
     lists: IntArray  # (rows, width) -1 after the end of a list
     offered: BoolArray  # (n_items,)
     invalid: IntArray | None  # (2, rows) repeats and unknown items; None where they are errors
     size: tuple[int, int, int]  # rows, relevant items, bytes of lists
     n_items: int | None
+    # events whose relevant items are all excluded, those with any, and all relevant items
     swallowed: tuple[int, int, int]
     users: Any = None  # a ``UserIndex``; None for events
 
 
 class UserRows(NamedTuple):
-    """The rows of some users."""
+    """The rows of some users; its field names are those of the saved arrays."""
 
     users: IntArray
     values: FloatArray  # (metrics, users)
@@ -80,16 +88,16 @@ class UserRows(NamedTuple):
     invalid: IntArray | None = None  # (2, users) repeats and unknown items, where there were any
 
     def in_order(self, places: list[int]) -> Self:
-        """The same rows, their metrics in another order."""
+        """The same rows, with the metrics in the order of their ``places`` in this one."""
         return self._replace(values=self.values[places])
 
     def batch(self) -> Batch:
-        """The rows as a batch."""
+        """The rows as a batch, which has no relevant items to wait for."""
         size = len(self.users), 0, self.lists.nbytes + self.offered.nbytes
         return Batch(*self[1:], size, None, (0, 0, 0), self.users)
 
     def arrays(self) -> Arrays:
-        """The rows as plain arrays."""
+        """The rows as plain arrays, by name; ``invalid`` is (2, 0) where it is None."""
         arrays = self._asdict()
         if self.invalid is None:
             arrays["invalid"] = np.zeros((2, 0), np.int64)
@@ -97,7 +105,7 @@ class UserRows(NamedTuple):
 
     @classmethod
     def read(cls, fields: Arrays, request: Request, schema: Schema) -> Self:
-        """Read plain arrays; a ValueError names one that does not fit."""
+        """Read the arrays that ``arrays`` gave; a ValueError names one that does not fit."""
         users, values, lists, offered, invalid = (fields[name].copy() for name in cls._fields)
         n_users = schema.shape[0] or 0
         n_items = schema.shape[1] or 0
@@ -105,7 +113,7 @@ class UserRows(NamedTuple):
         n_rows = users.size
         check("users", users, "iu", (n_rows,), 0, n_users - 1)
         check("values", values, "f", (len(request.per_user), n_rows))
-        # Kernels do not check items; at -1 a rank has none.
+        # Items are checked here, since kernels do not check them. A rank with -1 has no item.
         check("lists", lists, "iu", (n_rows, min(lists.shape[-1], depth)), -1, n_items - 1)
         check("offered", offered, "b", (n_items if depth else 0,))
         if not invalid.size:
@@ -115,7 +123,7 @@ class UserRows(NamedTuple):
 
 
 class UserTable:
-    """The rows of all users. Writing the same batches again changes nothing."""
+    """The rows of all users, in arrays. Writing the same batches again changes nothing."""
 
     def __init__(self, request: Request, n_users: int, n_items: int) -> None:
         self._cutoffs = request.cutoffs(n_items)
@@ -128,7 +136,10 @@ class UserTable:
         self.invalid: IntArray | None = None  # (2, users), where there were any
 
     def plus(self, batches: Sequence[Batch], values: FloatArray, request: Request) -> Self:  # noqa: ARG002
-        """Write batches into the rows; of a user the last row counts."""
+        """Write batches into this table, and return it; of a user the last row counts.
+
+        ``values`` are those of all batches, (metrics, rows).
+        """
         for batch in batches:
             if self.offered.size:
                 self._write_lists(batch)
@@ -144,6 +155,7 @@ class UserTable:
         return self
 
     def _write_lists(self, batch: Batch) -> None:
+        """Write the lists of a batch, with more columns if they are longer than all before."""
         width = batch.lists.shape[1]
         n_columns = self.lists.shape[1]
         if width > n_columns:
@@ -181,10 +193,10 @@ class UserTable:
         return InvalidItems.of(self.invalid)
 
     def exposure_of(self, request: Request) -> Exposures:
-        """Add up the lists of all users."""
-        state = exposures(request, self._cutoffs)
-        state.offer(np.flatnonzero(self.offered))
-        for block in row_blocks(len(self.lists), _ADDED // max(1, self.lists.shape[1])):
+        """Add up the lists of all users, which metrics of all lists read."""
+        exposure = exposures(request, self._cutoffs)
+        exposure.offer(np.flatnonzero(self.offered))
+        for block in row_blocks(len(self.lists), _SUMMED_ITEMS // max(1, self.lists.shape[1])):
             lists = self.lists[block].astype(np.int64)
-            state.add(block, lists, np.full(len(lists), lists.shape[1]))
-        return state
+            exposure.add(block, lists, np.full(len(lists), lists.shape[1]))
+        return exposure

@@ -1,4 +1,8 @@
-"""Metrics over the whole catalogue, estimated from ranks among sampled negatives."""
+"""Metrics over the whole catalogue, estimated from ranks among sampled negatives.
+
+A *sampled rank* is the rank of a relevant item among itself and ``n_sampled`` drawn items. The
+catalogue has ``n_items`` items, in which the same item has an unknown rank.
+"""
 
 from collections.abc import Mapping
 from numbers import Real
@@ -18,10 +22,10 @@ from recmetrics._core.types import FloatArray, IntArray, UserValues
 Method = Literal["bv", "mle"]
 """An estimator for sampled ranks."""
 STANDARD_ERROR = "[se]"  # ends the key of an error, which no metric string has
-_STEPS = 200  # of EM; more steps fit the noise of the sampled ranks
-_RESAMPLES = 100
-_LEAST_GAMMA = 1e-6  # with less, rounding shows in the estimates
-_MOST = (1 << 31) - 1  # items or negatives
+_EM_STEPS = 200  # more steps fit the noise of the sampled ranks
+_N_RESAMPLES = 100  # of the bootstrap
+_MIN_GAMMA = 1e-6  # with less, rounding shows in the estimates
+_MAX_COUNT = (1 << 31) - 1  # items or negatives
 
 
 def estimated(
@@ -33,18 +37,18 @@ def estimated(
     gamma: Any,
     replace: bool,
 ) -> dict[str, UserValues]:
-    """Compute what ``Metrics.from_sampled`` returns."""
+    """Check the arguments of ``Metrics.from_sampled`` and compute the dict that it returns."""
     request = Request(metrics_list, level="sampled")
     one_of("method", method, Method)
     n_negatives = check_count(
         "n_sampled", n_sampled, 1, "; give the number of negatives, such as 100"
     )
-    if n_negatives > _MOST:
-        msg = f"n_sampled must be at most {_MOST:,}, got {n_negatives:,}"
+    if n_negatives > _MAX_COUNT:
+        msg = f"n_sampled must be at most {_MAX_COUNT:,}, got {n_negatives:,}"
         raise ArgumentError(msg, argument="n_sampled")
     is_number = isinstance(gamma, Real) and not isinstance(gamma, bool)
-    if not is_number or not _LEAST_GAMMA <= gamma <= 1:
-        msg = f"gamma must be a number from {_LEAST_GAMMA:g} to 1, such as 0.01, got {gamma!r}"
+    if not is_number or not _MIN_GAMMA <= gamma <= 1:
+        msg = f"gamma must be a number from {_MIN_GAMMA:g} to 1, such as 0.01, got {gamma!r}"
         raise ArgumentError(msg, argument="gamma")
 
     with at_fault("ranks"):
@@ -62,16 +66,16 @@ def estimated(
                 f"{len(distinct_sizes)} different numbers; give one number for all, or method='bv'"
             )
             raise ArgumentError(msg)
-        log = log_chances(distinct_sizes[0], n_negatives, replace)
-        counts = np.bincount(sampled_ranks - 1, minlength=n_negatives + 1)
-        return _most_likely(log, counts, _by_rank(request, distinct_sizes[0]))
+        log_likelihood = log_chances(distinct_sizes[0], n_negatives, replace)
+        rank_counts = np.bincount(sampled_ranks - 1, minlength=n_negatives + 1)
+        return _most_likely(log_likelihood, rank_counts, _by_rank(request, distinct_sizes[0]))
 
     values = {text: np.empty(len(sampled_ranks)) for text in request.definitions}
     for size in distinct_sizes:
         rows = np.flatnonzero(sizes == size)
-        log = log_chances(size, n_negatives, replace)
-        by_rank = np.stack(list(_by_rank(request, size).values()), axis=1)
-        estimates = _least_squares(log, by_rank, float(gamma))
+        log_likelihood = log_chances(size, n_negatives, replace)
+        exact_values = np.stack(list(_by_rank(request, size).values()), axis=1)  # (ranks, metrics)
+        estimates = _least_squares(log_likelihood, exact_values, float(gamma))
         for column, text in enumerate(values):
             values[text][rows] = estimates[sampled_ranks[rows] - 1, column]
     return values
@@ -88,34 +92,37 @@ def _read_ranks(ranks: Any, n_sampled: int) -> IntArray:
         raise InputTypeError(msg)
     is_wrong = ~((array >= 1) & (array <= n_sampled + 1) & (array == np.floor(array)))
     if is_wrong.any() or not array.size:
-        content = "none"
+        wrong_rank = "none"
         if array.size:
             row = is_wrong.argmax()
-            content = f"{array[row]} in row {row}"
+            wrong_rank = f"{array[row]} in row {row}"
         msg = (
             f"ranks must be integers from 1 to n_sampled + 1 = {n_sampled + 1:,}, the rank of the "
-            f"relevant item among itself and {n_sampled:,} negatives, got {content}"
+            f"relevant item among itself and {n_sampled:,} negatives, got {wrong_rank}"
         )
         raise InputError(msg)
     return array.astype(np.int64)
 
 
 def _read_sizes(n_items: Any, n_ranks: int, n_sampled: int, replace: bool) -> IntArray:
-    """Read the number of items of each rank; with replacement, two items are enough."""
+    """Read the number of items behind each rank, (n_ranks,), from one number or one for each.
+
+    With replacement, two items are enough; else the sample must fit into the catalogue.
+    """
     array = np.asarray(n_items)
     least = 2 if replace else n_sampled + 1
     has_form = array.dtype.kind in "iu" and array.shape in ((), (n_ranks,))
-    if not has_form or array.min() < least or array.max() > _MOST:
-        content = f"{n_items!r}"
+    if not has_form or array.min() < least or array.max() > _MAX_COUNT:
+        wrong_sizes = f"{n_items!r}"
         if array.size > 1:
-            content = f"shape {array.shape}, from {array.min()} to {array.max()}"
+            wrong_sizes = f"shape {array.shape}, from {array.min()} to {array.max()}"
         hint = ""
         if has_form and array.min() < least and not replace:
             hint = "; if one item may be drawn twice give replace=True"
         msg = (
-            f"n_items must be an integer from {least:,} to {_MOST:,}, or one for each of the "
-            f"{n_ranks:,} ranks: the relevant item and the items that may be drawn, got {content}"
-            f"{hint}"
+            f"n_items must be an integer from {least:,} to {_MAX_COUNT:,}, or one for each of the "
+            f"{n_ranks:,} ranks: the relevant item and the items that may be drawn, got "
+            f"{wrong_sizes}{hint}"
         )
         raise InputError(msg)
     return np.broadcast_to(array, n_ranks).astype(np.int64)
@@ -135,7 +142,11 @@ def _refuse_impossible(ranks: IntArray, sizes: IntArray, n_sampled: int) -> None
 
 
 def _by_rank(request: Request, n_items: int) -> Mapping[str, FloatArray]:
-    """The metrics of a user whose one relevant item has rank 1, 2, ..., n_items."""
+    """The exact value of each metric for a user whose one relevant item has rank 1, ..., n_items.
+
+    There is an array (n_items,) for each metric string.
+    """
+    # There is a user with one hit for each rank.
     ranks = np.arange(1, n_items + 1)
     hits = empty_hits(np.arange(n_items + 1), np.ones(n_items), ties=True)
     hits.n_hits[:] = 1
@@ -149,6 +160,8 @@ def _by_rank(request: Request, n_items: int) -> Mapping[str, FloatArray]:
 def log_chances(n_items: int, n_sampled: int, replace: bool) -> FloatArray:
     """The log-probability of each sampled rank (column) given the rank among all items (row).
 
+    The array is (n_items, n_sampled + 1); -inf where a sampled rank is impossible.
+
     Of the ``n_items - 1`` other items, ``rank - 1`` are above the relevant item; the number of
     these in a sample is binomial with replacement, and hypergeometric without.
     """
@@ -158,69 +171,82 @@ def log_chances(n_items: int, n_sampled: int, replace: bool) -> FloatArray:
     # From a table of factorials: hypergeom.pmf of scipy.stats takes many times as long.
     n_above: Any = np.arange(n_items)[:, None]
     n_sampled_above: Any = np.arange(n_sampled + 1)
-    factorial = gammaln(np.arange(max(n_items, n_sampled + 1)) + 1.0)  # its logarithm
-    factorial = np.append(factorial, np.inf)  # that of -1: nobody can choose more than all
+    log_factorial = gammaln(np.arange(max(n_items, n_sampled + 1)) + 1.0)
+    # Index -1 reads infinity, so that the chance to choose more items than there are is 0.
+    log_factorial = np.append(log_factorial, np.inf)
 
     def log_choose(n: Any, k: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.asarray(factorial[n] - factorial[k] - factorial[np.maximum(n - k, -1)])
+        n_left = np.maximum(n - k, -1)
+        return np.asarray(log_factorial[n] - log_factorial[k] - log_factorial[n_left])
 
     if replace:
-        share = n_above / (n_items - 1)
-        log = log_choose(n_sampled, n_sampled_above)
-        log = log + xlogy(n_sampled_above, share)
-        log += xlog1py(n_sampled - n_sampled_above, -share)
+        share_above = n_above / (n_items - 1)
+        log_chance = log_choose(n_sampled, n_sampled_above)
+        log_chance = log_chance + xlogy(n_sampled_above, share_above)
+        log_chance += xlog1py(n_sampled - n_sampled_above, -share_above)
     else:
-        log = log_choose(n_above, n_sampled_above)
-        log += log_choose(n_items - 1 - n_above, n_sampled - n_sampled_above)
-        log -= log_choose(n_items - 1, np.array(n_sampled))
-    return np.asarray(log)
+        log_chance = log_choose(n_above, n_sampled_above)
+        log_chance += log_choose(n_items - 1 - n_above, n_sampled - n_sampled_above)
+        log_chance -= log_choose(n_items - 1, np.array(n_sampled))
+    return np.asarray(log_chance)
 
 
-def _shares_of_ranks(log: FloatArray) -> FloatArray:
-    """The probability of each rank (row) given the sampled rank, if all ranks are equally likely.
+def _shares_of_ranks(log_likelihood: FloatArray) -> FloatArray:
+    """The probability of each rank (row) given the sampled rank (column), all ranks equally likely.
 
-    That of a sampled rank may be too small for float64. One that is impossible has a column of 0.
+    ``log_likelihood`` comes from ``log_chances``. An impossible sampled rank has a column of 0.
     """
-    largest = log.max(axis=0)
-    chances = np.exp(log - np.where(np.isfinite(largest), largest, 0.0))
+    # The largest chance of each column becomes 1, since all of them may be too small for float64.
+    column_maxima = log_likelihood.max(axis=0)
+    shifts = np.where(np.isfinite(column_maxima), column_maxima, 0.0)
+    chances = np.exp(log_likelihood - shifts)
     shares: FloatArray = chances / np.maximum(chances.sum(axis=0), 1.0)
     return shares
 
 
-def _least_squares(log: FloatArray, exact: FloatArray, gamma: float) -> FloatArray:
-    """The estimates for each sampled rank: Krichene and Rendle's, all ranks equally likely.
+def _least_squares(
+    log_likelihood: FloatArray, exact_values: FloatArray, gamma: float
+) -> FloatArray:
+    """The estimates of Krichene and Rendle for each sampled rank, (n_sampled + 1, metrics).
 
-    Each of their equations is divided by the probability of its sampled rank, so that those of
+    All ranks are taken as equally likely. ``exact_values`` (n_items, metrics) are those of each
+    rank. Each equation is divided by the probability of its sampled rank, so that the equations of
     unlikely ones do not vanish. The eigenvalues of the matrix are then from gamma to 1.
     """
-    from scipy.linalg import solve  # here, see ``log_chances``
+    from scipy.linalg import solve  # imported here for the reason that ``log_chances`` gives
 
-    shares = _shares_of_ranks(log)
-    squares = (1 - gamma) * shares.T @ np.exp(log)
-    squares[np.diag_indices_from(squares)] += gamma
-    estimates: FloatArray = solve(squares, shares.T @ exact)
+    shares = _shares_of_ranks(log_likelihood)
+    matrix = (1 - gamma) * shares.T @ np.exp(log_likelihood)
+    matrix[np.diag_indices_from(matrix)] += gamma
+    estimates: FloatArray = solve(matrix, shares.T @ exact_values)
     return estimates
 
 
 def _most_likely(
-    log: FloatArray, counts: IntArray, exact: Mapping[str, FloatArray]
+    log_likelihood: FloatArray, rank_counts: IntArray, exact_values: Mapping[str, FloatArray]
 ) -> dict[str, UserValues]:
-    """The metrics under the most likely distribution of ranks, and their bootstrap errors."""
-    n_ranks = int(counts.sum())
-    resampled = np.random.default_rng(0).multinomial(n_ranks, counts / n_ranks, _RESAMPLES)
-    seen = counts > 0
-    weights = np.vstack([counts, resampled])[:, seen] / n_ranks
+    """The metrics under the most likely distribution of ranks, and their bootstrap errors.
+
+    ``rank_counts`` says how often each sampled rank was given, ``exact_values`` the metrics at each
+    rank among all items. EM finds the distribution for the given ranks, and for resamples of them.
+    """
+    n_ranks = int(rank_counts.sum())
+    rng = np.random.default_rng(0)
+    resampled_counts = rng.multinomial(n_ranks, rank_counts / n_ranks, _N_RESAMPLES)
+    is_given = rank_counts > 0
+    # The first row is that of the given ranks, the others are those of the resamples.
+    weights = np.vstack([rank_counts, resampled_counts])[:, is_given] / n_ranks
     # A step of EM is the same for any multiple of the probabilities of a sampled rank.
-    likelihood = _shares_of_ranks(log[:, seen])
+    likelihood = _shares_of_ranks(log_likelihood[:, is_given])
     shares = np.full((len(weights), len(likelihood)), 1 / len(likelihood))
-    for _ in range(_STEPS):  # EM: the first row is of the ranks, the others of the resamples
-        expected = shares @ likelihood
+    for _ in range(_EM_STEPS):
+        chances = shares @ likelihood  # of each sampled rank under the distribution so far
         ratios = np.zeros_like(weights)
-        # A rank that a resample lacks has weight 0; what is expected of it may have become 0, too.
-        shares *= np.divide(weights, expected, out=ratios, where=weights > 0) @ likelihood.T
+        # A rank that a resample lacks has weight 0, and its chance may have become 0, too.
+        shares *= np.divide(weights, chances, out=ratios, where=weights > 0) @ likelihood.T
     values: dict[str, UserValues] = {}
-    for text, by_rank in exact.items():
-        estimates = shares @ by_rank
+    for text, values_by_rank in exact_values.items():
+        estimates = shares @ values_by_rank
         values[text] = np.array(estimates[0])
         values[text + STANDARD_ERROR] = np.array(np.std(estimates[1:], ddof=1))
     return values

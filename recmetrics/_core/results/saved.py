@@ -1,6 +1,7 @@
 """The parts of a store that leave it: for another store, another process, or a file.
 
-A part goes with its schema. A store takes only parts of its own schema.
+A *part* is the ``UserRows`` or ``Totals`` of a store. It goes with the ``Schema`` of the store,
+which says how they were computed. A store takes only parts of its own schema.
 """
 
 import math
@@ -18,14 +19,15 @@ from recmetrics._core.types import NaNPolicy, TiePolicy, Undefined
 
 Arrays = dict[str, npt.NDArray[Any]]
 Shape = tuple[int | None, int | None]  # users and items, None where these are not known
-_TEXTS = ("metrics", "specs", "modules", "undefined", "ties", "nan", "keep", "data")
+# The names of the arrays of text in a saved state.
+_TEXT_FIELDS = ("metrics", "specs", "modules", "undefined", "ties", "nan", "keep", "data")
 
 
 class Schema(NamedTuple):
     """The metrics, policies, data and shape of results; parts of equal schemas can be merged."""
 
-    metrics: dict[str, str]  # the canonical string of each
-    undefined: dict[str, str]
+    metrics: dict[str, str]  # the canonical metric string of each key of results
+    undefined: dict[str, str]  # the policy of each key, as the next
     ties: dict[str, str]
     nan: str
     keep: str  # "rows" of users, or of events "values" or "means"
@@ -48,7 +50,7 @@ class Schema(NamedTuple):
 
     @property
     def is_range(self) -> bool:
-        """True with the keys of ``ties="range"``."""
+        """True if the metrics have the keys that ``ties="range"`` adds."""
         return any(key.endswith(LEAST) for key in self.metrics)
 
     def check_same(self, other: "Schema") -> None:
@@ -63,10 +65,10 @@ class Schema(NamedTuple):
             raise ArgumentError(msg)
 
         if self.is_range != other.is_range:
-            ties = [
+            policies = [
                 "range" if schema.is_range else _shortly(schema.ties) for schema in (self, other)
             ]
-            refuse("ties", *ties)
+            refuse("ties", *policies)
         for name in ("metrics", "undefined", "ties", "nan", "keep"):
             ours = getattr(self, name)
             theirs = getattr(other, name)
@@ -80,7 +82,10 @@ class Schema(NamedTuple):
                 refuse(name)
 
     def arrays(self, request: Request) -> Arrays:
-        """The metrics, policies and hashes as plain arrays."""
+        """The metrics, policies and hashes as plain arrays, by name, for ``_schema_of``.
+
+        ``request`` is that of the store.
+        """
         for text, (spec, _, _) in request.definitions.items():
             if any(callable(value) for _, value in spec.options):
                 msg = (
@@ -91,7 +96,7 @@ class Schema(NamedTuple):
         texts: dict[str, Any] = {
             "metrics": list(self.metrics),
             "specs": list(self.metrics.values()),
-            # Of metrics that are none of the package: they are known where these are imported.
+            # A metric that is none of the package is known once its module is imported.
             "modules": [d.spec.metric.module for d in request.definitions.values()],
             "undefined": list(self.undefined.values()),
             "ties": list(self.ties.values()),
@@ -100,7 +105,7 @@ class Schema(NamedTuple):
             "data": list(self.data.items()),
         }
         arrays: Arrays = {name: np.array(text, np.str_) for name, text in texts.items()}
-        arrays["shape"] = np.array([-1 if n is None else n for n in self.shape])
+        arrays["shape"] = np.array([-1 if size is None else size for size in self.shape])
         return arrays
 
 
@@ -112,11 +117,15 @@ def check(
     least: float = -math.inf,
     most: float = math.inf,
 ) -> npt.NDArray[Any]:
-    """Refuse an array of other kinds of numbers, of another shape, or with numbers outside."""
-    is_right = array.dtype.kind in kinds and array.shape == shape
-    if is_right and "i" in kinds and array.size:
-        is_right = least <= array.min() <= array.max() <= most
-    if not is_right:
+    """Return an array, or raise a ValueError if it does not fit.
+
+    ``kinds`` has the letters of NumPy for kinds of dtypes. Integers must be from ``least`` to
+    ``most``.
+    """
+    fits = array.dtype.kind in kinds and array.shape == shape
+    if fits and "i" in kinds and array.size:
+        fits = least <= array.min() <= array.max() <= most
+    if not fits:
         msg = f"{name} does not fit"
         raise ValueError(msg)
     return array
@@ -126,7 +135,11 @@ def check(
 def reading(
     state: Mapping[str, Any], class_name: str, keeps: Sequence[str]
 ) -> Iterator[tuple[Arrays, Request, Schema]]:
-    """Read the arrays of a state of a class; an error says what is wrong with them."""
+    """Yield the arrays of a state, and the request and the schema that they hold.
+
+    Any error of the caller's block says that the state is not one of the class. ``keeps`` are the
+    values of ``Schema.keep`` that the class has.
+    """
     expected = f"expected what {class_name}.state() gave"
     if not isinstance(state, Mapping):
         msg = f"state is a {type(state).__name__}; {expected}"
@@ -134,7 +147,7 @@ def reading(
     try:
         fields = {name: np.asarray(array) for name, array in state.items()}
         yield fields, *_schema_of(fields, keeps)
-    except UnknownMetricError:
+    except UnknownMetricError:  # its message says which module declares the metric
         raise
     except KeyError as error:
         msg = f"state lacks {error.args[0]}; {expected}"
@@ -145,20 +158,23 @@ def reading(
 
 
 def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
-    """Read the definitions of metrics, and the schema; a ValueError says what does not fit."""
-    if any(fields[name].dtype.kind != "U" for name in _TEXTS):
+    """Read a request with the definitions of metrics, and the schema, from saved arrays.
+
+    A ValueError says what does not fit.
+    """
+    if any(fields[name].dtype.kind != "U" for name in _TEXT_FIELDS):
         msg = "names are not text"
         raise ValueError(msg)
-    texts, specs, modules, undefined, ties, nan, keep, data = (
-        fields[name].tolist() for name in _TEXTS
+    keys, specs, modules, undefined, ties, nan, keep, data = (
+        fields[name].tolist() for name in _TEXT_FIELDS
     )
     definitions = {}
-    for text, spec, module, policy, number in zip(
-        texts, specs, modules, ties, undefined, strict=True
+    for key, spec, module, tie_policy, undefined_policy in zip(
+        keys, specs, modules, ties, undefined, strict=True
     ):
-        one_of("ties", policy, TiePolicy)
-        one_of("undefined", number, Undefined)
-        definitions[text] = Definition(_parse_saved(spec, module), policy, number)
+        one_of("ties", tie_policy, TiePolicy)
+        one_of("undefined", undefined_policy, Undefined)
+        definitions[key] = Definition(_parse_saved(spec, module), tie_policy, undefined_policy)
     one_of("nan", nan, NaNPolicy)
     if keep not in keeps:
         msg = f"keep is {keep!r}"
@@ -167,13 +183,16 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
     if not all(len(pair) == 2 for pair in data):
         msg = "data does not fit"
         raise ValueError(msg)
-    n_users, n_items = (None if n == -1 else n for n in fields["shape"].tolist())
+    n_users, n_items = (None if size == -1 else size for size in fields["shape"].tolist())
     request = Request.of(definitions, nan=nan)
     return request, Schema.of(request, keep, (n_users, n_items), dict(data))
 
 
 def _parse_saved(spec: str, module: str) -> MetricSpec:
-    """Read a metric string; where it is unknown, say which module declares its metric."""
+    """Read a metric string; the error for an unknown metric names the ``module`` to import.
+
+    ``module`` is "" for a metric of the package.
+    """
     try:
         return parse(spec)
     except UnknownMetricError as error:
@@ -187,7 +206,7 @@ def _parse_saved(spec: str, module: str) -> MetricSpec:
 
 
 def _shortly(value: object) -> object:
-    """The one policy that all metrics have, or the value unchanged."""
+    """The policy that all metrics have, if ``value`` is a dict of equal ones; else the value."""
     if isinstance(value, dict):
         policies = set(value.values())
         if len(policies) == 1 and policies <= {*get_args(TiePolicy), *get_args(Undefined)}:

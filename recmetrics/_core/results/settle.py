@@ -16,7 +16,7 @@ class RowNames(NamedTuple):
     """The names of the rows of a result in errors."""
 
     noun: str = "user"
-    name: Callable[[int], str] = "user {}".format
+    name: Callable[[int], str] = "user {}".format  # of the row of this number
 
 
 ROWS_ARE_USERS = RowNames()
@@ -30,23 +30,24 @@ def settled(
     updated: npt.NDArray[np.bool_] | None = None,
     rows: RowNames = ROWS_ARE_USERS,
 ) -> UserValues:
-    """Apply ``undefined=`` to the values that a kernel left NaN.
+    """Put a number in the place of NaN in ``values``, as ``undefined=`` says, and return them.
 
-    It applies to the rows that were ``updated``, by default all.
+    ``text`` is the metric's key of results. Under "raise", NaN is an error. A mask ``updated``
+    limits this to the rows that it marks.
     """
     if definition.undefined == "nan":
         return values
-    missing = np.isnan(values)
-    if missing.ndim and updated is not None:
-        missing &= updated
+    is_missing = np.isnan(values)  # of shape () for a metric of all lists
+    if is_missing.ndim and updated is not None:
+        is_missing &= updated
     number = number_for(definition.undefined)
     if number is not None:
-        values[missing] = number
-    elif missing.ndim:
-        n_missing = int(missing.sum())
-        row = int(missing.argmax())
-        refuse_missing(text, definition, n_missing, missing.size, rows, row)
-    elif missing:
+        values[is_missing] = number
+    elif is_missing.ndim:
+        n_missing = int(is_missing.sum())
+        row = int(is_missing.argmax())
+        refuse_missing(text, definition, n_missing, is_missing.size, rows, row)
+    elif is_missing:
         reason = definition.spec.metric.undefined
         msg = f"{text} is undefined ({reason}); give undefined='nan' or 'zero'"
         raise UndefinedMetricError(msg)
@@ -61,7 +62,10 @@ def refuse_missing(
     rows: RowNames,
     row: int | None = None,
 ) -> None:
-    """Refuse rows without a value under ``undefined="raise"``; ``row`` is the first of them."""
+    """Refuse rows without a value if ``undefined="raise"``; other policies accept them.
+
+    ``row`` is the first of these rows, or None if it is not known.
+    """
     if definition.undefined != "raise" or not n_missing:
         return
     noun = rows.noun

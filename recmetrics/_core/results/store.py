@@ -6,6 +6,9 @@ wait in the log until the metrics of a few thousand users can be computed togeth
 A batch is added by one statement, which appends it to the log. Writing the log into the rows can be
 repeated: where it is interrupted, the next caller writes them again. So an interrupted or failed
 call has added a batch as a whole, or not at all.
+
+A *row* is a user or an event. A batch *waits* if its hits are in the log and its metrics are still
+to be computed. The *sink* of a batch keeps the lists that metrics of all lists read.
 """
 
 import copy
@@ -32,15 +35,15 @@ from recmetrics._core.selection import Selection, Slots, exposures, join
 from recmetrics._core.spec import Cutoffs, Request, number_for
 from recmetrics._core.types import BoolArray, IntArray, UserValues
 
-# Users, relevant items, and bytes of lists, of batches that wait: 8 MB together.
-WAITING = 1 << 15, 1 << 17, 1 << 22
-MOST = 256  # batches that wait; the arrays of one take a kilobyte without any user
+# At most so many users, relevant items, and bytes of lists wait: 8 MB together.
+MAX_WAITING = 1 << 15, 1 << 17, 1 << 22
+MAX_WAITING_BATCHES = 256  # the arrays of a batch take a kilobyte even without a user
 
 
 class Kept(NamedTuple):
-    """All that changes, replaced by one statement."""
+    """All that changes in a store, replaced as a whole by one statement."""
 
-    n_items: int | None  # None until something gives it
+    n_items: int | None  # the size of the catalogue, None until a batch gives it
     content: Any = None  # rows or totals of earlier batches, made when they are first needed
     log: tuple[Batch, ...] = ()
     size: tuple[int, int, int] = (0, 0, 0)  # of the batches in the log
@@ -58,11 +61,11 @@ class Store:
     def __init__(self, request: Request, keep: str, shape: Shape, data: Any) -> None:
         self.request = request
         self.keep = keep
-        self.n_users = shape[0] or 0  # none for events
+        self.n_users = shape[0] or 0  # 0 for events
         self.shape = shape
-        self._data = data  # to be hashed, or the hashes
+        self._data = data  # ``Users`` or ``Side``, which will be hashed; or the hashes
         self.cutoffs = request.cutoffs(shape[1])
-        self._texts = request.per_user
+        self._per_user = request.per_user  # the metrics with a value for each row, as in content
         # A batch with an invalid callable is refused, so it must not wait.
         self._has_callable = request.has_callable
         self._kept = Kept(shape[1])
@@ -70,7 +73,7 @@ class Store:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            # A copy: pickling goes on when the lock is free again.
+            # A copy, since the state is pickled after the lock is free again.
             content = copy.deepcopy(self.content())
             return vars(self) | {"_kept": self._kept._replace(content=content), "_lock": None}
 
@@ -78,12 +81,12 @@ class Store:
         vars(self).update(state, _lock=threading.RLock())
 
     def clear(self) -> None:
-        """Remove all rows."""
+        """Remove all rows, and the size of the catalogue if a batch gave it."""
         self._kept = Kept(self.shape[1])
 
     @functools.cached_property
     def data(self) -> dict[str, str]:
-        """A hash of each set of items and of each piece of side information."""
+        """A hash of each set of items and of each piece of side information, by name."""
         return digests_of(self._data) if isinstance(self._data, Side | Users) else self._data
 
     @property
@@ -113,23 +116,32 @@ class Store:
     # --- Adding
 
     def cutoffs_for(self, n_items: int | None, longest: int) -> Cutoffs:
-        """The cutoffs of events whose catalogue has ``n_items``; refuses another size."""
+        """The cutoffs of a batch of events, after a check that its catalogue is that of the store.
+
+        ``n_items`` is None if the batch does not give it. ``longest`` is the length of its longest
+        list.
+        """
         self._check_size(n_items, 0)
         return self.request.cutoffs(self.n_items if n_items is None else n_items, longest)
 
     def _check_size(self, n_items: int | None, n_rows: int) -> None:
-        """Refuse ``n_rows`` whose catalogue differs from that of the rows before."""
-        expected = self.n_items
-        if n_items is not None and expected is not None:
-            if n_items != expected:
+        """Refuse a batch of ``n_rows`` whose catalogue is not that of the rows before.
+
+        ``n_items`` is the size of its catalogue, or None.
+        """
+        known_size = self.n_items
+        if n_items is not None and known_size is not None:
+            if n_items != known_size:
                 msg = (
-                    f"scores have {n_items} items, expected {expected}, as in n_items= or an "
+                    f"scores have {n_items} items, expected {known_size}, as in n_items= or an "
                     "earlier batch; call reset() before using another catalogue"
                 )
                 raise InputError(msg)
             return
+        # One of the sizes is unknown, or both are. The k of rows without a size is not limited to
+        # the catalogue, so these rows do not go together with others.
         n_unlimited = n_rows if n_items is None else self.n_rows
-        if n_items != expected and n_unlimited:
+        if n_items != known_size and n_unlimited:
             msg = (
                 "earlier rankings were added without the size of the catalogue, so k was not "
                 "limited to it; give n_items= to StreamEvaluator"
@@ -137,15 +149,15 @@ class Store:
             raise ArgumentError(msg)
 
     def sink(self, n_rows: int, cutoffs: Cutoffs) -> KeptLists | None:
-        """Make a sink for the lists of a batch; None where no metric of all lists reads them."""
+        """Make what keeps the lists of a batch; None if no metric of all lists reads them."""
         if not self.request.of_exposure:
             return None
         if cutoffs.n_items is None:
-            exposures(self.request, cutoffs)  # refuses this
+            exposures(self.request, cutoffs)  # refuses an unknown size
         return KeptLists(n_rows, cutoffs.n_items or 0, cutoffs.exposure)
 
     def measured(self, selection: Selection, users: UserIndex) -> UserRows:
-        """Compute the rows of a batch of users without adding them."""
+        """Compute the rows of a batch of users without adding them to the store."""
         values = user_rows(selection, self.request)
         return UserRows(as_indices(users), values, *_lists_of(selection), selection.invalid)
 
@@ -154,14 +166,14 @@ class Store:
     ) -> None:
         """Add a batch; the metrics of several batches are computed together.
 
-        Users ``in_order`` follow those of the batch before, which must not have changed since they
-        were chosen.
+        ``users`` are the users of its rows, None for events. ``in_order`` says that they were
+        chosen as those after the previous batch, so no other batch may have come in between.
         """
         hits = selection.hits
         lists, offered = _lists_of(selection)
         size = len(hits.n_hits), len(hits.rank), lists.nbytes + offered.nbytes
         if not size[0]:
-            return  # it would move the next users, or decide the size of a catalogue
+            return  # a batch without rows must not change the next users, or the catalogue
         values: Any = selection._replace(exposure=None)
         if self._has_callable or not _fits(size):
             values = user_rows(selection, self.request)
@@ -187,10 +199,13 @@ class Store:
             self._append(batch, n_items=n_items, next_user=next_user)
 
     def _append(self, batch: Batch, **changes: Any) -> None:
-        """Append a batch to the log, which is written into the rows first if it is full."""
+        """Append a batch to the log, which is written into the rows first if it is full.
+
+        ``changes`` are other fields of ``Kept`` that change with it.
+        """
         log = self._kept.log
         size: Any = tuple(map(operator.add, self._kept.size, batch.size))
-        if log and not (_fits(size) and len(log) < MOST):
+        if log and not (_fits(size) and len(log) < MAX_WAITING_BATCHES):
             self.content()
             log = ()
             size = batch.size
@@ -207,12 +222,14 @@ class Store:
                 content = UserTable(self.request, self.n_users, self.n_items or 0)
             elif content is None:
                 content = Totals.none(self.request, self.keep)
-            # Batches that wait are measured together; any other has its values.
+            # Each group is a run of waiting batches, whose metrics are computed together, or one
+            # batch that has its values.
             for _, group in groupby(state.log, _waits_or_alone):
                 batches = list(group)
                 values = batches[0].values
                 if isinstance(values, Selection):
-                    values = user_rows(_joined([b.values for b in batches]), self.request)
+                    selection = _joined([batch.values for batch in batches])
+                    values = user_rows(selection, self.request)
                 content = content.plus(batches, values, self.request)
             self._kept = state._replace(content=content, log=(), size=(0, 0, 0))
             return content
@@ -223,7 +240,7 @@ class Store:
         return self.content().n_rows
 
     def describe(self, noun: str) -> str:
-        """Count the rows, and the users or events that wait, without computing anything."""
+        """Write the numbers of rows in the content and in the log, without computing anything."""
         state = self._kept
         n_rows = 0 if state.content is None else state.content.n_rows
         text = f"{n_rows} {noun}"
@@ -232,29 +249,33 @@ class Store:
         return text
 
     def compute(self) -> dict[str, UserValues]:
-        """Compute the values of all rows, and the metrics of all lists."""
+        """Give the values of all rows and the metrics of all lists, with ``undefined=`` applied."""
         rows = ROWS_ARE_USERS if self.keep == "rows" else EVENTS
         definitions = self.request.definitions
         with self._lock:
             content = self.content()
-            values = dict(zip(self._texts, content.values.copy(), strict=True)) | self.of_lists()
+            values = dict(zip(self._per_user, content.values.copy(), strict=True))
+            values |= self.list_values()
             return {
                 text: settled(values[text], text, definitions[text], content.updated, rows)
                 for text in definitions
             }
 
     def means(self) -> dict[str, tuple[float, float]]:
-        """Compute the mean of each metric of events, and half of its 95 % interval."""
+        """Compute the mean of each metric of events, and half of its 95 % interval.
+
+        The half is NaN for a metric of all lists.
+        """
         definitions = self.request.definitions
         means: dict[str, tuple[float, float]] = {}
         with self._lock:
             totals = cast(Totals, self.content())
-            of_lists = self.of_lists()
-        for row, text in enumerate(self._texts):
+            list_values = self.list_values()
+        for row, text in enumerate(self._per_user):
             n_missing = totals.n_rows - int(totals.n_defined[row])
             refuse_missing(text, definitions[text], n_missing, totals.n_rows, EVENTS)
             means[text] = totals.mean(row, number_for(definitions[text].undefined))
-        for text, value in of_lists.items():
+        for text, value in list_values.items():
             mean = float(settled(value, text, definitions[text], rows=EVENTS))
             means[text] = mean, math.nan
         return {text: means[text] for text in definitions}
@@ -265,8 +286,8 @@ class Store:
         n_swallowed, n_events, n_relevant = cast(Totals, self.content()).swallowed.tolist()
         return n_swallowed, n_events, n_relevant
 
-    def of_lists(self) -> dict[str, UserValues]:
-        """Compute the metrics of all lists, NaN where they are undefined."""
+    def list_values(self) -> dict[str, UserValues]:
+        """Compute the metrics of all lists, one value each, NaN where they are undefined."""
         if not self.request.of_exposure:
             return {}
         with self._lock:
@@ -276,14 +297,17 @@ class Store:
         return system_values(exposure, self.request, self.request.cutoffs(self.n_items))
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Count the rows for which each metric is defined and undefined."""
+        """Count the rows for which each metric is defined, and undefined.
+
+        A metric counts as defined where ``undefined=`` puts a number, and for all lists.
+        """
         with self._lock:
             n_rows = self.n_rows
             n_defined = self.content().n_defined.tolist()
         counts = dict.fromkeys(self.request.definitions, (n_rows, 0))
-        for text, n in zip(self._texts, n_defined, strict=True):
+        for text, count in zip(self._per_user, n_defined, strict=True):
             if number_for(self.request.definitions[text].undefined) is None:
-                counts[text] = n, n_rows - n
+                counts[text] = count, n_rows - count
         return counts
 
     # --- Merging, saving
@@ -294,10 +318,11 @@ class Store:
             return self.schema, self.content().part()
 
     def take(self, schema: Schema, part: UserRows | Totals) -> None:
-        """Add the part of another store; one of another schema is refused."""
+        """Add the part of another store, which has ``schema``; another schema is refused."""
         self.schema.check_same(schema)
-        rows = [text for text in schema.metrics if text in self._texts]
-        part = part.in_order([rows.index(text) for text in self._texts])
+        # Both have the same metrics, but maybe in another order.
+        part_texts = [text for text in schema.metrics if text in self._per_user]
+        part = part.in_order([part_texts.index(text) for text in self._per_user])
         with self._lock:
             if isinstance(part, UserRows):
                 self._append(part.batch(), has_merged=True)
@@ -315,11 +340,11 @@ class Accumulator:
     """Merging and saving of the evaluators, which add batches to a store."""
 
     _results: Store
-    _keeps: tuple[str, ...]
+    _keeps: tuple[str, ...]  # the values of ``Store.keep`` that the class has
 
     @classmethod
     def _of(cls, store: Store) -> Self:
-        """Make an evaluator that gives results but takes no updates."""
+        """Make an evaluator of a store that gives results but takes no updates."""
         evaluator = cls.__new__(cls)
         evaluator._results = store
         return evaluator
@@ -436,41 +461,44 @@ class Accumulator:
         """
         with reading(state, cls.__name__, cls._keeps) as (fields, request, schema):
             store = Store(request, schema.keep, schema.shape, schema.data)
-            kind: type[UserRows | Totals] = UserRows if schema.keep == "rows" else Totals
-            part = kind.read(fields, request, schema)
+            part_class: type[UserRows | Totals] = UserRows if schema.keep == "rows" else Totals
+            part = part_class.read(fields, request, schema)
         store.take(schema, part)
         return cls._of(store)
 
 
 def _lists_of(selection: Selection) -> tuple[IntArray, BoolArray]:
-    """The lists of a batch, and which items may be in one; empty where no metric reads them."""
-    lists = selection.exposure
-    if isinstance(lists, KeptLists):
-        return lists.joined(), lists.offered
+    """The lists of a batch, (rows, width), and a mask of the items that may be in one, (n_items,).
+
+    Both are empty where no metric of all lists reads them.
+    """
+    sink = selection.exposure
+    if isinstance(sink, KeptLists):
+        return sink.joined(), sink.offered
     return np.empty((len(selection.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
 
 
 def _fits(size: tuple[int, int, int]) -> bool:
-    """Say whether batches of this size may wait."""
-    return all(map(operator.le, size, WAITING))
+    """Say whether batches of this size may wait: users, relevant items and bytes of lists."""
+    return all(map(operator.le, size, MAX_WAITING))
 
 
 def _waits_or_alone(batch: Batch) -> object:
-    """The key of a group of batches: True for all that wait, a key of its own for any other."""
+    """The key that groups batches: True for all that wait, a number of its own for any other."""
     return isinstance(batch.values, Selection) or id(batch)
 
 
 def _joined(selections: Sequence[Selection]) -> Selection:
-    """Join the hits of batches, in order, into one batch."""
+    """Join the hits of batches, in order, into those of one batch."""
     if len(selections) == 1:
         return selections[0]
     hits = join([selection.hits for selection in selections])
-    of_lists = {
+    list_values = {
         text: np.concatenate([selection.of_lists[text] for selection in selections])
         for text in selections[0].of_lists
     }
     slots = None
-    blocks = [selection.slots for selection in selections if selection.slots is not None]
-    if blocks:
-        slots = Slots.join(blocks)
-    return selections[0]._replace(hits=hits, of_lists=of_lists, slots=slots)
+    slots_of_batches = [selection.slots for selection in selections if selection.slots is not None]
+    if slots_of_batches:
+        slots = Slots.join(slots_of_batches)
+    return selections[0]._replace(hits=hits, of_lists=list_values, slots=slots)

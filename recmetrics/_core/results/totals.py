@@ -22,7 +22,8 @@ from recmetrics._core.spec import Request
 from recmetrics._core.threads import without_warnings
 from recmetrics._core.types import FloatArray, IntArray
 
-_NORMAL_95 = 1.959963984540054  # 95 % of a standard normal is within plus and minus this
+# 95 % of a standard normal distribution are within plus and minus this number.
+_NORMAL_QUANTILE_95 = 1.959963984540054
 Keep = Literal["values", "means"]
 """A stream keeps the values of each event, or only the means of all events."""
 
@@ -30,18 +31,18 @@ Keep = Literal["values", "means"]
 class Totals(NamedTuple):
     """Counts and sums of events, and their values where these are kept."""
 
-    n_rows: int
+    n_rows: int  # the number of events
     # (3,) events whose relevant items are all excluded, those with any, and all relevant items
     swallowed: IntArray
     invalid: IntArray  # (4,) the counts of ``InvalidItems``
     chunks: tuple[FloatArray, ...] | None  # (metrics, events) each, in order; None: means alone
-    n_defined: IntArray  # (metrics,)
+    n_defined: IntArray  # (metrics,) the events for which each metric is defined
     sums: FloatArray  # (metrics, 2, 2): of values, of squared distances from the mean, as pairs
-    exposure: Exposures | None = None  # None without events
+    exposure: Exposures | None = None  # the sums of all lists; None without events
 
     @classmethod
     def none(cls, request: Request, keep: str) -> Self:
-        """Make the totals of no event."""
+        """Make the totals of no event; ``keep`` is "values" or "means"."""
         chunks = () if keep == "values" else None
         n_metrics = len(request.per_user)
         zeros: Any = functools.partial(np.zeros, dtype=np.int64)
@@ -50,7 +51,7 @@ class Totals(NamedTuple):
 
     @property
     def values(self) -> FloatArray:
-        """The values of all events, (metrics, events)."""
+        """The values of all events, (metrics, events); no event where only means are kept."""
         return np.concatenate([np.empty((len(self.sums), 0)), *(self.chunks or ())], axis=1)
 
     @property
@@ -60,18 +61,18 @@ class Totals(NamedTuple):
 
     @property
     def updated(self) -> None:
-        """No mask: all events count."""
+        """None: no mask of updated rows, since all events count."""
 
     def exposure_of(self, request: Request) -> Exposures | None:  # noqa: ARG002
-        """The sums of all lists."""
+        """The sums of all lists; None without events."""
         return self.exposure
 
     def part(self) -> Self:
-        """The totals, which do not change."""
+        """The totals themselves, since they do not change."""
         return self
 
     def in_order(self, places: list[int]) -> Self:
-        """The same totals, their metrics in another order."""
+        """The same totals, with the metrics in the order of their ``places`` in this one."""
         chunks = self.chunks
         if chunks is not None:
             chunks = tuple(chunk[places] for chunk in chunks)
@@ -80,7 +81,10 @@ class Totals(NamedTuple):
         )
 
     def plus(self, batches: Sequence[Batch], values: FloatArray, request: Request) -> Self:
-        """The totals with batches, after the other events."""
+        """The totals with the events of batches after the others.
+
+        ``values`` are those of all batches, (metrics, events).
+        """
         exposure = None
         if request.of_exposure:
             exposure = exposures(request, request.cutoffs(batches[0].n_items))
@@ -92,7 +96,7 @@ class Totals(NamedTuple):
                 exposure.add(slice(0, n_lists), batch.lists, np.full(n_lists, width))
             if batch.invalid is not None:
                 invalid += InvalidItems.of(batch.invalid)
-        totals = self._replace(
+        new_totals = self._replace(
             n_rows=values.shape[1],
             swallowed=np.sum([batch.swallowed for batch in batches], axis=0),
             invalid=invalid,
@@ -101,10 +105,10 @@ class Totals(NamedTuple):
             sums=_sums(values),
             exposure=exposure,
         )
-        return self.joined(totals)
+        return self.joined(new_totals)
 
     def joined(self, other: Self) -> Self:
-        """The totals of both, the events of ``other`` after the others."""
+        """The totals of both, with the events of ``other`` after those of this one."""
         exposure = self.exposure
         if other.exposure is not None:
             exposure = copy.deepcopy(other.exposure)
@@ -124,27 +128,28 @@ class Totals(NamedTuple):
         )
 
     def mean(self, row: int, number: float | None) -> tuple[float, float]:
-        """The mean of a metric, and half of its 95 % interval, NaN where there is none.
+        """The mean of the metric in a ``row``, and half of its 95 % interval.
 
-        ``number`` takes the place of undefined values, unless it is None.
+        Each is NaN where there is none. ``number`` takes the place of undefined values, if it is
+        given.
         """
-        n = int(self.n_defined[row])
+        n_values = int(self.n_defined[row])
         sums = self.sums[row]
         if number is not None:
-            n_missing = self.n_rows - n
+            n_missing = self.n_rows - n_values
             sums_of_numbers = np.array([[number * n_missing, 0.0], [0.0, 0.0]])
-            sums = _joined_sums(sums, n, sums_of_numbers, n_missing)
-            n = self.n_rows
-        if not n:
+            sums = _joined_sums(sums, n_values, sums_of_numbers, n_missing)
+            n_values = self.n_rows
+        if not n_values:
             return math.nan, math.nan
-        mean = float(sums[0, 0] / n + sums[0, 1] / n)
-        if n == 1 or math.isinf(mean):
+        mean = float(sums[0, 0] / n_values + sums[0, 1] / n_values)
+        if n_values == 1 or math.isinf(mean):
             return mean, math.nan
-        variance = float(sums[1].sum()) / (n - 1)
-        return mean, _NORMAL_95 * math.sqrt(variance / n)
+        variance = float(sums[1].sum()) / (n_values - 1)
+        return mean, _NORMAL_QUANTILE_95 * math.sqrt(variance / n_values)
 
     def arrays(self) -> Arrays:
-        """The totals as plain arrays."""
+        """The totals as plain arrays, by name."""
         names = ("n_rows", "swallowed", "invalid", "values", "n_defined", "sums")
         arrays = {name: np.asarray(getattr(self, name)) for name in names}
         if self.exposure is not None:
@@ -153,7 +158,7 @@ class Totals(NamedTuple):
 
     @classmethod
     def read(cls, fields: Arrays, request: Request, schema: Schema) -> Self:
-        """Read plain arrays; a ValueError names one that does not fit."""
+        """Read the arrays that ``arrays`` gave; a ValueError names one that does not fit."""
         check("n_rows", fields["n_rows"], "iu", (), 0)
         n_rows = int(fields["n_rows"])
         n_metrics = len(request.per_user)
@@ -177,7 +182,10 @@ class Totals(NamedTuple):
 
 @without_warnings
 def _sums(values: FloatArray) -> FloatArray:
-    """The sums of the values, and of the squares of their distances from the mean, NaN left out."""
+    """The sums of the values of each metric, and of the squares of their distances from the mean.
+
+    NaN is left out. ``values`` are (metrics, events), the sums (metrics, 2, 2): pairs of float64.
+    """
     n = np.maximum(1, np.count_nonzero(~np.isnan(values), axis=1))
     sums = np.zeros((len(values), 2, 2))
     sums[:, 0, 0] = np.nansum(values, axis=1)
@@ -190,10 +198,11 @@ def _sums(values: FloatArray) -> FloatArray:
 
 @without_warnings
 def _joined_sums(sums: FloatArray, n: Any, other: FloatArray, n_other: Any) -> FloatArray:
-    """The sums of two sets of values together.
+    """The sums of two sets of values together, as ``_sums`` gives them, of one metric or of all.
 
-    With the means a and b of n and m values, and c of all, the squares of distances from the mean
-    grow by n (a - c)^2 + m (b - c)^2 = (a - b)^2 n m / (n + m).
+    ``n`` and ``n_other`` are the numbers of values in the sets. With the means a and b of n and
+    m values, and c of all, the squares of distances from the mean grow by
+    n (a - c)^2 + m (b - c)^2 = (a - b)^2 n m / (n + m).
     """
     means = sums[..., 0, :].T / np.maximum(1, n)
     other_means = other[..., 0, :].T / np.maximum(1, n_other)
@@ -205,9 +214,12 @@ def _joined_sums(sums: FloatArray, n: Any, other: FloatArray, n_other: Any) -> F
 
 @without_warnings
 def _added(pairs: FloatArray, others: FloatArray) -> FloatArray:
-    """Add pairs of float64 (Dekker 1971, add2); infinite sums have no rounding error."""
+    """Add two arrays (..., 2) of pairs: a float64 and its rounding error (Dekker 1971, add2).
+
+    The rounding error of an infinite sum is 0.
+    """
     high = pairs[..., 0] + others[..., 0]
-    back = high - pairs[..., 0]  # of ``others``, what has come into ``high``
+    back = high - pairs[..., 0]  # the part of ``others`` that is in ``high``, the rest is lost
     lost = (pairs[..., 0] - (high - back)) + (others[..., 0] - back)
     low = np.where(np.isfinite(high), lost + pairs[..., 1] + others[..., 1], 0.0)
     total = high + low
@@ -215,7 +227,10 @@ def _added(pairs: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def _in_few(chunks: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """Join chunks so that each is more than twice as long as the next: few, and rarely copied."""
+    """Join chunks (metrics, events) until each is more than twice as long as the next.
+
+    So there are few chunks, and the values of an event are rarely copied.
+    """
     joined: list[FloatArray] = []
     for chunk in chunks:
         joined.append(chunk)

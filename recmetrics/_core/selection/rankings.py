@@ -180,12 +180,12 @@ def _narrow(rows: slice, lengths: IntArray) -> list[slice]:
 
 def _at_ranks(hits: Hits, lists: FlatLists) -> Hits:
     """Give each hit the rank of its place in the list, and each list its last rank as length."""
-    if lists.ranks is None or lists.reach is None:
+    if lists.ranks is None or lists.last_ranks is None:
         return hits
     user_of, is_hit = hits_of_slots(hits)
     rank = hits.rank.copy()
     rank[is_hit] = lists.ranks[lists.start[user_of[is_hit]] + rank[is_hit] - 1]
-    return hits._replace(rank=rank, first=rank, last=rank, length=lists.reach)  # without ties
+    return hits._replace(rank=rank, first=rank, last=rank, length=lists.last_ranks)  # without ties
 
 
 def hits_of_lists(
