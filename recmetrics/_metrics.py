@@ -83,5 +83,5 @@ class Metrics(compute.Metrics):
         notes += how_graded(selection.hits.ideal, specs, is_sparse=is_sparse)
         if selection.n_swallowed:
             notes.insert(0, who_is_swallowed(*selection.swallowed()))
-        rules: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
-        return Evaluation(values, notes=notes, swallowed=selection.n_swallowed, **rules)
+        policies: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
+        return Evaluation(values, notes=notes, swallowed=selection.n_swallowed, **policies)
