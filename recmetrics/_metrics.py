@@ -91,5 +91,5 @@ class Metrics(compute.Metrics):
         notes += notes_of_signs(selection, users, specs)
         if selection.n_swallowed:
             notes.insert(0, who_is_swallowed(*selection.swallowed()))
-        rules: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
-        return Evaluation(values, notes=notes, swallowed=selection.n_swallowed, **rules)
+        policies: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
+        return Evaluation(values, notes=notes, swallowed=selection.n_swallowed, **policies)

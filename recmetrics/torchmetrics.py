@@ -36,11 +36,11 @@ except ImportError as error:
     )
     raise ImportError(msg) from error
 __all__ = ["RankingMetrics"]
-_NUMBERS = itertools.count()
+_METRIC_NUMBERS = itertools.count()  # one for each metric that is made in this process
 
 # The states that grow, each 1-d, so that those of all processes can be concatenated. Values are
 # kept as the bits of float64: exact on every device, also without float64.
-_GROWING = ("user_index", "value_bits", "list_items", "list_length")
+_GROWING_STATES = ("user_index", "value_bits", "list_items", "list_length")
 
 
 class RankingMetrics(Metric):
@@ -124,17 +124,17 @@ class RankingMetrics(Metric):
         self._evaluator = Evaluator(ground_truth, metrics_list, n_items=n_items, **shared)
         self._prefix = prefix
         self._at = at
-        for name in _GROWING:
+        for name in _GROWING_STATES:
             self.add_state(name, [], dist_reduce_fx="cat")
         store = self._evaluator._results
-        self._n_values = len(store.request.per_user)
+        self._n_values = len(store.request.per_user)  # of a user
         n_offered = 0
-        if store.cutoffs.exposure:
+        if store.cutoffs.exposure:  # a metric of all lists reads which items may be in them
             n_offered = store.shape[1] or 0
-        self.add_state("offered", torch.zeros(n_offered, dtype=torch.uint8), "max")
+        self.add_state("offered", torch.zeros(n_offered, dtype=torch.uint8), dist_reduce_fx="max")
         # A MetricCollection merges metrics whose states are equal after the first batch, as those
         # of two truths can be by chance. The number tells them apart; clones share it.
-        self.add_state("number", torch.tensor(next(_NUMBERS)), dist_reduce_fx="max")
+        self.add_state("number", torch.tensor(next(_METRIC_NUMBERS)), dist_reduce_fx="max")
 
     def update(self, scores: Scores, users: WhichUsers) -> None:
         """Add users, as ``Evaluator.update`` does.
@@ -159,14 +159,14 @@ class RankingMetrics(Metric):
         user_index, selection = self._evaluator._find(read_scores(scores), users)
         rows = self._evaluator._results.measured(selection, user_index)
         is_item = rows.lists >= 0
-        batch = (
+        batch_states = (  # in the order of their names
             rows.users,
             np.ascontiguousarray(rows.values.T).view(np.int64).reshape(-1),
             rows.lists[is_item],
             np.count_nonzero(is_item, axis=1),
         )
         states = {}
-        for name, array in zip(_GROWING, batch, strict=True):
+        for name, array in zip(_GROWING_STATES, batch_states, strict=True):
             states[name] = [*getattr(self, name), torch.from_numpy(array).to(self.device)]
         offered_by_batch = torch.from_numpy(rows.offered.astype(np.uint8)).to(self.device)
         offered = torch.maximum(self.offered, offered_by_batch)
@@ -179,7 +179,8 @@ class RankingMetrics(Metric):
         The parameters are those of ``update``.
         """
         # torchmetrics empties the states for the batch, and restores them only where that is added.
-        before = self.__dict__ | {name: list(getattr(self, name)) for name in _GROWING}
+        growing_states = {name: list(getattr(self, name)) for name in _GROWING_STATES}
+        before = self.__dict__ | growing_states
         try:
             return super().forward(*args, **kwargs)
         except BaseException:
@@ -203,21 +204,25 @@ class RankingMetrics(Metric):
         It gives results but takes no updates, like one from ``Evaluator.from_state``. Its
         ``all_gather`` adds the users of the other processes.
         """
-        users, bits, items, length = map(self._array, _GROWING)
+        users, value_bits, items, length = map(self._array, _GROWING_STATES)
         is_item = np.arange(length.max(initial=0)) < length[:, np.newaxis]
         lists = np.full(is_item.shape, -1, np.int64)
         lists[is_item] = items
-        values = bits.view(np.float64).reshape(len(users), self._n_values).T
+        values = value_bits.view(np.float64).reshape(len(users), self._n_values).T
         offered = self.offered.cpu().numpy().astype(np.bool_)
         store = self._evaluator._results.empty()
         store.take(store.schema, UserRows(users, values, lists, offered))
         return Evaluator._of(store)
 
     def _array(self, name: str) -> npt.NDArray[np.int64]:
-        """A state that grows, of all its batches."""
+        """Give a growing state as one array of all batches, empty without any.
+
+        torchmetrics makes one tensor of the list of batches when it gathers processes.
+        """
         state = getattr(self, name)
-        parts = state if isinstance(state, list) else [state]
-        return np.concatenate([np.empty(0, np.int64), *(part.cpu().numpy() for part in parts)])
+        tensors = state if isinstance(state, list) else [state]
+        arrays = [tensor.cpu().numpy() for tensor in tensors]
+        return np.concatenate([np.empty(0, np.int64), *arrays])
 
     def sync(
         self,
@@ -230,7 +235,7 @@ class RankingMetrics(Metric):
 
         The parameters are those of ``torchmetrics.Metric.sync``.
         """
-        for name in _GROWING:
+        for name in _GROWING_STATES:
             state = getattr(self, name)
             if isinstance(state, list) and not state:
                 # For an empty list torchmetrics would send a tensor of another dtype.

@@ -9,7 +9,7 @@ from pathlib import Path
 import recmetrics
 from recmetrics.cli import _terminal, main
 
-_terminal._LONG = 3_600.0  # on a busy machine a compilation would be told on stderr
+_terminal._LONG_COMPILATION = 3_600.0  # on a busy machine a compilation would be told on stderr
 
 
 def printed(capsys, *argv):

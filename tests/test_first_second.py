@@ -122,7 +122,7 @@ def test_the_command_says_once_that_it_compiles(tmp_path):
     np.save(tmp_path / "scores.npy", np.eye(3))
     code = """
 from recmetrics.cli import _terminal, main
-_terminal._LONG = 0.05
+_terminal._LONG_COMPILATION = 0.05
 main(["evaluate", "scores.npy", "scores.npy", "-m", "ndcg@2", "recall@2", "--json"])
 """
     settings = {"NUMBA_CACHE_DIR": str(tmp_path), "RECMETRICS_JIT": "always"}

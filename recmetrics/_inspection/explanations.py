@@ -1,6 +1,7 @@
 """``explain``: the formula of a metric string with its options, and the systems that share it.
 
-Everything is read from the metric's declaration, its reference and the table of conventions.
+Everything is read from the metric's declaration, its reference and the table of conventions. A
+system is another library; a line of it says how it calls one metric, and with which options.
 """
 
 import math
@@ -124,12 +125,13 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         convention = read_convention(convention)
     spec = parse(metric, convention)
     definition = define(spec, convention)
-    lines = [line for line in lines_of(spec) if line[-1] == spec]
+    # The lines, each with its system and metric, of the systems that define the same.
+    same_lines = [line for line in lines_of(spec) if line[-1] == spec]
     return Explanation(
         metric=str(spec),
         summary="" if spec.options else spec.metric.summary,
         formula=formula_of(spec),
-        systems=tuple(_call_in(*line) for line in lines),
+        systems=tuple(_call_in(*line) for line in same_lines),
         no_relevant_item=_without_truth(definition),
         graded=_graded(spec),
         ties=_ties(definition),
@@ -140,6 +142,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
 
 
 def _changes(metric: str, convention: Convention, definition: Definition) -> str:
+    """Say what a convention changes in the definition of a metric without it."""
     plain = define(parse(own_name(metric, convention) or metric))
     changes = []
     if definition.spec != plain.spec:
@@ -165,7 +168,7 @@ def formula_of(spec: MetricSpec) -> str:
 
 
 def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
-    """The call in a system, and other differences in parentheses."""
+    """Write the call in a system, and the other differences of its line in parentheses."""
     notes = []
     if line.gap:
         notes.append(line.gap)
@@ -181,6 +184,7 @@ def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
 
 
 def _without_truth(definition: Definition) -> str:
+    """Say which value a user without relevant items has."""
     metric = definition.spec.metric
     if metric.reads != "hits" and "rel" not in metric.options:
         return f"has a value, since the truth is not read; undefined: {metric.undefined}"
@@ -195,9 +199,10 @@ def _without_truth(definition: Definition) -> str:
 
 
 def _graded(spec: MetricSpec) -> str:
+    """Say how graded truth is read."""
     if spec.stratum is not None and spec.metric.reads == "hits":
-        only = f"only relevant items in the stratum {spec.stratum!r} count as relevant"
-        return f"{only}; {_graded(spec.of_all_strata())}"
+        restriction = f"only relevant items in the stratum {spec.stratum!r} count as relevant"
+        return f"{restriction}; {_graded(spec.of_all_strata())}"
     if spec.reads_grades:
         return "the grades count as in the formula"
     rel = spec.values.get("rel")
@@ -208,6 +213,7 @@ def _graded(spec: MetricSpec) -> str:
 
 
 def _ties(definition: Definition) -> str:
+    """Say how equal scores rank."""
     metric = definition.spec.metric
     if metric.averages_ties:
         return "a pair of equal scores counts 1/2"

@@ -1,4 +1,9 @@
-"""``identify``: the definitions of a metric, and the systems that use them, that give a number."""
+"""``identify``: the definitions of a metric, and the systems that use them, that give a number.
+
+A variant is a metric with its options and policies, tried here or used by a system, which is
+another library. Variants with the same mean are one match, described by the variant and the system
+that are nearest to each other.
+"""
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
@@ -37,13 +42,14 @@ from recmetrics._printing import Column, Grid, Printed, table
 
 Definitions: TypeAlias = Mapping[str, Definition]
 Measure: TypeAlias = Callable[[Definitions, tuple[str, ...]], Mapping[str, UserValues]]
-"""Computes definitions without some of the sets of items; undefined values are NaN."""
+"""Computes definitions, and leaves out the named sets of items; undefined values are NaN."""
 
 _VALUE = re.compile(r"\s*(\d*\.?\d+)\s*(%?)\s*", re.ASCII)
-_SAME = ".11g"  # to so many digits, two means are one: sums in another order differ in the last
-_ROUNDING = 1e-12
-_NEAREST = 10  # matches of a number without digits
-_MOST_NAMES = 4  # of systems, in a printed row
+# Means that agree in these digits are one: sums in another order differ in the last digits.
+_SAME_MEAN_FORM = ".11g"
+_ROUNDING = 1e-12  # of a mean half-way between two roundings
+_N_NEAREST = 10  # the nearest means are matches of a number, which is not text with its digits
+_MAX_NAMES = 4  # of systems, in a printed row
 _TIES = {"index": "equal scores by item index", "expected": "mean over the orders of equal scores"}
 
 
@@ -132,9 +138,10 @@ class Identification(Printed):
 
 
 def _names_of_systems(match: Match) -> str:
+    """Write the names of the systems of a match without their calls, the first four of many."""
     names = list(dict.fromkeys(system.partition(":")[0] for system in match.systems))
-    if len(names) > _MOST_NAMES:
-        names[_MOST_NAMES:] = [f"{len(names) - _MOST_NAMES} more"]
+    if len(names) > _MAX_NAMES:
+        names[_MAX_NAMES:] = [f"{len(names) - _MAX_NAMES} more"]
     return ", ".join(names)
 
 
@@ -144,7 +151,7 @@ class _Variant(NamedTuple):
     spec: MetricSpec
     ties: TiePolicy
     undefined: NoTruth
-    without: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()  # the sets of items that are left out
 
 
 def identify(
@@ -225,39 +232,41 @@ def identify_by(
     sets: Sequence[str] = (),
     policies: Sequence[TiePolicy] = ("index", "expected"),
 ) -> Identification:
-    """Find the definitions that give a number, of values that ``measure`` computes.
+    """Find the definitions of which ``measure`` computes values whose mean is a number.
 
-    ``sets`` are the sets of items that may be left out, ``policies`` the orders of equal scores.
+    ``sets`` are names of the sets of items that may be left out, ``policies`` the orders of equal
+    scores to try.
     """
     with at_fault("metric"):
         spec = parse(metric)
     if spec.metric.reads != "hits" or spec.is_weighed or spec.stratum is not None:
-        names = ", ".join(name for name, kind in METRICS.items() if kind.reads == "hits")
+        names = ", ".join(name for name in METRICS if METRICS[name].reads == "hits")
         msg = f"metric must be one of {names}, without of= and weigh=, got {metric!r}"
         raise ArgumentError(msg, argument="metric")
     value, number, decimals = _read(value, spec)
 
     systems = list(_variants_of_systems(spec))
-    variants_of: dict[str, list[tuple[float, _Variant]]] = {}
+    variants_of_mean: dict[str, list[tuple[float, _Variant]]] = {}
     for mean, variant in _means(measure, _definitions(spec, systems, policies), sets):
-        variants_of.setdefault(f"{mean:{_SAME}}", []).append((mean, variant))
-    if not variants_of:
+        variants_of_mean.setdefault(f"{mean:{_SAME_MEAN_FORM}}", []).append((mean, variant))
+    if not variants_of_mean:
         msg = f"no user has a value of {metric}; expected scores and truth of at least one user"
         raise InputError(msg)
 
-    groups = list(variants_of.values())
+    # Place i of these arrays is the i-th distinct mean, with its variants.
+    groups = list(variants_of_mean.values())
     means = np.array([variants[0][0] for variants in groups])
     low = float(means.min())
     high = float(means.max())
     distances = np.abs(means - number)
-    indices = np.argsort(distances, kind="stable")[:_NEAREST].tolist()
+    indices = np.argsort(distances, kind="stable")[:_N_NEAREST].tolist()
     nearest = indices[0]
     by_chance = None
     if decimals is not None:
-        half = 0.5 * 10.0**-decimals
-        indices = np.flatnonzero(distances <= half + _ROUNDING).tolist()
-        # The share of the range that rounds to each mean.
-        widths = np.minimum(means + half, high) - np.maximum(means - half, low)
+        half_unit = 0.5 * 10.0**-decimals  # of the last digit
+        indices = np.flatnonzero(distances <= half_unit + _ROUNDING).tolist()
+        # A random number in the range matches each mean with the share of the range near that mean.
+        widths = np.minimum(means + half_unit, high) - np.maximum(means - half_unit, low)
         by_chance = 1.0
         if high > low:
             by_chance = float(widths.sum() / (high - low))
@@ -279,7 +288,10 @@ def identify_by(
 
 
 def _read(value: object, spec: MetricSpec) -> tuple[str | float, float, int | None]:
-    """The value as text or a plain number, its number, and the decimals of text."""
+    """Read a value: as given, but a number as a float; its number; its decimals, None for a number.
+
+    Of "9.32 %", the number is 0.0932, of four decimals.
+    """
     number = math.nan
     decimals = None
     if isinstance(value, str) and (text := _VALUE.fullmatch(value)):
@@ -305,16 +317,19 @@ def _read(value: object, spec: MetricSpec) -> tuple[str | float, float, int | No
 
 
 def lines_of(spec: MetricSpec) -> Iterator[tuple[System, Line, MetricSpec]]:
-    """Give the lines that systems have for a metric, each with its metric at this cutoff."""
-    form = spec.name if spec.k is None else f"{spec.name}@k"
+    """Give the lines that systems have for a metric, each with its system.
+
+    Third is the metric with the options of the line, at the cutoff of ``spec``.
+    """
+    title = spec.name if spec.k is None else f"{spec.name}@k"
     for system in CONVENTIONS.values():
         for line in (*system.lines, *system.variants):
-            if line.metric == form:
+            if line.metric == title:
                 yield system, line, make_spec(spec.name, spec.k, line.options)
 
 
 def _variants_of_systems(spec: MetricSpec) -> Iterator[tuple[str, _Variant]]:
-    """Give the call and the definition of each system with these options, and of this library."""
+    """Give the call and the variant of each system, and of this library, that has these options."""
     for system, line, variant in lines_of(spec):
         if all(variant.values[name] == value for name, value in spec.options):
             call = f"{system.name}: {line.call.format(k=spec.k)}"
@@ -326,10 +341,13 @@ def _variants_of_systems(spec: MetricSpec) -> Iterator[tuple[str, _Variant]]:
 def _definitions(
     metric: MetricSpec, systems: Sequence[tuple[str, _Variant]], policies: Sequence[TiePolicy]
 ) -> Definitions:
-    """Give the options of all systems at each cutoff, in each order of equal scores there is."""
+    """Make the definitions to try: options of all systems, three cutoffs, orders of equal scores.
+
+    ``metric`` is the one asked for, whose cutoff k stands between k - 1 and k + 1.
+    """
     cutoffs: list[int | None] = [None]
     if metric.k is not None:
-        cutoffs = [k for k in (metric.k - 1, metric.k, metric.k + 1) if k]
+        cutoffs = [k for k in (metric.k - 1, metric.k, metric.k + 1) if k >= 1]
     specs = dict.fromkeys(replace(variant.spec, k=k) for _, variant in systems for k in cutoffs)
     definitions: dict[str, Definition] = {}
     for spec in specs:
@@ -346,15 +364,19 @@ def _definitions(
 def _means(
     measure: Measure, definitions: Definitions, sets: Sequence[str]
 ) -> Iterator[tuple[float, _Variant]]:
-    """Compute the means of all definitions, without each of the sets, and with it."""
-    for left_out in range(len(sets) + 1):
-        for without in combinations(sets, left_out):
+    """Compute the means of all variants: of each definition, with and without each of the sets.
+
+    Users without a value are left out of the mean, or count as each number that is usual.
+    """
+    for n_left_out in range(len(sets) + 1):
+        for without in combinations(sets, n_left_out):
             for text, values in _measure_finite(measure, definitions, without).items():
                 spec, ties, _ = definitions[text]
                 defined = values[~np.isnan(values)]
                 total = float(defined.sum())
                 n_users = values.size
-                if defined.size:  # without a value, every treatment of users gives its own number
+                # Without a value, the mean is the number that users count as, and says nothing.
+                if defined.size:
                     for undefined in get_args(NoTruth):
                         number = number_for(undefined)
                         mean = total / defined.size
@@ -366,7 +388,7 @@ def _means(
 def _measure_finite(
     measure: Measure, definitions: Definitions, without: tuple[str, ...]
 ) -> Mapping[str, UserValues]:
-    """Compute the definitions that can be computed: 2^relevance may be too large."""
+    """Compute definitions, without those of gain 2^relevance if that is too large."""
     try:
         return measure(definitions, without)
     except InputError:
@@ -385,14 +407,18 @@ def _match(
     systems: Sequence[tuple[str, _Variant]],
     distance: float,
 ) -> tuple[tuple[int, int], Match]:
-    """Find the definitions of a mean that depart least from those of systems, and by how much."""
+    """Describe a mean by the variant and the systems that are nearest to each other.
+
+    ``variants`` have this mean; ``systems`` are calls with their variants. Gives also how many
+    departures in scope and in rules there are, by which matches are sorted.
+    """
     pairs = [
-        (*_departures(variant, of_system), variant, system)
+        (*_departures(variant, of_system), variant, call)
         for _, variant in variants
-        for system, of_system in systems
+        for call, of_system in systems
         if variant.spec.options == of_system.spec.options
     ]
-    # Of equally near definitions, the one with the fewest options.
+    # Of equally near pairs, the variant with the fewest options.
     rules, scope, variant, _ = min(
         pairs, key=lambda pair: (len(pair[1]), len(pair[0]), len(pair[2].spec.options))
     )
@@ -411,7 +437,10 @@ def _match(
 
 
 def _departures(variant: _Variant, of_system: _Variant) -> tuple[list[str], list[str]]:
-    """Say how a definition departs from that of a system: in rules, and in what is measured."""
+    """Say how a variant departs from that of a system of the same options.
+
+    First in rules, for users and equal scores, then in scope: other sets of items, another cutoff.
+    """
     rules = []
     if variant.undefined != of_system.undefined:
         number = number_for(variant.undefined)

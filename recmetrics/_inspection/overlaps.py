@@ -212,6 +212,7 @@ def overlap_ranked(
 
 
 def _read_model(model: Any) -> AnyScores:
+    """Read a matrix of scores, or a tuple of factors of users and items and, perhaps, a bias."""
     if isinstance(model, tuple) and len(model) in (2, 3) and all(map(_is_matrix, model[:2])):
         user_factors, item_factors, item_bias = (*model, None)[:3]  # of two, the bias is None
         return read_factors(user_factors, item_factors, item_bias)
@@ -227,6 +228,7 @@ def _is_matrix(value: Any) -> bool:
 
 
 def _if_transposed(name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    """Say what to type if a matrix of this shape looks transposed; "" if not."""
     return f"; it looks transposed: type {name}.T" if shape == expected[::-1] else ""
 
 
@@ -236,8 +238,8 @@ class _Model(NamedTuple):
     name: str
     scores: AnyScores | Rankings
 
-    def place(self) -> int:
-        """The place of this kind of model; the model of the lower one leads."""
+    def leading_order(self) -> int:
+        """A number by the form of the scores; the model with the lower number leads."""
         if isinstance(self.scores, SparseScores):
             return 2
         return 1 if isinstance(self.scores, ScoreMatrix) else 0
@@ -263,12 +265,15 @@ def _in(name: str, function: Callable[..., R], *arguments: Any) -> R:
 def _rules(
     specs: Mapping[str, MeasureSpec], shared: ForLists | ForRankedLists, *, whole: bool = False
 ) -> Request:
-    """Make the request for the deepest lists that are read; no metric of it is computed."""
+    """Make a request whose lists are as long as the measures read; no metric of it is computed.
+
+    The lists are whole if a measure has no cutoff, or with ``whole``.
+    """
     cutoffs = [spec.k for spec in specs.values() if spec.k is not None]
-    deepest = None
+    max_cutoff = None  # the whole list
     if not whole and len(cutoffs) == len(specs):
-        deepest = max(cutoffs)
-    return Request(make_spec("hit", deepest), **shared)
+        max_cutoff = max(cutoffs)
+    return Request(make_spec("hit", max_cutoff), **shared)
 
 
 def _compare(
@@ -280,11 +285,11 @@ def _compare(
     rules: Request,
 ) -> dict[str, UserValues]:
     """Compute the measures; all items are below ``n_items``, even if the catalogue is unknown."""
-    # All measures are symmetric. The blocks of the leader are those of the call: of a factor model,
-    # whose blocks begin at fixed users, rather than of a matrix; of a dense one rather than of a
-    # sparse one, whose blocks have many users.
+    # Either model may lead, since all measures are symmetric. Its blocks of users are those of the
+    # call: of a factor model, whose blocks begin at fixed users, rather than of a matrix; of a
+    # dense one rather than of a sparse one, whose blocks have many users.
     models = _Model("a", a), _Model("b", b)
-    leader, follower = sorted(models, key=_Model.place)
+    leader, follower = sorted(models, key=_Model.leading_order)
     longest = max(longest_list(a), longest_list(b))
     depth = rules.cutoffs(users.n_items, longest).hits or 0
     for model in models:
@@ -300,11 +305,11 @@ class _Comparison:
 
     follower: _Model
     users: Users
-    n_items: int
+    n_items: int  # all items are below it
     specs: Mapping[str, MeasureSpec]
     rules: Request
-    depth: int
-    row_items: int = 0
+    depth: int  # the length to which lists are read
+    row_items: int = 0  # entries of a dense matrix that are read for each list
 
     def __post_init__(self) -> None:
         self.values = {text: np.empty(self.users.truth.n_users) for text in self.specs}
@@ -316,18 +321,23 @@ class _Comparison:
         """Do nothing: no measure reads the catalogue."""
 
     def read(self, lists: Lists) -> None:
+        """Compare the lists of a block of users with those of the other model."""
         other_lists = _in(self.follower.name, self._follow, lists.rows)
         pairs = compared(lists.by_rank(self.depth), other_lists, self.n_items)
         for text, spec in self.specs.items():
             spec.fill(pairs, self.values[text][lists.rows])
 
     def _follow(self, rows: slice) -> tuple[IntArray, IntArray]:
+        """Give the lists of the other model for a block of users, and the length of each row.
+
+        Items are (n_users, length), best first, -1 after the end of a list.
+        """
         n_items = self.users.n_items or 0
         lists = KeptLists(rows.stop - rows.start, n_items, self.depth)
         try:
             self.follower.ranker(self.users, rows).hits(None, self.rules, lists)
         except NaNScoreError:
-            # Its message counts the NaN of this block. That of all users counts all.
+            # The message counts the NaN of this block. To rank all users raises one of all NaN.
             all_lists = KeptLists(self.users.truth.n_users, n_items, 1)
             self.follower.ranker(self.users).hits(None, self.rules, all_lists)
         items = lists.joined()

@@ -1,4 +1,8 @@
-"""Printed tables: columns of records -> text for any width, Markdown, LaTeX and HTML."""
+"""Printed tables: columns of records -> text for any width, Markdown, LaTeX and HTML.
+
+A record, such as a mean, is a row of a table. A column says what it shows of a record. ``table``
+makes a ``Grid`` of both, whose cells are text; the other functions write a grid in a format.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,9 @@ from recmetrics._printing.words import counted, one_line
 
 _Record = TypeVar("_Record")
 _Escape: TypeAlias = Callable[[str], str]
-UNDEFINED = "-"
+UNDEFINED = "-"  # the text of an undefined number
 _GAP = 2  # blanks between columns
-_LATEX = {
+_LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -55,13 +59,17 @@ class Grid:
 
 
 def named(field: str, is_shown: bool = True, *, is_repeated: bool = False) -> Column:
-    """Make a column of names at the left, by default not repeated from row to row."""
+    """Make a column of names, the values of a field of each record.
+
+    Unless ``is_repeated``, a cell is empty below one with the same name.
+    """
     label = attrgetter(field)
     label_if_once = None if is_repeated else label
     return Column(field, lambda record: one_line(label(record)), is_shown, False, label_if_once)
 
 
 def count(heading: str, field: str, is_shown: bool = True, places: int = 0) -> Column:
+    """Make a column of a field that is a count, with this number of decimals."""
     form = f",.{places}f"
     return Column(heading, lambda record: shown(getattr(record, field), form), is_shown)
 
@@ -73,7 +81,10 @@ def number(
     sign: str = "",
     **settings: Any,
 ) -> Column:
-    """Make a column of numbers; ``places`` are the decimals of each metric."""
+    """Make a column of numbers, which ``value`` takes from a record.
+
+    ``places`` are the decimals by metric; ``sign`` is "+" to write a sign always.
+    """
 
     def text(record: Any) -> str:
         return shown(value(record), f"{sign}.{places[record.metric]}f")
@@ -82,6 +93,8 @@ def number(
 
 
 def interval(confidence: float, places: Mapping[str, int], sign: str = "") -> Column:
+    """Make the column of intervals, with decimals and sign as in ``number``."""
+
     def text(record: Any) -> str:
         if math.isnan(record.low):
             return UNDEFINED
@@ -92,25 +105,29 @@ def interval(confidence: float, places: Mapping[str, int], sign: str = "") -> Co
 
 
 def left_out(records: Sequence[Any]) -> Column:
-    """Make the column of users without a value, shown where there are any."""
+    """Make the column of the number of users without a value, shown if there are any."""
     return count("left out", "n_undefined", any(record.n_undefined for record in records))
 
 
 def table(columns: Iterable[Column], records: Sequence[Any]) -> Grid:
+    """Make a grid of the columns that are shown, with a row for each record.
+
+    The labels of a row are left out from the left as long as they equal those of the row above.
+    """
     columns = [column for column in columns if column.is_shown]
     rows: list[list[str]] = []
     strong: set[tuple[int, int]] = set()
-    above: list[Any] = []
+    labels_above: list[Any] = []  # of the row above; the first row has none
     for i, record in enumerate(records):
         row = [column.text(record) for column in columns]
         labels = [column.label(record) for column in columns if column.label is not None]
         n_same = 0
-        for label, label_above in zip(labels, above, strict=False):  # nothing is above the first
+        for label, label_above in zip(labels, labels_above, strict=False):
             if label != label_above:
                 break
             n_same += 1
-        rows.append([""] * n_same + row[n_same:])
-        above = labels
+        rows.append([""] * n_same + row[n_same:])  # columns with labels are the first ones
+        labels_above = labels
         strong |= {(i, j) for j, column in enumerate(columns) if column.is_strong(record)}
     return Grid(columns, rows, frozenset(strong))
 
@@ -121,7 +138,7 @@ class Printed:
     __slots__ = ()
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:
-        """The tables and the notes; ``best`` is how the best means are marked."""
+        """The tables and the notes; ``best`` is the mark of best means, "[ ]" or "bold"."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -135,13 +152,13 @@ class Printed:
         Cells fold at blanks. Where even that is too wide, each row is a block of lines. No word or
         number is split. None does not limit the width.
         """
-        most = sys.maxsize
+        max_width = sys.maxsize
         if width is not None:
-            most = check_count("width", width, 1, "; leave it out for lines of any length")
+            max_width = check_count("width", width, 1, "; leave it out for lines of any length")
         grids, notes = self._page("[ ]")
         if width is not None:
-            notes = [textwrap.fill(line, most, break_long_words=False) for line in notes]
-        return "\n\n".join([*(fitted(grid, most) for grid in grids), "\n".join(notes)])
+            notes = [textwrap.fill(note, max_width, break_long_words=False) for note in notes]
+        return "\n\n".join([*(fitted(grid, max_width) for grid in grids), "\n".join(notes)])
 
     def to_markdown(self) -> str:
         """Write the tables in Markdown, the best means in bold, and the notes as a list."""
@@ -161,7 +178,8 @@ class Printed:
 
 
 def escape_latex(text: str) -> str:
-    escaped = "".join(_LATEX.get(character, character) for character in text)
+    """Escape what LaTeX would read as commands, and set the signs of numbers as a minus."""
+    escaped = "".join(_LATEX_ESCAPES.get(character, character) for character in text)
     return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escaped)
 
 
@@ -171,70 +189,78 @@ def latex_lines(notes: Iterable[str]) -> str:
 
 
 def as_latex(tables: Iterable[str], notes: Iterable[str]) -> str:
+    """Join tables that are LaTeX already, and the notes below them."""
     return "\n\n".join(["% \\usepackage{booktabs}", *tables, latex_lines(notes)]) + "\n"
 
 
 def in_latex(grid: Grid, escape: _Escape = escape_latex) -> str:
     """Write a LaTeX table; ``escape`` is applied to each cell."""
-    sides = "".join("r" if column.is_number else "l" for column in grid.columns)
+    alignment = "".join("r" if column.is_number else "l" for column in grid.columns)
     head, *rows = (" & ".join(cells) + r" \\" for cells in _cells(grid, escape))
     lines = r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"
-    return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *lines])
+    return "\n".join([rf"\begin{{tabular}}{{{alignment}}}", *lines])
 
 
-def fitted(grid: Grid, most: int) -> str:
-    """Write a table in lines of at most ``most`` columns, as ``Printed.to_text`` does."""
+def fitted(grid: Grid, max_width: int) -> str:
+    """Write a table in lines of at most ``max_width`` letters, as ``Printed.to_text`` says."""
     rows = [[column.heading for column in grid.columns], *grid.rows]
     columns = list(zip(*rows, strict=True))
     widths = [max(map(_width, texts)) for texts in columns]
-    room = most - _GAP * (len(widths) - 1)
+    max_sum = max_width - _GAP * (len(widths) - 1)  # of the widths of all columns
 
-    if sum(widths) > room:
-        least = [max(map(_width, " ".join(texts).split()), default=0) for texts in columns]
-        if sum(least) > room:
-            return _in_blocks(grid, most)
-        # A heading folds before the columns below it have to.
+    if sum(widths) > max_sum:
+        # No column is narrower than its longest word.
+        least_widths = [max(map(_width, " ".join(texts).split()), default=0) for texts in columns]
+        if sum(least_widths) > max_sum:
+            return _in_blocks(grid, max_width)
+        # First only headings fold. Then the widest column that can fold more, the last of equal
+        # ones, gets one letter narrower at a time.
         widths = [max(map(_width, [*head.split(), *texts]), default=0) for head, *texts in columns]
-        while sum(widths) > room:
-            # The widest column of those that can fold more; of equal ones the last.
-            _, widest = max((width, j) for j, width in enumerate(widths) if width > least[j])
+        while sum(widths) > max_sum:
+            _, widest = max((width, j) for j, width in enumerate(widths) if width > least_widths[j])
             widths[widest] -= 1
 
-    head, *below = (_aligned(row, widths, grid.columns) for row in rows)
+    head_lines, *lines_of_rows = (_aligned(row, widths, grid.columns) for row in rows)
     rule = (" " * _GAP).join("-" * width for width in widths).rstrip()
-    return "\n".join([*head, rule, *chain(*below)])
+    return "\n".join([*head_lines, rule, *chain(*lines_of_rows)])
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> list[str]:
+    """Write a row as lines, its cells folded and padded to the widths of the columns."""
     lines = []
-    for parts in zip_longest(*map(_folded, row, widths), fillvalue=""):
+    for folded_cells in zip_longest(*map(_folded, row, widths), fillvalue=""):
         cells = []
-        for cell, width, column in zip(parts, widths, columns, strict=True):
+        for cell, width, column in zip(folded_cells, widths, columns, strict=True):
             space = " " * (width - _width(cell))
             cells.append(space + cell if column.is_number else cell + space)
         lines.append((" " * _GAP).join(cells).rstrip())
     return lines
 
 
-def _in_blocks(grid: Grid, most: int) -> str:
-    """Write each row as its first name, and lines for each other cell."""
+def _in_blocks(grid: Grid, max_width: int) -> str:
+    """Write each row as a line of its first name, and lines for each other cell.
+
+    The names are in the first column that has a heading. Empty cells have no line.
+    """
     headings = [column.heading for column in grid.columns]
-    of_names = next(j for j, heading in enumerate(headings) if heading)
+    name_column = next(j for j, heading in enumerate(headings) if heading)
     lines = []
     name = ""
     for row in grid.rows:
-        name = row[of_names] or name  # an empty cell stands for the one above
+        name = row[name_column] or name  # an empty cell stands for the one above
         lines.append(name)
-        cells = {j: cell.strip() for j, cell in enumerate(row) if j != of_names and cell.strip()}
+        cells = {j: cell.strip() for j, cell in enumerate(row) if j != name_column and cell.strip()}
         width = max((_width(headings[j]) for j in cells), default=0)
         for j, cell in cells.items():
-            parts = _folded(cell, most - width - 2 * _GAP)
-            for heading, part in zip_longest([headings[j]], parts, fillvalue=""):
-                lines.append(f"  {heading}{' ' * (width - _width(heading))}  {part}".rstrip())
+            cell_lines = _folded(cell, max_width - width - 2 * _GAP)
+            # The heading stands before the first line of its cell.
+            for heading, line in zip_longest([headings[j]], cell_lines, fillvalue=""):
+                lines.append(f"  {heading}{' ' * (width - _width(heading))}  {line}".rstrip())
     return "\n".join(lines)
 
 
 def _folded(cell: str, width: int) -> list[str]:
+    """Fold a cell at blanks into lines of this width; a longer word has a line of its own."""
     if _width(cell) <= width:
         return [cell]
     lines: list[str] = []
@@ -247,30 +273,37 @@ def _folded(cell: str, width: int) -> list[str]:
 
 
 def _in_markdown(grid: Grid) -> str:
+    """Write a table in Markdown; the signs of numbers, such as - and [, are not escaped."""
     head, *rows = _cells(grid, _escape_markdown, "**{}**", in_numbers=str)
     rule = ["---:" if column.is_number else "---" for column in grid.columns]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
 
 
 def fact_lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Give the lines of each fact, the first with its label; an empty fact has none."""
+    """Give each line of each fact with the fact's label, which is "" from the second line on.
+
+    An empty fact has no line.
+    """
     for label, fact in facts.items():
         for i, line in enumerate(fact.splitlines()):
             yield "" if i else label, line
 
 
 def facts_in_html(title: str, facts: Iterable[tuple[str, str]]) -> str:
+    """Write the lines of ``fact_lines`` as a table of HTML."""
     labels = Column("", itemgetter(0), is_number=False)
     lines = Column(title, itemgetter(1), is_number=False)
     return _in_html(table([labels, lines], [*facts])) + "\n"
 
 
 def _in_html(grid: Grid) -> str:
+    """Write a table in HTML."""
+
     def row(cells: Iterable[str], tag: str) -> str:
-        sides = ("right" if column.is_number else "left" for column in grid.columns)
+        alignments = ("right" if column.is_number else "left" for column in grid.columns)
         elements = (
-            f'<{tag} style="text-align: {side}">{cell}</{tag}>'
-            for cell, side in zip(cells, sides, strict=True)
+            f'<{tag} style="text-align: {alignment}">{cell}</{tag}>'
+            for cell, alignment in zip(cells, alignments, strict=True)
         )
         return f"<tr>{''.join(elements)}</tr>"
 
@@ -282,7 +315,11 @@ def _in_html(grid: Grid) -> str:
 def _cells(
     grid: Grid, escape: _Escape, strong: str = "{}", in_numbers: _Escape | None = None
 ) -> Iterator[list[str]]:
-    """Escape the headings and the cells of each row, the highlighted ones within ``strong``."""
+    """Escape the headings, then the cells of each row.
+
+    ``strong`` is the form of highlighted cells, ``{}`` for the cell; ``in_numbers`` escapes columns
+    of numbers, None: as the others.
+    """
     yield [escape(column.heading) for column in grid.columns]
     escapes = [in_numbers or escape if column.is_number else escape for column in grid.columns]
     for i, row in enumerate(grid.rows):
@@ -300,7 +337,7 @@ def decimals_of(means: Iterable[tuple[str, float]]) -> dict[str, int]:
         size = abs(mean) if math.isfinite(mean) else 0.0
         largest[metric] = max(largest.get(metric, 0.0), size)
     places = {}
-    for metric, size in largest.items():
+    for metric, size in largest.items():  # the position of the first digit decides
         for_three_digits = 2 - math.floor(math.log10(size or 1.0))
         places[metric] = min(8, max(4, for_three_digits))
     return places
@@ -325,7 +362,7 @@ def shown(value: float | None, form: str) -> str:
 
 
 def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
-    """Say that users are weighted, and how many have no weight; nothing where it is None."""
+    """Say that users are weighted, and how many have weight 0; nothing if that number is None."""
     if n_weightless is not None:
         yield "weighted; effective: (sum of the weights)^2 / sum of their squares"
     if n_weightless:
@@ -335,7 +372,7 @@ def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
 def intervals_by(confidence: float, n_resamples: int | None, few: int, units: str = "users") -> str:
     """Say how the intervals of means are computed; ``units`` is the word for what varies.
 
-    A side of fewer than ``few`` counts one more.
+    ``few`` is the number of users on a side below which the side counts one more user.
     """
     if n_resamples is None:
         method = (

@@ -15,10 +15,12 @@ def printable(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
+    """Write a number with its noun: "1 user", "2,000 users"."""
     return f"{number:,} {noun if number == 1 else plural(noun)}"
 
 
 def plural(noun: str) -> str:
+    """Write the plural of a regular noun: "queries", "matches", "users"."""
     if re.search("[^aeiou]y$", noun):
         return f"{noun[:-1]}ies"
     if noun.endswith(("s", "x", "ch", "sh")):

@@ -24,13 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-ROUNDING = 1e-12
-FEW_USERS = 10  # on a side of a mean, with fewer than whom summary and compare add one there
-MOST_USERS = 10**15  # that a plan names
+ROUNDING = 1e-12  # numbers that differ by this share of their size count as equal
+FEW_USERS = 10  # summary and compare add a user on a side of a mean with fewer users than these
+MOST_USERS = 10**15  # a plan names no larger number of users
 POWER = 0.8  # with which a difference is said to be detectable
-_NORMAL_FROM = 10**6  # users from whom on a noncentral t is normal; SciPy's is slow there
-_LEAST_LEVEL, _MOST_LEVEL = 1e-12, 0.5  # that are sought where runs vary
-_STEPS = 100  # towards a detectable mean; it needs 5 to 15
+_MAX_NONCENTRAL_USERS = 10**6  # of more, a noncentral t is taken as normal: SciPy's is slow there
+_LEAST_LEVEL, _MOST_LEVEL = 1e-12, 0.5  # the limits of the search for a level where runs vary
+_MAX_STEPS = 100  # of the iteration that finds a detectable mean; it needs 5 to 15
 
 
 class WeightSums(NamedTuple):
@@ -75,7 +75,7 @@ class Moments(NamedTuple):
         total = self.total
         weight = self.weight_of_one
         distance = value - self.mean
-        shift = distance * weight / (total + weight)  # of the mean
+        shift = distance * weight / (total + weight)  # how far the mean moves
 
         # Chan, Golub and LeVeque (1983), and for cubes Pebay (2008), of n users and one more.
         squares = self.squares + shift * distance * total
@@ -137,7 +137,8 @@ class Moments(NamedTuple):
 def moments_of(values: Floats, weights: Floats | None = None) -> Moments:
     """Sum the powers of the distances of values, (..., n_users), from their mean.
 
-    Distances that are rounding of the mean count as 0.
+    The weights have the same shape; None: each user weighs 1. Distances that are rounding of the
+    mean count as 0.
     """
     n = values.shape[-1]
     if weights is None:
@@ -147,10 +148,10 @@ def moments_of(values: Floats, weights: Floats | None = None) -> Moments:
         mean = np.einsum("...n,...n->...", weights, values) / total
     distances = values - np.expand_dims(mean, -1)
     weighted_distances = distances if weights is None else weights * distances
-    powers = weighted_distances * distances
-    squares = powers.sum(axis=-1)
-    powers *= distances
-    cubes = powers.sum(axis=-1)
+    weighted_powers = weighted_distances * distances
+    squares = weighted_powers.sum(axis=-1)
+    weighted_powers *= distances  # now of the third power, in the same memory
+    cubes = weighted_powers.sum(axis=-1)
 
     is_rounding = squares <= n * (ROUNDING * mean) ** 2
     squares = np.where(is_rounding, 0.0, squares)
@@ -172,19 +173,21 @@ def moments_of(values: Floats, weights: Floats | None = None) -> Moments:
 class Range(NamedTuple):
     """The worst and the best value that a user can have; the lower and the upper limit of a mean.
 
-    A limit that is not known is infinite; the value of a user is then that of the users at hand.
+    A limit that is not known is infinite; the worst and the best value are then those of the users
+    at hand.
     """
 
-    least: float
+    least: float  # of a user
     largest: float
-    floor: float = -math.inf
+    floor: float = -math.inf  # of a mean
     ceiling: float = math.inf
 
     @classmethod
     def of(cls, values: Sequence[Floats], floor: float, ceiling: float) -> Range:
-        """The range of a metric between these limits, of which some users have these values.
+        """The range of a metric with these limits; ``values`` are those of some users, or models.
 
-        Values beyond a limit are of another scale, such as per cent: the limit is not known then.
+        Values beyond a limit are of another scale, such as per cent: the limit is then taken as not
+        known.
         """
         least = math.inf
         largest = -math.inf
@@ -203,7 +206,7 @@ class Range(NamedTuple):
         return cls(least, largest, floor, ceiling)
 
     def of_difference(self, share: float = 1.0) -> Range:
-        """The range of new - share x old."""
+        """The range of new - share x old, of two values in this range."""
         if not share:
             return self
         least, largest = sorted([share * self.least, share * self.largest])
@@ -214,7 +217,7 @@ class Range(NamedTuple):
 
     def moved(self, distance: float) -> Range:
         """The range of the values + distance."""
-        return Range(*(end + distance for end in self))
+        return Range(*(limit + distance for limit in self))
 
     def negated(self) -> Range:
         """The range of the negated values."""
@@ -229,12 +232,12 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, means: Floats) -> Spread:
-        """The variance of the mean of several runs, from the means of each."""
+        """The variance of the mean over several runs, from the mean of each run, (n_runs,)."""
         return cls(float(np.var(means, ddof=1)) / means.size, means.size - 1)
 
     @classmethod
     def of_sum(cls, spreads: Sequence[Spread]) -> Spread | None:
-        """The variance of a sum of independent means; None without any.
+        """The variance of a sum of independent means; None if it is 0 or infinite.
 
         The degrees of freedom are those of Satterthwaite (An approximate distribution of estimates
         of variance components, 1946).
@@ -242,8 +245,8 @@ class Spread(NamedTuple):
         variance = sum(spread.variance for spread in spreads)
         if not 0 < variance < math.inf:
             return None
-        by_freedom = sum(spread.variance**2 / spread.freedom for spread in spreads)
-        return cls(variance, variance**2 / by_freedom)
+        squares_by_freedom = sum(spread.variance**2 / spread.freedom for spread in spreads)
+        return cls(variance, variance**2 / squares_by_freedom)
 
 
 class Tail(NamedTuple):
@@ -254,17 +257,17 @@ class Tail(NamedTuple):
     """
 
     centre: Any
-    error: Any
-    shift: Any
-    freedom: Any
-    worst: Any = None  # the value of the user that it counts in addition
-    least: Any = -math.inf  # value that the mean can have
-    runs: Spread | None = None  # of the mean over runs, if they vary
-    resampled: Floats | None = None  # means of a bootstrap, of which the wider bound counts
+    error: Any  # the standard error
+    shift: Any  # by which the skewness of the values moves the quantile
+    freedom: Any  # degrees of freedom of Student's t
+    worst: Any = None  # the value of the added user; None: no user is added
+    least: Any = -math.inf  # the least value that the mean can have
+    runs: Spread | None = None  # of the mean over runs; None: runs do not vary
+    resampled: Floats | None = None  # means of a bootstrap, whose bound counts where it is wider
 
     @property
     def is_observed(self) -> bool:
-        """True if it counts one more user, although the range of the metric is not known."""
+        """True if the bound counts one more user, although the range of the metric is unknown."""
         return self.worst is not None and not math.isfinite(self.least)
 
     def bound(self, alpha: Any) -> Any:
@@ -301,17 +304,19 @@ class Tail(NamedTuple):
         return level
 
     def _level_of_users(self) -> Any:
+        """The level where runs do not vary; 0 or 1 without a standard error."""
         from scipy.special import stdtr
 
-        is_fixed = np.equal(self.error, 0.0)
-        t = self.centre / np.where(is_fixed, 1.0, self.error) - self.shift
-        # Solves ``distance`` for q; without a solution, the bound is below 0 with every alpha.
+        has_no_error = np.equal(self.error, 0.0)
+        t = self.centre / np.where(has_no_error, 1.0, self.error) - self.shift
+        # q solves t = q + 2 shift q^2, the equation of a bound of 0. The maximum stands where there
+        # is no solution: the bound is below 0 with every alpha.
         q = 2 * t / (1 + np.sqrt(np.maximum(0.0, 1 + 8 * self.shift * t)))
-        fixed = np.where(np.greater(self.centre, 0), 0.0, 1.0)
-        return np.where(is_fixed, fixed, stdtr(self.freedom, -q))
+        level_without_error = np.where(np.greater(self.centre, 0), 0.0, 1.0)
+        return np.where(has_no_error, level_without_error, stdtr(self.freedom, -q))
 
     def _level_with_runs(self) -> Any:
-        """The level where runs vary, 0.5 for all that are higher; no formula gives it."""
+        """The level where runs vary, limited to 1e-12 and 0.5; no formula gives it."""
         from scipy.optimize import brentq
 
         if self.centre <= self.distance(_MOST_LEVEL):
@@ -325,9 +330,9 @@ class Tail(NamedTuple):
 def tail_of(moments: Moments, worst: Any = None) -> Tail:
     """Make a lower bound of the mean; ``worst`` is the value of one more user, None for none.
 
-    The added user counts whole in the spread and in the skewness, and half in the centre, which is
-    a continuity correction: for values that are 0 or the worst, the bound then is that of Clopper
-    and Pearson to its first orders.
+    The added user counts whole in the spread and in the skewness, and half in the centre. The half
+    is a continuity correction: for values that are 0 or the worst, the bound then is that of
+    Clopper and Pearson to its first orders.
     """
     if worst is None:
         extended = moments
@@ -344,7 +349,10 @@ def tail_of(moments: Moments, worst: Any = None) -> Tail:
 
 
 class Bounds(NamedTuple):
-    """The lower bound of a mean, and that of the negated mean, which is its upper one negated."""
+    """Two lower bounds: of a mean, and of the negated mean.
+
+    The second, negated, is the upper bound of the mean.
+    """
 
     moments: Moments
     lower: Tail
@@ -362,7 +370,7 @@ class Bounds(NamedTuple):
 
     @property
     def has_runs(self) -> bool:
-        """True if runs vary, too."""
+        """True if not only users but also runs vary."""
         return self.lower.runs is not None
 
     @property
@@ -371,11 +379,11 @@ class Bounds(NamedTuple):
         return math.isfinite(max(self.lower.error, self.upper.error))
 
     def p_value(self) -> float:
-        """The confidence with which the interval ends at 0, subtracted from 1."""
+        """1 - the confidence with which the two-sided interval ends at 0."""
         return min(1.0, 2 * float(min(self.lower.level(), self.upper.level())))
 
     def with_runs(self, spreads: Sequence[Spread]) -> Bounds:
-        """These bounds where runs vary, too; means over runs are taken not to be skewed."""
+        """These bounds with the variation over runs added, which is taken not to be skewed."""
         if not self.is_finite:
             return self
         spread = Spread.of_sum(spreads)
@@ -384,37 +392,38 @@ class Bounds(NamedTuple):
         return self._replace(lower=lower, upper=upper)
 
     def widened(self, means: Floats) -> Bounds:
-        """The wider of these bounds and of those of resampled means."""
+        """These bounds, or those of the resampled means where they are wider."""
         lower = self.lower._replace(resampled=means)
         upper = self.upper._replace(resampled=-means)
         return self._replace(lower=lower, upper=upper)
 
     def users_for(self, n_equal: int) -> int:
-        """The users, with weights like these, who are worth so many users of equal weight."""
+        """The number of users, with weights like these, worth ``n_equal`` of equal weight."""
         if self.moments.weights is None:
             return n_equal
         return math.ceil(float(n_equal * self.moments.n / self.moments.n_effective))
 
     def plans(self) -> tuple[Plan, Plan]:
-        """The lower and the upper tail of new users, who are taken to be like these."""
+        """The plans of the lower and of the upper tail, for new users who are like these."""
         return Plan.of(self.moments, self.lower), Plan.of(self.moments.negated(), self.upper)
 
     def detectable(self, largest: float, alpha: float) -> float:
-        """The least true mean, up to ``largest``, that so many users show; NaN for none."""
+        """The least true mean, up to ``largest``, that as many users show; NaN if there is none."""
         n = self.moments.n_effective
         means = [plan.detectable(n, largest, alpha, POWER) for plan in self.plans()]
-        # The one NaN of math: records that hold it are equal.
+        # It is math.nan itself, since records that hold the same object compare as equal.
         return math.nan if any(map(math.isnan, means)) else max(means)
 
 
 def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 0) -> Bounds:
     """Make the bounds of the mean of values within ``limits``.
 
-    ``n_below`` and ``n_above`` are the users on either side; a side of fewer than ``FEW_USERS``
-    counts one more user. The default adds one to both sides.
+    ``n_below`` and ``n_above`` are the numbers of users on the lower and the upper side; a side of
+    fewer than ``FEW_USERS`` counts one more user. So the default adds a user to both sides.
     """
     has_spread = bool(moments.squares > 0)
     tails = []
+    # The upper side is the lower side of the negated values.
     sides = ((moments, limits, n_below), (moments.negated(), limits.negated(), n_above))
     for side_moments, side_limits, n_users in sides:
         # Values without spread bound nothing unless it is known how far away other users can be.
@@ -433,22 +442,28 @@ def can_bound(values: Floats) -> bool:
 
 
 def bounds_of_mean(values: Floats, weights: Floats | None, limits: Range) -> Bounds | None:
-    """Make the bounds of the mean of a metric, as ``summary`` shows it; None as ``can_bound``.
+    """Make the bounds of the mean of a metric, as ``summary`` shows it; None if it has none.
 
-    Users below the best value are those on its lower side, users above the worst on its upper one.
+    The lower side has the users below the best value, the upper side those above the worst value.
     """
     return _bounds_beside(values, weights, limits, limits.largest, limits.least)
 
 
 def bounds_of_difference(values: Floats, weights: Floats | None, limits: Range) -> Bounds | None:
-    """Make the bounds of a mean difference, whose sides are the users who lose and who gain."""
+    """Make the bounds of a mean difference; None if it has none.
+
+    The lower side has the users who lose, the upper side those who gain.
+    """
     return _bounds_beside(values, weights, limits, 0.0, 0.0)
 
 
 def _bounds_beside(
     values: Floats, weights: Floats | None, limits: Range, below: float, above: float
 ) -> Bounds | None:
-    """Make bounds whose sides are the users below one value, and those above another."""
+    """Make bounds whose lower side has the users below one value, the upper those above another.
+
+    None as ``can_bound`` says.
+    """
     if not can_bound(values):
         return None
     n_below = int(np.count_nonzero(values < below))
@@ -459,7 +474,10 @@ def _bounds_beside(
 def interval_of(
     bounds: Bounds | None, confidence: float, runs: Sequence[Spread]
 ) -> tuple[float, float]:
-    """The two-sided interval of a mean, whose runs vary, too; NaN where there is none."""
+    """The two-sided interval of a mean; NaN where it has no bounds, or only one.
+
+    ``runs`` are the variances of the mean over runs, if there are several runs.
+    """
     if bounds is None:
         return math.nan, math.nan
     bounds = bounds.with_runs(runs)
@@ -472,22 +490,22 @@ def interval_of(
 
 
 class Plan(NamedTuple):
-    """The users of a mean yet to be measured, for one of its tails: how far their values spread."""
+    """How far the values of users who are yet to be measured spread, for one tail of their mean."""
 
-    std: float  # weighted users count as so many of equal weight, ``Moments.n_effective``
+    std: float  # of users of equal weight; weighted ones count as ``Moments.n_effective`` of them
     skewness: float
     worst: float | None  # the value of one more user, None for none
 
     @classmethod
     def of(cls, moments: Moments, tail: Tail) -> Plan:
-        """Take new users to be like those of these moments."""
+        """Plan for new users who are like those of these moments."""
         std = float(moments.error * np.sqrt(moments.n_effective))
         return cls(std, float(moments.skewness), tail.worst)
 
     def true_mean(self, n: float, mean: float, alpha: float, power: float) -> float:
         """The true mean that a bound of n users shows to be above 0, with this power.
 
-        With one more user, its distance is taken from a true mean near ``mean``.
+        ``mean`` is a first guess of it, from which the distance of an added user is taken.
         """
         from scipy.special import nctdtrinc, ndtri
 
@@ -496,9 +514,10 @@ class Plan(NamedTuple):
         tail = tail_of(Moments(n, mean, squares, cubes), self.worst)
         threshold = float(tail.distance(alpha))
         error = self.std / math.sqrt(n)
-        if self.worst is not None:  # the centre must reach the threshold
+        if self.worst is not None:
+            # The centre has to reach the threshold: the mean without the half of the added user.
             threshold = (threshold * (n + 0.5) - self.worst / 2) / n
-        if self.worst is not None or n > _NORMAL_FROM:
+        if self.worst is not None or n > _MAX_NONCENTRAL_USERS:
             return threshold + error * float(ndtri(power))
         # The noncentrality of t (Cohen: Statistical power analysis, 1988, ch. 2).
         return error * float(nctdtrinc(n - 1, 1 - power, threshold / error))
@@ -508,7 +527,7 @@ class Plan(NamedTuple):
         if not self.std > 0:
             return math.nan
         mean = 0.0
-        for _ in range(_STEPS):
+        for _ in range(_MAX_STEPS):
             previous = mean
             mean = self.true_mean(n, previous, alpha, power)
             if not mean <= largest:
@@ -518,9 +537,9 @@ class Plan(NamedTuple):
         return math.nan
 
     def users(self, mean: float, alpha: float, power: float) -> int | None:
-        """The users of equal weight of whom a bound shows this true mean; None without spread.
+        """The number of users of equal weight whose bound shows this true mean.
 
-        Also None for more than ``MOST_USERS``.
+        None without spread, and for more than ``MOST_USERS``.
         """
         if not self.std > 0:
             return None
@@ -528,10 +547,11 @@ class Plan(NamedTuple):
         def suffice(n: int) -> bool:
             return self.true_mean(n, mean, alpha, power) <= mean
 
-        high = 2
-        while not suffice(high):
-            high *= 2
-            if high > 2 * MOST_USERS:
+        n_enough = 2
+        while not suffice(n_enough):
+            n_enough *= 2
+            if n_enough > 2 * MOST_USERS:
                 return None
-        n_users = bisect_left(range(high), True, lo=max(high // 2, 2), key=suffice)
+        # The least number for which ``suffice`` is True: more users suffice, too.
+        n_users = bisect_left(range(n_enough), True, lo=max(n_enough // 2, 2), key=suffice)
         return n_users if n_users <= MOST_USERS else None

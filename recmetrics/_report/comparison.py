@@ -29,7 +29,7 @@ Table: TypeAlias = Literal["differences", "means"]
 
 
 class UsersNeeded(NamedTuple):
-    """How many users are enough."""
+    """The number of users who show a difference; ``Comparison.users_needed`` computes it."""
 
     with_value: int  # users who have a value of the metric in both models
     all_users: int  # if as large a share of them has a value
@@ -83,7 +83,7 @@ class Comparison(Compared, Printed):
         texts = self.metrics if metrics is None else several(metrics)
         with at_fault("metrics"):
             columns = tuple(metric for text in texts for metric in spell(str(text)))
-        for metric in columns or [columns]:
+        for metric in columns or [columns]:  # no metric at all is refused as an unknown one
             check_known("metrics", metric, self.metrics)
         if digits is not None:
             digits = check_count("digits", digits, 0)
@@ -202,15 +202,15 @@ class Comparison(Compared, Printed):
             )
             raise ArgumentError(msg, argument="difference")
         power = check_share("power", power, 0.5)
-        users = self.samples.of(None, metric, *pair)
+        differences = self.samples.of(None, metric, *pair)
         with np.errstate(all="ignore"):  # of squares that overflow
             limits = self.samples.limits(metric).of_difference()
-            bounds = bounds_of_difference(users.values, users.weights, limits)
+            bounds = bounds_of_difference(differences.values, differences.weights, limits)
         if bounds is None or not bounds.moments.squares > 0:
             msg = f"the differences of {metric} have no spread, from which the users are computed"
             raise ArgumentError(msg)
         alpha = (1 - self.confidence) / 2
-        n_users = 0
+        n_users = 0  # who are enough for both sides
         for plan in bounds.plans():
             n_equal = plan.users(abs(float(difference)), alpha, power)
             if n_equal is None:
@@ -220,8 +220,9 @@ class Comparison(Compared, Printed):
                 )
                 raise ArgumentError(msg)
             n_users = max(n_users, bounds.users_for(n_equal))
-        n = users.values.size
-        all_users = -(-n_users * (n + users.n_undefined) // n)  # rounded up
+        n_defined = differences.values.size
+        n_all = n_defined + differences.n_undefined
+        all_users = -(-n_users * n_all // n_defined)  # rounded up
         return UsersNeeded(n_users, all_users)
 
     def movers(
@@ -268,7 +269,7 @@ class Comparison(Compared, Printed):
         return movers_of(self, metric, n, pair, users)
 
     def _pair(self, model: str | None, against: str | None) -> tuple[str, str]:
-        """The one pair of models that fits."""
+        """The one pair of models that was compared and fits the names given; None fits any."""
         pairs = dict.fromkeys((record.model, record.against) for record in self.differences)
         fitting = [
             (new, old) for new, old in pairs if model in (None, new) and against in (None, old)

@@ -35,8 +35,10 @@ _TESTS = {
     "wilcoxon": "Wilcoxon signed-rank test",
     "permutation": "sign-flip permutation test",
 }
-_FEW_RUNS = 10  # below which the legend says that their part of a bootstrap is rough
-_MANY_CUTOFFS = 3  # of one metric, from which on the legend says that the correction counts them
+# With fewer runs, the legend says that a bootstrap estimates their variation roughly.
+_ENOUGH_RUNS = 10
+# From as many cutoffs of one metric on, the legend says that they make the correction stricter.
+_MANY_CUTOFFS = 3
 _UNCOVERED = "p-values use the users' means over runs, and do not cover the variation over runs"
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 _BETTER = "significantly better than the model with that letter"
@@ -45,22 +47,23 @@ Form: TypeAlias = Literal["text", "markdown", "latex"]
 
 def to_latex(comparison: Compared) -> str:
     """Write models by metrics, for all users and each group, then the differences."""
-    parts = []
+    blocks = []
     for group in (None, *comparison.groups):
         if group is not None:
-            parts.append(f"% group {one_line(group)}")
+            blocks.append(f"% group {one_line(group)}")
         grid = models_by_metrics(comparison, comparison.metrics, "latex", group)
-        parts.append(grids.in_latex(grid, str))
-    parts += [grids.in_latex(grid) for grid in _differences(comparison)]
+        blocks.append(grids.in_latex(grid, str))  # str: its cells are LaTeX already
+    blocks += [grids.in_latex(grid) for grid in _differences(comparison)]
     notes = legend(comparison)
     if comparison.differences:
         names = [f"{_letter(i)} is {one_line(name)}" for i, name in enumerate(comparison.models)]
         notes.append(f"superscripts: {_BETTER}, where {', '.join(names)}")
-    return grids.as_latex(parts, notes)
+    return grids.as_latex(blocks, notes)
 
 
 def tables(comparison: Compared) -> list[Grid]:
     """The means and the differences of all users, then those of the groups."""
+    # Metrics of all lists have means and no differences.
     pairs = zip_longest(_means(comparison), _differences(comparison))
     return [grid for pair in pairs for grid in pair if grid is not None]
 
@@ -111,13 +114,14 @@ def compact_legend(
 
 
 def _marked(mark: str, lines: Iterator[str]) -> list[str]:
-    """Write a mark before the first of several lines."""
+    """Write the explanation of a mark: the mark, then the first of several lines; then the rest."""
     line, *more_lines = lines
     return [f"{mark}: {line}", *more_lines]
 
 
 def _intervals(comparison: Compared) -> Iterator[str]:
-    counts = comparison.n_runs
+    """Say how intervals are computed, and what they do not cover."""
+    counts = comparison.n_runs  # of the models with several runs
     n_resamples = comparison.n_resamples
     units = "users"
     if counts and n_resamples is not None:
@@ -136,17 +140,20 @@ def _intervals(comparison: Compared) -> Iterator[str]:
         if len(counts) < len(comparison.models):
             line += "the variation over runs of models with a single run, or "
         line += "what all runs share, such as the data"
-        few = [count for count in counts.values() if count < _FEW_RUNS]
-        if few and n_resamples is not None:
-            line += f"; with {_between(few, 'run')}, the estimate of the variation over runs is "
+        few_runs = [count for count in counts.values() if count < _ENOUGH_RUNS]
+        if few_runs and n_resamples is not None:
+            line += (
+                f"; with {_between(few_runs, 'run')}, the estimate of the variation over runs is "
+            )
             line += "rough and too small"
         yield line
 
 
 def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
+    """Say how users are weighted, which names are levels, and what holds for some metrics."""
     yield from grids.weighted_by(comparison.n_weightless)
-    lower = [metric for metric in metrics if metric in comparison.lower_is_better]
-    for label, names in (("not compared", comparison.levels), ("lower is better", lower)):
+    lower_metrics = [metric for metric in metrics if metric in comparison.lower_is_better]
+    for label, names in (("not compared", comparison.levels), ("lower is better", lower_metrics)):
         if names:
             yield f"{label}: {', '.join(map(one_line, names))}"
     n_untested = sum(metric in comparison.untested for metric in metrics)
@@ -156,7 +163,7 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
 
 
 def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:
-    """Say how a difference becomes significant, after the sign or mark of one."""
+    """Say when a difference is significant; ``_marked`` writes its mark before the first line."""
     overall, _ = split(comparison.differences)
     tested = [difference for difference in overall if difference.metric not in comparison.untested]
     if not tested:
@@ -197,11 +204,11 @@ def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
     """Say that three cutoffs or more of one metric make the correction strict."""
     cutoffs_of: dict[str, list[str]] = {}
     for metric in metrics:
-        name, at, _ = metric.rpartition("@")
-        if at:
+        name, at_sign, _ = metric.rpartition("@")
+        if at_sign:
             cutoffs_of.setdefault(name, []).append(metric)
     counts = []
-    fewer_metrics = list(metrics)
+    fewer_metrics = list(metrics)  # with one cutoff, the last, of each such metric
     for name, cutoffs in cutoffs_of.items():
         if len(cutoffs) >= _MANY_CUTOFFS:
             counts.append(f"{len(cutoffs)} cutoffs of {one_line(name)}")
@@ -214,6 +221,7 @@ def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
 
 
 def _left_out(comparison: Compared) -> Iterator[str]:
+    """Say which users are left out, if some are."""
     records: list[Any] = [*comparison.means, *comparison.differences]
     if any(record.n_undefined for record in records):
         yield "left out: users whose value is undefined; for a pair, undefined in either model"
@@ -235,24 +243,27 @@ def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[s
         if len(counts) == len(overall):
             place = ""
         yield f"{_between(counts, 'user')}{place}: {reason}"
-    small = [difference for difference in of_groups if difference.n_users < needed]
-    if small and with_groups:
-        n_groups = len({difference.group for difference in small})
+    too_few = [difference for difference in of_groups if difference.n_users < needed]
+    if too_few and with_groups:
+        n_groups = len({difference.group for difference in too_few})
         place = f"{n_groups} of {counted(len(comparison.groups), 'group')}"
-        counts = [difference.n_users for difference in small]
+        counts = [difference.n_users for difference in too_few]
         yield f"{_between(counts, 'user')} in {place}: {reason}"
 
 
 def _decimals(comparison: Compared) -> dict[str, int]:
+    """The number of decimals of each metric, by the means of the models without levels."""
     means = [mean for mean in comparison.means if mean.model in comparison.models]
     return grids.decimals_of((mean.metric, mean.mean) for mean in means)
 
 
 def pair(difference: Difference) -> str:
+    """Write the pair of models of a difference."""
     return f"{one_line(difference.model)} - {one_line(difference.against)}"
 
 
 def _means(comparison: Compared) -> Iterator[Grid]:
+    """Make the table of means of all users, then that of all groups, if there are any."""
     places = _decimals(comparison)
     has_runs = bool(comparison.n_runs)
     for means in filter(None, split(comparison.means)):
@@ -274,6 +285,12 @@ def _means(comparison: Compared) -> Iterator[Grid]:
 
 
 def _worst(comparison: Compared, places: Mapping[str, int], group: Any, sign: str = "") -> Column:
+    """Make the column of the worst group of each mean or difference, for the table of all users.
+
+    ``group`` is None in that table; ``places`` are the decimals of each metric, and ``sign`` is "+"
+    to write a sign always.
+    """
+
     def text(record: Mean | Difference) -> str:
         against = getattr(record, "against", None)
         worst = comparison.worst_group(record.metric, record.model, against)
@@ -285,6 +302,7 @@ def _worst(comparison: Compared, places: Mapping[str, int], group: Any, sign: st
 
 
 def _differences(comparison: Compared) -> Iterator[Grid]:
+    """Make the table of differences of all users, then that of all groups, if there are any."""
     places = _decimals(comparison)
     for differences in filter(None, split(comparison.differences)):
         # A single pair needs no column: it is the heading of the differences.
@@ -315,7 +333,10 @@ def models_by_metrics(
     group: Any = None,
     digits: int | None = None,
 ) -> Grid:
-    """The means of a group, with the letters of the models that they are better than."""
+    """The means of a group, each with the letters of the models that it is better than.
+
+    ``group`` is None for all users. ``digits`` are the decimals, None: as many as needed.
+    """
     models = [*comparison.models, *comparison.levels]
     places = _decimals(comparison)
     letters = {}
@@ -325,10 +346,10 @@ def models_by_metrics(
     losers: dict[tuple[str, str], list[str]] = {}  # the letters of those whom a model beats
     for difference in comparison.differences:
         if difference.group == group and difference.significant:
-            names = [difference.model, difference.against]
+            winner = difference.model
+            loser = difference.against
             if (difference.difference > 0) == (difference.metric in comparison.lower_is_better):
-                names.reverse()
-            winner, loser = names
+                winner, loser = loser, winner
             losers.setdefault((difference.metric, winner), []).append(letters[loser])
     means = {}
     best_means = set()
@@ -339,6 +360,7 @@ def models_by_metrics(
                 best_means.add((mean.metric, mean.model))
 
     def column(metric: str) -> Column:
+        """Make the column of a metric, whose cells end with the letters of beaten models."""
         marks = {model: "".join(sorted(losers.get((metric, model), []))) for model in models}
         width = max(map(len, marks.values()))
         decimals = f".{places[metric] if digits is None else digits}f"
@@ -372,6 +394,7 @@ def models_by_metrics(
 
 
 def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
+    """Write a cell in LaTeX, with its marks as a superscript."""
     text = grids.escape_latex(text)
     if is_best:
         text = rf"\textbf{{{text}}}"
@@ -381,6 +404,7 @@ def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
 
 
 def _p(test: Test, difference: Difference) -> str:
+    """Write the corrected p-value of a test."""
     p = difference.p[test]
     if p < 0.0001:
         return "<0.0001"
@@ -388,11 +412,12 @@ def _p(test: Test, difference: Difference) -> str:
 
 
 def _between(numbers: Sequence[int], noun: str) -> str:
-    low = min(numbers)
-    high = max(numbers)
-    if low == high:
-        return counted(high, noun)
-    return f"{low} to {high} {plural(noun)}"
+    """Write the least and the largest of several numbers with a noun: "3 to 5 runs"."""
+    least = min(numbers)
+    largest = max(numbers)
+    if least == largest:
+        return counted(largest, noun)
+    return f"{least} to {largest} {plural(noun)}"
 
 
 def _letter(index: int) -> str:
@@ -449,8 +474,10 @@ class CompactTable(Printed):
         return "\n".join(lines) + "\n"
 
     def _grid(self, form: Form) -> Grid:
+        """Make the table, with its cells written for text, Markdown or LaTeX."""
         return models_by_metrics(self.comparison, self.metrics, form, digits=self.digits)
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:
         notes = compact_legend(self.comparison, self.metrics, best, "letters")
+        # The best means are marked with "[ ]" in plain text alone.
         return [self._grid("text" if best == "[ ]" else "markdown")], notes

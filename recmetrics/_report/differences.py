@@ -186,10 +186,10 @@ def compare(
     check_runs(samples, paired_runs)
     confidence = check_share("confidence", confidence, 0.5)
     test_names = several(tests)
-    for test in test_names or [tests]:
+    for test in test_names or [tests]:  # an empty list is refused as an unknown test
         one_of("tests", test, Test, "; give one or several")
     different_tests = tuple(dict.fromkeys(test_names))
-    lower = _lower(samples.metrics, several(lower_is_better))
+    lower_metrics = _lower_metrics(samples.metrics, several(lower_is_better))
     if n_resamples is not None:
         n_resamples = check_count("n_resamples", n_resamples, 100)
     if weights is not None and "wilcoxon" in different_tests:
@@ -205,7 +205,7 @@ def compare(
         "confidence": confidence,
         "tests": different_tests,
         "correction": correction,
-        "lower_is_better": lower,
+        "lower_is_better": lower_metrics,
         "n_resamples": n_resamples,
         "paired_runs": paired_runs,
         "untested": columns.untested,
@@ -228,7 +228,7 @@ def compare(
         models=samples.models,
         levels=samples.levels,
         metrics=samples.metrics,
-        groups=tuple(samples.groups)[1:],
+        groups=tuple(samples.groups)[1:],  # the first is None, all users
         means=tuple(record for record in records if isinstance(record, Mean)),
         differences=(*_corrected(overall, settings), *_corrected(of_groups, settings)),
         n_weightless=samples.n_weightless,
@@ -238,9 +238,9 @@ def compare(
 
 
 class Settings(NamedTuple):
-    """The samples of a comparison and how they are compared, as ``compare`` read it."""
+    """The samples of a comparison, and how ``compare`` is to compare them."""
 
-    limits: Mapping[str, Range]  # of each metric
+    limits: Mapping[str, Range]  # the range of each metric
     seed: int
     baseline: str | None
     confidence: float
@@ -254,40 +254,45 @@ class Settings(NamedTuple):
 
 
 def _records(settings: Settings, group: Any) -> Iterator[tuple[Mean | Difference, Basis]]:
-    """Compute means and differences of a group, None: of all users, and the basis of intervals."""
+    """Compute the means and differences of a group, each with the basis of its interval.
+
+    ``group`` is None for all users.
+    """
     samples = settings.samples
     for metric in samples.metrics:
         if group is not None and metric in samples.system:
             continue  # one value for all users: none for a group
-        users_of_model = {
+        values_of_model = {
             model: samples.of(group, metric, model)
             for model in (*samples.models, *samples.levels)
             if metric in samples.values[model]
         }
-        sums: dict[str, tuple[Sums, ...]] = {}
-        for mean in _means(settings, group, metric, users_of_model):
-            users = users_of_model[mean.model]
-            runs = samples.runs[mean.model][metric][:, users.users]
+        sums: dict[str, tuple[Sums, ...]] = {}  # of each model, to resample
+        for mean in _means(settings, group, metric, values_of_model):
+            values = values_of_model[mean.model]
+            runs = samples.runs[mean.model][metric][:, values.users]
             if settings.n_resamples is None:
-                bounds = bounds_of_mean(users.values, users.weights, settings.limits[metric])
-                yield mean, Basis(bounds, statistics.spreads_of_runs(runs, None, users.weights))
+                bounds = bounds_of_mean(values.values, values.weights, settings.limits[metric])
+                yield mean, Basis(bounds, statistics.spreads_of_runs(runs, None, values.weights))
             else:
-                sums[mean.model] = statistics.sums_of_runs(runs, users.weights, settings.seed)
+                sums[mean.model] = statistics.sums_of_runs(runs, values.weights, settings.seed)
                 yield mean, Basis(sample=Sample(sums[mean.model]))
         if metric not in samples.system:
-            yield from _differences(settings, group, metric, users_of_model, sums)
+            yield from _differences(settings, group, metric, values_of_model, sums)
 
 
 def _means(
-    settings: Settings, group: Any, metric: str, users_of_model: Mapping[str, Values]
+    settings: Settings, group: Any, metric: str, values_of_model: Mapping[str, Values]
 ) -> list[Mean]:
-    """Describe the values of all models, and mark the best."""
+    """Describe the values of all models and levels, and mark the best mean of the models.
+
+    No mean is the best where all are equal.
+    """
     samples = settings.samples
     means = []
-    for model, users in users_of_model.items():
-        means.append(Mean(**samples.describe(group, metric, model, users)))
+    for model, values in values_of_model.items():
+        means.append(Mean(**samples.describe(group, metric, model, values)))
 
-    # The best of the models' means, if they are not all equal; levels are never the best.
     numbers = {mean.mean for mean in means if mean.model in samples.models}
     numbers = {number for number in numbers if not math.isnan(number)}
     best = None
@@ -302,29 +307,33 @@ def _differences(
     settings: Settings,
     group: Any,
     metric: str,
-    users_of_model: Mapping[str, Values],
+    values_of_model: Mapping[str, Values],
     sums: Mapping[str, tuple[Sums, ...]],
 ) -> Iterator[tuple[Difference, Basis]]:
-    """Compare all pairs of models; ``sums`` are those of each model to resample."""
+    """Compare all pairs of models, and give each difference with the basis of its interval.
+
+    ``sums`` are those of each model to resample; empty without resamples.
+    """
     samples = settings.samples
     limits = settings.limits[metric].of_difference()
     for pair in _pairs(settings):
-        users = samples.of(group, metric, *pair)
-        bounds = bounds_of_difference(users.values, users.weights, limits)
-        difference = _difference(settings, group, metric, pair, users, limits, bounds)
-        new, old = (samples.runs[model][metric][:, users.users] for model in pair)
+        differences = samples.of(group, metric, *pair)
+        weights = differences.weights
+        bounds = bounds_of_difference(differences.values, weights, limits)
+        difference = _difference(settings, group, metric, pair, differences, limits, bounds)
+        new_runs, old_runs = (samples.runs[model][metric][:, differences.users] for model in pair)
         if settings.n_resamples is None:
-            spreads = statistics.spreads_of_runs(new, old, users.weights, settings.paired_runs)
+            spreads = statistics.spreads_of_runs(new_runs, old_runs, weights, settings.paired_runs)
             yield difference, Basis(bounds, spreads)
         else:
-            # A pair of as many users as the model alone has the same: they are summed once.
-            n_users = users.users.size
-            shared = [
-                sums[model] if users_of_model[model].users.size == n_users else None
+            # A pair has the users of a model alone if it has as many: their sums are known.
+            n_users = differences.users.size
+            known_sums = [
+                sums[model] if values_of_model[model].users.size == n_users else None
                 for model in pair
             ]
             sample = statistics.sample_of_pair(
-                (new, old), users.weights, settings.seed, settings.paired_runs, shared
+                (new_runs, old_runs), weights, settings.seed, settings.paired_runs, known_sums
             )
             yield difference, Basis(sample=sample)
 
@@ -334,11 +343,16 @@ def _difference(
     group: Any,
     metric: str,
     pair: tuple[str, str],
-    users: Values,
+    differences: Values,
     limits: Range,
     bounds: Bounds | None,
 ) -> Difference:
-    values = users.values
+    """Describe the differences of a pair, with uncorrected p-values and without an interval.
+
+    ``limits`` are the range of a difference; ``bounds`` None: the mean difference has none.
+    """
+    values = differences.values
+    weights = differences.weights
     wins = int(np.count_nonzero(values > 0))
     losses = int(np.count_nonzero(values < 0))
     if metric in settings.lower_is_better:
@@ -348,7 +362,8 @@ def _difference(
     p_raised = False
     if metric not in settings.untested:
         for test in settings.tests:
-            p[test] = statistics.p_value(test, values, settings.seed, users.weights)
+            p[test] = statistics.p_value(test, values, settings.seed, weights)
+        # The t test is not to say that models differ where the interval does not.
         if "t" in p and bounds is not None and bounds.is_finite:
             p_of_interval = bounds.p_value()
             contradicts = p["t"] < 1 - settings.confidence <= p_of_interval
@@ -366,9 +381,9 @@ def _difference(
         group=group,
         model=pair[0],
         against=pair[1],
-        difference=mean_of(values, users.weights),
+        difference=mean_of(values, weights),
         n_users=values.size,
-        n_undefined=users.n_undefined,
+        n_undefined=differences.n_undefined,
         effect_size=effect_size,
         detectable=detectable,
         wins=wins,
@@ -381,6 +396,7 @@ def _difference(
 
 
 def _corrected(differences: Sequence[Difference], settings: Settings) -> list[Difference]:
+    """Correct the p-values of each test for their number, and mark significant differences."""
     corrected: list[dict[str, float]] = [{} for _ in differences]
     for test in settings.tests:
         uncorrected = [difference.p_uncorrected[test] for difference in differences]
@@ -395,19 +411,20 @@ def _corrected(differences: Sequence[Difference], settings: Settings) -> list[Di
 
 
 def _pairs(settings: Settings) -> list[tuple[str, str]]:
+    """List the pairs to compare: each model with the baseline or, without one, with all before."""
     models = settings.samples.models
     if settings.baseline is not None:
         return [(model, settings.baseline) for model in models if model != settings.baseline]
     return [(later, earlier) for earlier, later in combinations(models, 2)]
 
 
-def _lower(metrics: Sequence[str], names: Sequence[str]) -> frozenset[str]:
-    """The metrics for which lower is better: those of these names, and those of the library."""
+def _lower_metrics(metrics: Sequence[str], names: Sequence[str]) -> frozenset[str]:
+    """The metrics for which lower is better: those that the caller names or the library knows."""
     for name in names:
         check_known("lower_is_better", name, metrics)
-    lower = set(names)
+    lower_metrics = set(names)
     for metric in metrics:
         spec = spec_if_known(metric)
         if spec is not None and not spec.metric.higher_is_better:
-            lower.add(metric)
-    return frozenset(lower)
+            lower_metrics.add(metric)
+    return frozenset(lower_metrics)

@@ -16,7 +16,7 @@ from recmetrics._core.types import Convention, Ties, Undefined, UserValues
 from recmetrics._printing import Grid, Printed, plural
 from recmetrics._report.summaries import Summary, summary
 
-_NO_INVALID = InvalidItems()
+_NO_INVALID = InvalidItems()  # no repeated and no unknown item
 
 
 class EvaluationCounts(NamedTuple):
@@ -102,11 +102,11 @@ class Evaluation(Printed):
         self.values = _read_values(values)
         self.noun = noun
         self._policies = (undefined, convention, ties)
-        arrays = {text: array for text, array in self.values.items() if array.ndim}
-        n_users = next((array.size for array in arrays.values()), 0)
+        user_values = {text: array for text, array in self.values.items() if array.ndim}
+        n_users = next((array.size for array in user_values.values()), 0)
         n_undefined = {}
         undefined_specs = []
-        for text, array in arrays.items():
+        for text, array in user_values.items():
             n_undefined[text] = int(np.count_nonzero(np.isnan(array)))
             if n_undefined[text] and (spec := self._spec(text)) is not None:
                 undefined_specs.append(spec)
@@ -164,16 +164,19 @@ class Evaluation(Printed):
             spec = self._spec(text)
             if spec is not None:
                 policy = "expected" if ties == "range" else ties
-                defined_spec = define(spec, convention, policy, undefined)
-                policies["undefined"][text] = defined_spec.undefined
-                # ndcg@10[least] of ties="range"
-                policies["ties"][text] = text.partition("[")[2].rstrip("]") or defined_spec.ties
+                definition = define(spec, convention, policy, undefined)
+                policies["undefined"][text] = definition.undefined
+                # ties="range" gives three values, such as ndcg@10[least], each of its own ties.
+                ties_in_text = text.partition("[")[2].rstrip("]")
+                policies["ties"][text] = ties_in_text or definition.ties
         counts = self.counts._asdict() | {"invalid": self.counts.invalid._asdict()}
         return {**self.summary(**keywords).to_dict(convention), **policies, "counts": counts}
 
     def _spec(self, text: str) -> MetricSpec | None:
+        """Read the metric string of a value, such as ndcg@10[least]; None: of another package."""
+        _, convention, _ = self._policies
         try:
-            return parse(text.partition("[")[0], self._policies[1])
+            return parse(text.partition("[")[0], convention)
         except MetricSpecError:
             return None
 

@@ -1,4 +1,8 @@
-"""gate: rules for the differences to a baseline -> bounds -> hold, fail or open; ``Gate``."""
+"""gate: rules for the differences to a baseline -> bounds -> hold, fail or open; ``Gate``.
+
+A rule, such as ndcg@10 >= -1%, has a margin for the difference of a candidate to the baseline. It
+is tested by the bounds of the difference beyond the margin: above 0 it holds, below 0 it fails.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ _RULE = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _EXAMPLE = "'ndcg@10 >= -1%'"
-_MOST_LOOKS = 1_000
+_MOST_LOOKS = 1_000  # at new data; more are hardly meant
 HOLDS, FAILS, OPEN, FEW = "holds", "fails", "open", "not judged"
 
 
@@ -38,13 +42,16 @@ class Rule(NamedTuple):
     metric: str
     direction: int  # 1 if higher is better, else -1
     is_strict: bool  # the margin itself does not suffice
-    margin: float  # in the unit of the metric, or a share of the baseline
+    margin: float  # in the unit of the metric, or a share of the baseline's mean
     is_share: bool
-    groups: tuple[Any, ...]  # in which it is judged; None: all users
+    groups: tuple[Any, ...]  # the groups in which it is judged; None among them: all users
     limits: Range  # of the metric
 
     def verdict(self, low: float, high: float) -> str:
-        """Judge the bounds of a mean beyond the margin, of which 0 is the margin; NaN is open."""
+        """Judge the bounds of the difference beyond the margin, where 0 is the margin.
+
+        Bounds that are NaN leave the verdict open.
+        """
         if low > 0 or (low == 0 and not self.is_strict):
             return HOLDS
         if high < 0 or (high == 0 and self.is_strict):
@@ -61,7 +68,7 @@ class Test(NamedTuple):
 
     @property
     def is_observed(self) -> bool:
-        """True if the bounds rest on the worst of the users at hand."""
+        """True if the bounds rest on the worst value at hand, since the range is not known."""
         return self.bounds is not None and self.bounds.is_observed
 
 
@@ -188,6 +195,7 @@ class Gate(Printed):
         return notes
 
     def _method(self) -> str:
+        """Say how the bounds are computed."""
         text = "Student's t bounds of the paired differences"
         if self.weighted:
             text = "Student's t bounds of the weighted mean difference (linearised variance)"
@@ -199,7 +207,7 @@ class Gate(Printed):
         return text
 
     def _confidence(self) -> str:
-        """The confidence of a bound, and who shares that of the comparison."""
+        """Write the confidence of a bound, and what shares the confidence of the comparison."""
         level = grids.percent(self.level)
         sharers = []
         if len(self.of) > 1:
@@ -214,6 +222,7 @@ class Gate(Printed):
 def judge(
     comparison: Compared, rules: str | Sequence[str], *, min_users: int, looks: int, seed: int
 ) -> Gate:
+    """Judge all candidates by all rules, as ``Comparison.gate`` documents it."""
     min_users = check_count("min_users", min_users, 2)
     looks = check_count("looks", looks, 1)
     if looks > _MOST_LOOKS:
@@ -231,7 +240,7 @@ def judge(
     candidates = [model for model in comparison.models if model != baseline]
     alpha = (1 - comparison.confidence) / len(candidates) / looks
     verdicts: list[Verdict] = []
-    of: dict[str, bool | None] = {}
+    passed_of: dict[str, bool | None] = {}  # of each candidate; None is open
     observed: set[str] = set()
     for model in candidates:
         tests = []
@@ -242,12 +251,13 @@ def judge(
                     tests.append(_tested(comparison, rule, group, pair, min_users, seed))
             verdicts_of_model = list(_judged(tests, alpha))
         verdicts += verdicts_of_model
-        of[model] = _all_hold(verdicts_of_model)
+        passed_of[model] = _all_hold(verdicts_of_model)
         observed.update(test.rule.metric for test in tests if test.is_observed)
     has_runs = bool(comparison.samples.n_runs())
     return Gate(
-        passed=next(passed for passed in (True, None, False) if passed in of.values()),
-        of=of,
+        # The best that a candidate has: one that passes is enough, and an open one may pass.
+        passed=next(passed for passed in (True, None, False) if passed in passed_of.values()),
+        of=passed_of,
         verdicts=tuple(verdicts),
         rules=tuple(rule.text for rule in parsed_rules),
         baseline=baseline,
@@ -271,6 +281,7 @@ def _all_hold(verdicts: Sequence[Verdict]) -> bool | None:
 
 
 def read_rule(text: Any, comparison: Compared) -> Rule:
+    """Read the text of a rule, and refuse one that does not fit the comparison."""
     match = _RULE.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         msg = (
@@ -319,16 +330,20 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
 
 
 def _asks_for_gain(verdict: Verdict) -> bool:
-    """Say whether the rule of users asks for no loss at all, or for more."""
+    """Say whether the rule allows no loss, so that equal models could never be shown to hold it.
+
+    False for a metric of all lists, which has no users.
+    """
     match = _RULE.fullmatch(verdict.rule)
     direction = -1 if match and match["sign"].startswith("<") else 1
     return verdict.n_users is not None and verdict.margin * direction >= 0
 
 
 def _check_signs(match: re.Match[str], is_lower: bool) -> None:
-    """Refuse a rule for the wrong side of the metric, and a margin without its own sign."""
+    """Refuse a rule for the wrong side of the metric, and a margin without + or -."""
     metric, sign, number, percent = match.group("metric", "sign", "margin", "percent")
-    ending = percent + match.string[match.end("percent") :].rstrip()
+    groups_in_text = match.string[match.end("percent") :].rstrip()  # such as " in every group"
+    ending = percent + groups_in_text
     if is_lower != sign.startswith("<"):
         better = "higher"
         right_sign = sign.replace("<", ">")
@@ -350,7 +365,7 @@ def _check_signs(match: re.Match[str], is_lower: bool) -> None:
 
 
 def _check_margin(match: re.Match[str], limits: Range) -> None:
-    """Refuse a margin beyond all differences that there can be."""
+    """Refuse a margin that is not finite, or beyond all differences of values in ``limits``."""
     metric, number, percent = match.group("metric", "margin", "percent")
     differences = limits.of_difference()
     if not math.isfinite(float(number)):
@@ -379,21 +394,26 @@ def _group_called(name: str, text: str, groups: Sequence[Any]) -> Any:
 def _tested(
     comparison: Compared, rule: Rule, group: Any, pair: tuple[str, str], min_users: int, seed: int
 ) -> Test:
-    """Apply a rule to some users; the bounds are of the difference beyond the margin."""
+    """Apply a rule to the users of a group, None: all, and a pair of candidate and baseline.
+
+    Small groups and metrics of all lists get a verdict without bounds.
+    """
     samples = comparison.samples
     metric = rule.metric
     model, baseline = pair
-    users = samples.of(group, metric, *pair)
-    n_users = users.users.size
+    differences = samples.of(group, metric, *pair)
+    users = differences.users
+    weights = differences.weights
+    n_users = users.size
     is_system = metric in samples.system
-    new, old = (samples.values[name][metric][users.users] for name in pair)
+    new, old = (samples.values[name][metric][users] for name in pair)
 
-    # A rule is judged by new - share x old - offset.
+    # A rule is judged by new - share x old - offset: the difference beyond the margin.
     margin = rule.margin
     share = 1.0
     offset = rule.margin
-    if rule.is_share:
-        mean_old = mean_of(old, users.weights)
+    if rule.is_share:  # a margin of -1 % asks for new - 0.99 old
+        mean_old = mean_of(old, weights)
         if n_users and not mean_old > 0:
             mean_in_words = f"{mean_old:g}"
             if group is not None:
@@ -406,49 +426,53 @@ def _tested(
         margin = rule.margin * mean_old
         share = 1 + rule.margin
         offset = 0.0
-    values = (new - share * old - offset) * rule.direction
+    beyond_margin = (new - share * old - offset) * rule.direction
 
     word = OPEN
     bounds = None
     if is_system:
-        value = mean_of(values)
+        value = mean_of(beyond_margin)
         word = rule.verdict(value, value)
     elif group is not None and n_users < min_users:
         word = FEW
     elif n_users >= 2:
-        new_runs, old_runs = (samples.runs[name][metric][:, users.users] for name in pair)
+        new_runs, old_runs = (samples.runs[name][metric][:, users] for name in pair)
         runs = (new_runs - offset) * rule.direction, old_runs * share * rule.direction
         limits = rule.limits.of_difference(share).moved(-offset)
         if rule.direction < 0:
             limits = limits.negated()
-        bounds = _bounds_beyond(comparison, values, runs, users.weights, limits, seed)
+        bounds = _bounds_beyond(comparison, beyond_margin, runs, weights, limits, seed)
     verdict = Verdict(
         rule=rule.text,
         metric=metric,
         group=group,
         model=model,
-        difference=mean_of(users.values, users.weights),
+        difference=mean_of(differences.values, weights),
         margin=margin,
         verdict=word,
         n_users=None if is_system else n_users,
-        n_undefined=None if is_system else users.n_undefined,
+        n_undefined=None if is_system else differences.n_undefined,
     )
     return Test(rule, verdict, bounds)
 
 
 def _bounds_beyond(
     comparison: Compared,
-    values: Floats,
+    beyond_margin: Floats,
     runs: tuple[Floats, Floats],
     weights: Floats | None,
     limits: Range,
     seed: int,
 ) -> Bounds | None:
-    """Make the bounds of a mean difference, whose runs may vary."""
-    if not can_bound(values):
+    """Make the bounds of the mean difference beyond the margin; None as ``can_bound`` says.
+
+    ``beyond_margin`` are the differences of the users, (n_users,), within ``limits``; ``runs`` the
+    runs of candidate and baseline, (n_runs, n_users), whose difference they are.
+    """
+    if not can_bound(beyond_margin):
         return None
     spreads = statistics.spreads_of_runs(*runs, weights, comparison.paired_runs)
-    bounds = bounds_of(moments_of(values, weights), limits).with_runs(spreads)
+    bounds = bounds_of(moments_of(beyond_margin, weights), limits).with_runs(spreads)
     if comparison.n_resamples is not None and spreads:
         sample = statistics.sample_of_pair(runs, weights, seed, comparison.paired_runs)
         [means] = statistics.resampled([sample], comparison.n_resamples, seed)
@@ -457,30 +481,38 @@ def _bounds_beyond(
 
 
 def _judged(tests: Sequence[Test], alpha: float) -> Iterator[Verdict]:
+    """Decide the open tests of a candidate by their bounds, with the one-sided error alpha.
+
+    All rules must hold, so lower bounds have the level alpha. One rule fails the gate, so upper
+    bounds are corrected by Holm.
+    """
     p_values = [float(test.bounds.upper.level()) for test in tests if test.bounds is not None]
-    # Holm steps down from the smallest p-value; the bounds after it stops have its last level.
+    # Holm's level is alpha / (n - rank), by the rank from 0 of the p-value. Where Holm stops, after
+    # the failing tests, all further bounds have the level of the step at which it stopped.
     n_failing = sum(p <= alpha for p in statistics.correct(p_values, "holm"))
     ranks = np.argsort(np.argsort(p_values, kind="stable"))
     levels = iter(alpha / (ranks.size - np.minimum(ranks, n_failing)))
     for rule, verdict, bounds in tests:
-        if bounds is None:
+        if bounds is None:  # decided already
             yield verdict
             continue
         low = float(bounds.lower.bound(alpha))
         high = -float(bounds.upper.bound(next(levels)))
         word = rule.verdict(low, high)
 
-        # Bounds of the difference to the baseline.
-        limits = [verdict.margin + rule.direction * bound for bound in (low, high)]
+        # The bounds of the difference to the baseline; where lower is better, the lower bound
+        # beyond the margin is the upper one of the difference.
+        ends = [verdict.margin + rule.direction * bound for bound in (low, high)]
         if rule.direction < 0:
-            limits.reverse()
-        at_least, at_most = (limit if math.isfinite(limit) else math.nan for limit in limits)
+            ends.reverse()
+        at_least, at_most = (end if math.isfinite(end) else math.nan for end in ends)
 
         n_needed = None
-        room = -verdict.margin * rule.direction
-        if word == OPEN and room > 0 and not bounds.has_runs:  # more users do not make runs agree
+        allowed_loss = -verdict.margin * rule.direction
+        # Users are planned for a loss that is allowed; more users do not make runs agree.
+        if word == OPEN and allowed_loss > 0 and not bounds.has_runs:
             plan, _ = bounds.plans()
-            n_equal = plan.users(room, alpha, POWER)
+            n_equal = plan.users(allowed_loss, alpha, POWER)
             if n_equal is not None:
                 n_needed = bounds.users_for(n_equal)
         yield replace(verdict, verdict=word, at_least=at_least, at_most=at_most, n_needed=n_needed)

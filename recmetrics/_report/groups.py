@@ -12,7 +12,7 @@ from recmetrics._core.errors import InputError, InputTypeError
 from recmetrics._core.results import read_weights, require_per_user
 from recmetrics._report.bounds import Floats
 
-_MANY_GROUPS = 50
+_MAX_GROUPS = 50  # more are numbers that a person has not put into bins
 Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
 
 
@@ -24,7 +24,12 @@ def read_users(
     weights: Any,
     model: Iterable[str] = (),
 ) -> tuple[dict[Any, Rows], Floats | None]:
-    """Read the users of each group and of None, all, and their weights; none has weight 0."""
+    """Read the users of each group, and the weights of all users; None without weights.
+
+    ``by`` and ``weights`` are arrays, or names of columns in ``labels``, {column: one entry per
+    user}. The group None holds all users. Users of weight 0 are in no group. ``clause`` begins the
+    message about a column without a table; ``model`` are columns that would need one, too.
+    """
     columns = [("by", by), ("weights", weights), *(("model", column) for column in model)]
     for argument, column in columns:
         if isinstance(column, str) and column not in labels:
@@ -43,11 +48,12 @@ def read_users(
         groups |= _read_groups(by, n_users)
     if weights is None:
         return groups, None
-    relative = read_weights(weights, n_users)
-    return {group: rows[relative[rows] > 0] for group, rows in groups.items()}, relative
+    user_weights = read_weights(weights, n_users)
+    return {group: rows[user_weights[rows] > 0] for group, rows in groups.items()}, user_weights
 
 
 def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
+    """Read the users of each label of ``by``, in the order in which the labels first appear."""
     members: dict[Any, list[int]] = {}
     for user, label in enumerate(read_labels("by", "group", by, n_users)):
         members.setdefault(label, []).append(user)
@@ -58,9 +64,9 @@ def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
                 "give such users a label of their own, such as 'unknown'"
             )
             raise InputError(msg, argument="by")
-    if len(members) > _MANY_GROUPS:
+    if len(members) > _MAX_GROUPS:
         msg = (
-            f"by names {len(members):,} different groups; expected at most {_MANY_GROUPS}: "
+            f"by names {len(members):,} different groups; expected at most {_MAX_GROUPS}: "
             "put users into bins first, such as quartiles of their activity"
         )
         raise InputError(msg, argument="by")
@@ -68,7 +74,10 @@ def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
 
 
 def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
-    """Read one label per user, such as an id, by its place, as a value of Python."""
+    """Read one label per user, such as an id, in the order given, as values of Python.
+
+    ``name`` is the argument, ``noun`` what a label is, in errors.
+    """
     require_per_user(name, noun, labels, n_users)
     dtype = getattr(labels, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind == "M":
@@ -103,6 +112,6 @@ def plain(value: Any) -> Any:
 def is_missing(label: Any) -> bool:
     """Say whether a label is None or what data frames have in its place."""
     try:
-        return label is None or bool(label != label)
+        return label is None or bool(label != label)  # NaN and NaT differ from themselves
     except TypeError:  # pandas.NA
         return True

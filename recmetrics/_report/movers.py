@@ -79,10 +79,11 @@ def movers_of(
     ids: Sequence[Any] = samples.users or range(new.size)
     if users is not None:
         ids = read_labels("users", "id", users, new.size)
+    # Place i of the differences is of user ``rows[i]``: users without a value are left out.
     differences, rows, *_ = samples.of(None, metric, model, against)
 
-    def largest(kind: str, sign: int) -> tuple[Mover, ...]:
-        """The movers of one kind, whose differences have this sign."""
+    def largest_movers(kind: str, sign: int) -> tuple[Mover, ...]:
+        """The movers of one kind, whose differences have this sign, the largest first."""
         order = np.argsort(-sign * differences, kind="stable")
         places = order[sign * differences[order] > 0][:n]
         return tuple(
@@ -98,6 +99,6 @@ def movers_of(
         )
 
     sign = -1 if metric in comparison.lower_is_better else 1
-    gains = largest("gain", sign)
-    losses = largest("loss", -sign)
+    gains = largest_movers("gain", sign)
+    losses = largest_movers("loss", -sign)
     return Movers(gains=gains, losses=losses, model=model, against=against)

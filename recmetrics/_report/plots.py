@@ -24,16 +24,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Record: TypeAlias = Mean | Difference
-_CURVE = 3  # cutoffs of a metric that are drawn as a curve
-_CURVE_HEIGHT = 3.2  # inches
-_NAME_WIDTH = 30  # letters of a name on one line
-_TITLE_WIDTH = 60
-_NOTE_WIDTH = 92  # letters of a note below one column of axes
-_LINE = 0.19  # inches
-_WIDTH = 5.6
-_PAD = 0.08
-_DPI = 150
-_MOST_PIXELS = 60_000  # of a side; PNG writers refuse more
+_CURVE_CUTOFFS = 3  # as many cutoffs of a metric, or more, are drawn as a curve
+# Letters of a line of a name, of a title, and of a note below one column of axes.
+_NAME_LETTERS = 30
+_TITLE_LETTERS = 60
+_NOTE_LETTERS = 92
+# Inches: of axes with a curve, of a line of text, of a column of axes, between axes, and of what
+# axes with points, and the figure, need beside their lines.
+_CURVE_HEIGHT = 3.2
+_LINE_HEIGHT = 0.19
+_COLUMN_WIDTH = 5.6
+_AXES_DISTANCE = 0.08
+_FRAME_HEIGHT = 0.65
+_FIGURE_MARGIN = 0.4
+_DPI = 150  # dots per inch of a picture
+_MOST_PIXELS = 60_000  # of a picture's width or height; PNG writers refuse more
 
 
 def draw(
@@ -45,7 +50,11 @@ def draw(
     target: Any,
     table: str = "means",
 ) -> Figure:
-    """Draw all users' records on ``target``, a table on axes, or on a figure written to it."""
+    """Draw the records of all users, and leave out those of groups.
+
+    On axes as ``target``, one table is drawn; else means and differences on a new figure, which is
+    written to the file ``target``, if it is not None. ``notes`` are sentences below the axes.
+    """
     try:
         import matplotlib.figure  # noqa: F401
         from matplotlib.axes import Axes
@@ -58,7 +67,7 @@ def draw(
     colours |= dict.fromkeys(levels, "0.5")
     if isinstance(target, Axes):
         records: Sequence[Any] = means if table == "means" else differences
-        _draw(target, records, colours, with_metric=True)
+        _draw_axes(target, records, colours, with_metric=True)
         return target.figure  # type: ignore[return-value]
     figure = _figure(means, differences, colours, notes)
     if target is None:
@@ -74,23 +83,26 @@ def draw(
 
 
 def _curve_of(metric: str) -> tuple[str, int | None]:
-    """The name of the metric's curve, and its cutoff; None for a metric that has none."""
+    """The name of the curve of a metric, such as ndcg@k, and its cutoff.
+
+    A metric that is on no curve has its own name and None.
+    """
     spec = spec_if_known(metric)
-    if spec is None or spec.k is None or metric.endswith("]"):
+    if spec is None or spec.k is None or metric.endswith("]"):  # ndcg@10[least] of ties="range"
         return metric, None
     return f"{replace(spec, k=None)}@k", spec.k
 
 
-def _rows(records: Sequence[Record]) -> dict[str, list[Any]]:
-    """The records of each row: those of the cutoffs of a curve together, others by metric."""
+def _records_by_row(records: Sequence[Record]) -> dict[str, list[Any]]:
+    """The records of each row of axes, by the name of a curve or, of few cutoffs, a metric."""
     n_cutoffs = Counter(curve for curve, _ in {_curve_of(record.metric) for record in records})
-    rows: dict[str, list[Any]] = {}
+    records_by_row: dict[str, list[Any]] = {}
     for record in records:
         name, _ = _curve_of(record.metric)
-        if n_cutoffs[name] < _CURVE:
+        if n_cutoffs[name] < _CURVE_CUTOFFS:
             name = record.metric
-        rows.setdefault(name, []).append(record)
-    return rows
+        records_by_row.setdefault(name, []).append(record)
+    return records_by_row
 
 
 def _figure(
@@ -99,59 +111,73 @@ def _figure(
     colours: Mapping[str, str],
     notes: Sequence[str],
 ) -> Figure:
+    """Draw a row of axes for each curve or metric: means, beside them differences; notes below.
+
+    ``colours`` are those of models and levels.
+    """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    left = _rows(means)
-    right = _rows(differences)
+    means_by_row = _records_by_row(means)
+    differences_by_row = _records_by_row(differences)
     heights = []
-    for metric, records in left.items():
+    for name, records in means_by_row.items():
         height = _CURVE_HEIGHT
-        if metric == records[0].metric:
-            n_lines = max(_n_lines(records), _n_lines(right.get(metric, [])))
-            height = n_lines * _LINE + 0.65
+        if name == records[0].metric:  # no curve
+            n_lines = max(_n_lines(records), _n_lines(differences_by_row.get(name, [])))
+            height = n_lines * _LINE_HEIGHT + _FRAME_HEIGHT
         heights.append(height)
 
     n_columns = 2 if differences else 1
-    lines = [line for text in notes for line in textwrap.wrap(text, _NOTE_WIDTH * n_columns)]
-    bottom = len(lines) * _LINE
-    size = (_WIDTH * n_columns, sum(heights) + bottom + 0.4)
-    layout = ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD)
+    lines = [line for note in notes for line in textwrap.wrap(note, _NOTE_LETTERS * n_columns)]
+    notes_height = len(lines) * _LINE_HEIGHT
+    size = (_COLUMN_WIDTH * n_columns, sum(heights) + notes_height + _FIGURE_MARGIN)
+    layout = ConstrainedLayoutEngine(w_pad=_AXES_DISTANCE, h_pad=_AXES_DISTANCE)
     # A Figure made without pyplot needs no display and leaves pyplot's state alone.
     figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout=layout)
-    subfigures: Any = figure.subfigures(2, 1, height_ratios=[sum(heights) + 0.4, bottom])
-    above, below = subfigures
+    height_ratios = [sum(heights) + _FIGURE_MARGIN, notes_height]
+    subfigures: Any = figure.subfigures(2, 1, height_ratios=height_ratios)
+    upper_figure, notes_figure = subfigures
 
-    grid = above.subplots(
-        len(left), n_columns, squeeze=False, gridspec_kw={"height_ratios": heights}
+    axes_grid = upper_figure.subplots(
+        len(means_by_row), n_columns, squeeze=False, gridspec_kw={"height_ratios": heights}
     )
-    for row, metric in zip(grid, left, strict=True):
-        title = textwrap.fill(_plain(metric), _TITLE_WIDTH)
-        row[0].set_title(title, fontsize="medium", loc="left", fontweight="bold")
-        for axes, rows in zip(row, (left, right), strict=False):
-            _draw(axes, rows.get(metric, []), colours)
-        if metric in right:
-            row[1].set_title("differences", fontsize="medium", loc="left")
-    below.text(0.01, 0.98, _plain("\n".join(lines)), va="top", fontsize="small", color="0.3")
+    for axes_row, name in zip(axes_grid, means_by_row, strict=True):
+        title = textwrap.fill(_plain(name), _TITLE_LETTERS)
+        axes_row[0].set_title(title, fontsize="medium", loc="left", fontweight="bold")
+        # Without differences there is one column of axes.
+        for axes, by_row in zip(axes_row, (means_by_row, differences_by_row), strict=False):
+            _draw_axes(axes, by_row.get(name, []), colours)
+        if name in differences_by_row:
+            axes_row[1].set_title("differences", fontsize="medium", loc="left")
+    text = _plain("\n".join(lines))
+    notes_figure.text(0.01, 0.98, text, va="top", fontsize="small", color="0.3")
     return figure
 
 
 def _n_lines(records: Sequence[Record]) -> float:
-    """The lines of text that records take: those of the longest name, and half a line between."""
+    """The height of the records' names in lines of text, with half a line between two.
+
+    Each takes as many lines as the longest.
+    """
     longest = max((len(_lines(record)) for record in records), default=0)
     return len(records) * (longest + 0.5)
 
 
-def _draw(
+def _draw_axes(
     axes: Axes, records: Sequence[Record], colours: Mapping[str, str], *, with_metric: bool = False
 ) -> None:
+    """Draw records as curves if they are of one curve, else as points; none leave axes blank.
+
+    ``with_metric`` writes the names of the metrics, which a title gives otherwise.
+    """
     if not records:
         axes.set_axis_off()
         return
     axes.tick_params(labelsize="small")
     axes.spines[["top", "right"]].set_visible(False)
-    names = list(_rows(records))
-    if len(names) == 1 and names[0] != records[0].metric:
+    names = list(_records_by_row(records))
+    if len(names) == 1 and names[0] != records[0].metric:  # the one name is that of a curve
         _draw_curves(axes, records, colours)
         if with_metric:
             axes.set_ylabel(_wrapped(names[0]))
@@ -168,7 +194,7 @@ def _draw_curves(axes: Axes, records: Sequence[Record], colours: Mapping[str, st
     curves: dict[str, list[Any]] = {}
     for record in sorted(records, key=lambda record: _curve_of(record.metric)[1] or 0):
         curves.setdefault(_name(record), []).append(record)
-    # Pairs may share a model: each has a colour of its own, unless all have one baseline.
+    # Several pairs of one model would have one colour: then each curve has a colour of its own.
     is_shared = len({points[0].model for points in curves.values()}) < len(curves)
     for i, (name, points) in enumerate(curves.items()):
         colour = f"C{i % 10}" if is_shared else colours[points[0].model]
@@ -217,21 +243,24 @@ def _draw_points(
 
 
 def _name(record: Record) -> str:
+    """The name of the model, or of the pair of a difference."""
     return pair(record) if isinstance(record, Difference) else str(record.model)
 
 
 def _mark(record: Record) -> str:
+    """The mark of a significant difference or of the best mean, "" for others."""
     if isinstance(record, Difference):
         return " *" if record.significant else ""
     return " (best)" if record.best else ""
 
 
 def _lines(record: Record) -> list[str]:
+    """The lines of the name of a record with its mark."""
     return _wrapped(_name(record) + _mark(record)).split("\n")
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(_plain(text), _NAME_WIDTH)
+    return textwrap.fill(_plain(text), _NAME_LETTERS)
 
 
 def _plain(text: str) -> str:

@@ -22,7 +22,8 @@ from recmetrics._printing import split
 from recmetrics._report.samples import Samples
 from recmetrics._report.statistics import Correction, Test
 
-_ALWAYS = ("group", "n_users", "n_undefined")  # which None says something of
+# Fields of a ``Mean`` that are exported also where they are None, which has a meaning there.
+_MEANINGFUL_NONE = ("group", "n_users", "n_undefined")
 Frames: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
 
@@ -76,7 +77,11 @@ class Mean:
         cells = asdict(self)
         if self.levels is not None:  # of a summary, where the model stands last
             cells |= {"model": cells.pop("model"), **cells.pop("levels")}
-        return {name: cell for name, cell in cells.items() if name in _ALWAYS or cell is not None}
+        return {
+            name: cell
+            for name, cell in cells.items()
+            if name in _MEANINGFUL_NONE or cell is not None
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,33 +199,40 @@ class Compared:
 
 
 def document(
-    numbers: Any, defined: Iterable[str], convention: Convention | None, **records: Any
+    report: Any, metric_strings: Iterable[str], convention: Convention | None, **records: Any
 ) -> dict[str, Any]:
-    """Make a dict that JSON can hold: plain values, None for what is undefined or infinite."""
+    """Make a dict of a report that JSON can hold: None for what is undefined or infinite.
+
+    It has the fields of ``report``, a dataclass, except its records and samples; the definitions of
+    ``metric_strings`` under ``convention``; and ``records`` by name, which replace such fields.
+    """
     if convention is not None:
         convention = read_convention(convention)
-    names = (field.name for field in fields(numbers) if field.name not in ("records", "samples"))
-    settings = {name: getattr(numbers, name) for name in names}
+    names = (field.name for field in fields(report) if field.name not in ("records", "samples"))
+    settings = {name: getattr(report, name) for name in names}
     return {
         "format": "recmetrics-1",
         "version": sys.modules["recmetrics"].__version__,
         "convention": convention,
-        "definitions": {metric: _defined(metric, convention) for metric in defined},
+        "definitions": {metric: _definition(metric, convention) for metric in metric_strings},
         **_plain(settings | records),
     }
 
 
-def _defined(metric: str, convention: Convention | None) -> str | None:
-    text, bracket, bound = metric.partition("[")  # ndcg@10[least]
+def _definition(metric: str, convention: Convention | None) -> str | None:
+    """The metric string with all its options; None for a metric of another package."""
+    text, bracket, bound = metric.partition("[")  # ndcg@10[least] of ties="range"
     try:
         spec = parse(text, convention)
-    except MetricSpecError:  # of another package
+    except MetricSpecError:
         return None
     options = ((name, value) for name, value in spec.values.items() if value is not None)
     return str(MetricSpec(spec.name, spec.k, tuple(options))) + bracket + bound
 
 
 def _plain(document: Any) -> Any:
+    """Make plain values of all in a document: None of NaN and infinity, a list of a set."""
+
     def plain_value(value: Any) -> Any:
         if isinstance(value, frozenset):
             return sorted(value)
@@ -240,8 +252,8 @@ def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
         msg = f"to_frame needs the package {' or '.join(names)}; type: pip install {names[0]}"
         raise ArgumentError(msg)
     package = importlib.import_module(name)
-    kinds = {type(record.get("group")) for record in records} - {type(None)}
-    if len(kinds) > 1:  # no column holds labels of several types: they become text
+    label_types = {type(record.get("group")) for record in records} - {type(None)}
+    if len(label_types) > 1:  # no column holds labels of several types: they become text
         records = [dict(record) for record in records]
         for record in records:
             if record["group"] is not None:

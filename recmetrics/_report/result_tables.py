@@ -24,21 +24,21 @@ from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows, is_missing
 from recmetrics._report.settings import several
 
-_COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
+_COUNT_COLUMNS = ("nrecs", "ntruth")  # counts of each list, in the output of recmetrics.tables
 
 
 class Columns(NamedTuple):
     """The columns of results that a caller names."""
 
-    metrics: tuple[str, ...] | None  # None: those whose names are metric strings
+    metrics: tuple[str, ...] | None  # None: columns of numbers whose names are metric strings
     model: tuple[str, ...]  # empty: "model", if there is such a column
-    labels: Mapping[str, str]  # of groups and weights: the argument that names each
-    untested: frozenset[str]  # the metrics that a range of cutoffs alone names
+    labels: Mapping[str, str]  # columns of groups and weights -> the argument that names each
+    untested: frozenset[str]  # metrics that only a range of cutoffs names, such as ndcg@1:20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The values of a result and, of a data frame, what its other columns say of the rows."""
+    """The values of a result; of a data frame also its columns of keys and of models."""
 
     name: str  # in messages
     values: dict[str, Any]  # float64, (n_rows,), or () for a metric of all lists
@@ -47,20 +47,26 @@ class Table:
     model: tuple[str, ...] = ()  # those that name the model
 
     def users(self, *columns: str) -> list[tuple[Any, ...]]:
-        """The keys of each row and its cells in ``columns``; its number where there are none."""
+        """A tuple for each row, of its keys and its cells in ``columns``.
+
+        Without such columns, the tuple has the number of the row. Arrays have no rows: no tuple.
+        """
         if self.frame is None:
             return []
-        cells = [self.frame[name].to_list() for name in (*self.keys, *columns)]
-        return list(zip(*(cells or [range(len(self.frame))]), strict=True))
+        cells_of_columns = [self.frame[name].to_list() for name in (*self.keys, *columns)]
+        return list(zip(*(cells_of_columns or [range(len(self.frame))]), strict=True))
 
     def rows_by_model(self) -> dict[Any, Rows]:
-        """The rows of each model that columns name, in order of appearance."""
+        """The rows of each model, in order of appearance; empty if no column names models.
+
+        A model that several columns name is called by their labels, joined by " / ".
+        """
         rows: dict[str, list[int]] = {}
         labels_of: dict[str, tuple[Any, ...]] = {}
         columns = [self.frame[column].to_list() for column in self.model]
         for row, labels in enumerate(zip(*columns, strict=True)):
             model = " / ".join(map(str, labels))
-            if model not in rows:
+            if model not in rows:  # a new model
                 for column, label in zip(self.model, labels, strict=True):
                     if is_missing(label):
                         msg = f"{self.name} has no name of a model in row {row}, column {column!r}"
@@ -79,16 +85,18 @@ class Table:
 
 
 def read_columns(metrics: Any, model: Any, by: Any, weights: Any) -> Columns:
-    texts = _read_names("metrics", metrics)
-    model = _read_names("model", model)
+    """Read the arguments of ``compare`` that name columns; ``by`` and ``weights`` may be arrays."""
+    texts = _read_names("metrics", metrics)  # a range of cutoffs spells several metrics
+    model_columns = _read_names("model", model)
     with at_fault("metrics"):
         spelled = tuple(dict.fromkeys(metric for text in texts for metric in spell(text)))
-    arrays = {"by": by, "weights": weights}
-    labels = {name: argument for argument, name in arrays.items() if isinstance(name, str)}
-    return Columns(spelled or None, model, labels, frozenset(spelled) - frozenset(texts))
+    label_arguments = {"by": by, "weights": weights}
+    labels = {name: argument for argument, name in label_arguments.items() if isinstance(name, str)}
+    return Columns(spelled or None, model_columns, labels, frozenset(spelled) - frozenset(texts))
 
 
 def _read_names(argument: str, value: Any) -> tuple[str, ...]:
+    """Read an argument of one or several names; empty for None."""
     if value is None:
         return ()
     names = several(value)
@@ -101,10 +109,13 @@ def _read_names(argument: str, value: Any) -> tuple[str, ...]:
 def read_table(
     label: str, source: Any, columns: Columns, forms: str, *, is_level: bool = False
 ) -> Table:
-    """Read a result, in one of the ``forms``; a level may lack metrics that are asked for."""
-    if isinstance(source, Table):
+    """Read the values of a result; a level may lack metrics that are asked for.
+
+    In errors, ``label`` names the result, and ``forms`` are the forms that it may have.
+    """
+    if isinstance(source, Table):  # read already
         return source
-    name = label.removeprefix("the result of ")  # shorter where a metric is told, too
+    name = label.removeprefix("the result of ")  # shorter, for errors that name a metric, too
     source = values_of(source)
     if not isinstance(source, Mapping):
         table = _read_frame(name, source, columns)
@@ -128,7 +139,7 @@ def read_table(
 
 
 def values_of(source: Any) -> Any:
-    """Give the values of an evaluator or of an ``Evaluation``; other results as they are."""
+    """Give the values of an evaluator or of an ``Evaluation``, and any other result as it is."""
     if isinstance(source, Mapping):
         return source
     if callable(getattr(source, "compute", None)):
@@ -139,11 +150,12 @@ def values_of(source: Any) -> Any:
 
 
 def is_evaluation(source: Any) -> bool:
-    """Say whether a result is what ``Metrics.evaluate`` returns, whose class is of a higher row."""
+    """Say whether a result is an ``Evaluation``, whose class this file cannot import."""
     return isinstance(getattr(source, "values", None), Mapping) and hasattr(source, "notes")
 
 
 def require_named(argument: str, results: Any) -> None:
+    """Refuse anything but a dict of results by name."""
     if not isinstance(results, Mapping):
         msg = (
             f"{argument} must be a dict of name and result, got {type(results).__name__}; "
@@ -167,39 +179,42 @@ def values_of_levels(levels: Any) -> dict[str, Mapping[str, Any]]:
 
 
 def _read_frame(name: str, native: Any, columns: Columns) -> Table | None:
-    """Read a data frame; None for any other object."""
+    """Read a data frame; None for any other object. ``name`` is that of the result, in errors."""
     if not hasattr(type(native), "columns"):
         return None
-    rows, levels = _read_rows(native)
-    if rows is None:
+    frame, index_columns = _read_rows(native)
+    if frame is None:
         return None
     model = columns.model
     metrics = columns.metrics or ()
-    if not model and "model" in {*rows.columns} - {*metrics, *columns.labels}:
+    if not model and "model" in {*frame.columns} - {*metrics, *columns.labels}:
         model = ("model",)
     arguments = dict.fromkeys(metrics, "metrics") | dict.fromkeys(model, "model")
     for column, argument in (*arguments.items(), *columns.labels.items()):
-        require(name, column, rows.columns, argument)
+        require(name, column, frame.columns, argument)
 
     # Of the other columns, numbers with the names of metrics are values, the rest identifies users.
-    assigned = {*metrics, *model, *columns.labels, *_COUNTS}
+    assigned = {*metrics, *model, *columns.labels, *_COUNT_COLUMNS}
     numbers = {
         column: dtype
-        for column, dtype in rows.schema.items()
-        if dtype.is_numeric() and column not in assigned | levels
+        for column, dtype in frame.schema.items()
+        if dtype.is_numeric() and column not in assigned | index_columns
     }
     measured = [column for column in numbers if spec_if_known(column)]
     if columns.metrics is None:
         _require_no_floats(name, numbers, measured)
-    values = {metric: _without_nulls(rows[metric]) for metric in metrics or measured}
-    keys = tuple(column for column in rows.columns if column not in {*measured, *assigned})
-    table = Table(name, values, rows, keys, model)
+    values = {metric: _without_nulls(frame[metric]) for metric in metrics or measured}
+    keys = tuple(column for column in frame.columns if column not in {*measured, *assigned})
+    table = Table(name, values, frame, keys, model)
     _require_different_rows(table)
     return table
 
 
 def _require_no_floats(name: str, numbers: Mapping[str, Any], measured: Sequence[str]) -> None:
-    """Refuse floats that no one named: they may be a metric, and are hardly ids."""
+    """Refuse a column of floats that is not in ``measured``: it may be a metric, and hardly an id.
+
+    ``numbers`` are the columns of numbers with their dtypes, ``measured`` those named as metrics.
+    """
     floats = [
         column for column, dtype in numbers.items() if dtype.is_float() and column not in measured
     ]
@@ -214,18 +229,21 @@ def _require_no_floats(name: str, numbers: Mapping[str, Any], measured: Sequence
 
 
 def _read_rows(native: Any) -> tuple[Any, set[Any]]:
-    """A data frame for narwhals, None for other objects; the columns made of its index."""
+    """Give a data frame of narwhals, or None for other objects, and the columns of its index.
+
+    The index is that of pandas: its levels become columns if they identify users.
+    """
     try:
         import narwhals as nw
     except ImportError as error:
         msg = f"results in data frames need the package narwhals; type: {install('tables')}"
         raise ArgumentError(msg) from error
-    levels: set[Any] = set()
+    index_columns: set[Any] = set()
     if hasattr(native, "reset_index") and _names_users(native):
         columns = set(native.columns)
         native = native.reset_index()
-        levels = set(native.columns) - columns
-    if hasattr(native, "collect"):
+        index_columns = set(native.columns) - columns
+    if hasattr(native, "collect"):  # a lazy frame
         msg = f"a {type(native).__name__} holds no values yet; type .collect()"
         raise InputTypeError(msg)
     names = list(native.column_names if hasattr(native, "column_names") else native.columns)
@@ -236,42 +254,46 @@ def _read_rows(native: Any) -> tuple[Any, set[Any]]:
                 fault = f"of type {type(column).__name__}"
             msg = f"a data frame has the column {column!r} {fault}; expected different strings"
             raise InputError(msg)
-    rows = nw.from_native(native, eager_only=True, pass_through=True)
-    return (rows if isinstance(rows, nw.DataFrame) else None), levels
+    frame = nw.from_native(native, eager_only=True, pass_through=True)
+    return (frame if isinstance(frame, nw.DataFrame) else None), index_columns
 
 
 def _require_different_rows(table: Table) -> None:
     """Refuse two rows of one user and model."""
-    if not table.keys:
+    if not table.keys:  # each row is another user
         return
     columns = (*table.keys, *table.model)
     repeated_rows = np.flatnonzero(table.frame.select(*columns).is_duplicated().to_numpy())
     if not repeated_rows.size:
         return
-    table.rows_by_model()  # a missing name is told first
+    table.rows_by_model()  # raises the error of a missing name of a model, which comes first
     users = table.users(*table.model)
-    first_row, *repeats = repeated_rows.tolist()
-    # By text, since a NaN is not equal to itself.
+    first_row, *later_rows = repeated_rows.tolist()
+    # Users are compared as text, since a NaN is not equal to itself.
     text = str(users[first_row])
-    second = next((row for row in repeats if str(users[row]) == text), repeats[0])
+    second_row = next((row for row in later_rows if str(users[row]) == text), later_rows[0])
     msg = (
         f"{table.name} has two lists of {named_user(columns, users[first_row])}, rows {first_row} "
-        f"and {second}; expected one: type model='its name' if a column names the model, drop "
+        f"and {second_row}; expected one: type model='its name' if a column names the model, drop "
         "columns that are no ids"
     )
     raise InputError(msg)
 
 
 def _names_users(native: Any) -> bool:
-    """Say whether a pandas index identifies users: by a name, or where no column does."""
+    """Say whether the index of a pandas frame identifies users.
+
+    It does if it has a name, or if no column does and it is not 0, 1, 2, ...
+    """
     if any(name is not None for name in native.index.names):
         return True
     names = (str(name) for name, dtype in native.dtypes.items() if dtype.kind != "f")
     ids = {name for name in names if spec_if_known(name) is None}
-    return ids <= set(_COUNTS) and list(native.index) != list(range(len(native)))
+    return ids <= set(_COUNT_COLUMNS) and list(native.index) != list(range(len(native)))
 
 
 def _without_nulls(column: Any) -> Any:
+    """Make an array of a column of narwhals, with NaN for null."""
     import narwhals as nw
 
     if column.null_count():
@@ -280,10 +302,12 @@ def _without_nulls(column: Any) -> Any:
 
 
 def named_user(keys: Iterable[str], user: Iterable[Any]) -> str:
+    """Write the cells that identify a user, each after the name of its column."""
     return ", ".join(f"{key} {value!r}" for key, value in zip(keys, user, strict=True))
 
 
 def require(label: str, name: str, names: Collection[str], argument: str) -> None:
+    """Refuse a name, given in ``argument``, that is not among those of what ``label`` names."""
     if name not in names:
         hint = did_you_mean(name, list(names)) or f"expected one of {list(names)}"
         msg = f"{label} has no {name!r}; {hint}"
@@ -299,6 +323,7 @@ def spec_if_known(name: str) -> MetricSpec | None:
 
 
 def _read_values(label: str, metric: Any, column: Any) -> Floats:
+    """Read the values of a metric, (n_users,), or () for a metric of all lists; refuse a mean."""
     if not isinstance(metric, str):
         msg = f"{label}: names of metrics must be strings"
         raise InputError(msg)
@@ -326,7 +351,7 @@ def _read_values(label: str, metric: Any, column: Any) -> Floats:
 def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
     """Refuse results of other metrics or users than the first, and count the users.
 
-    Levels may lack metrics. Of one result no difference is taken: it may have infinite values.
+    Levels may lack metrics. A result alone may have infinite values, since it has no differences.
     """
     first_table = models[0]
     user_metrics = [metric for metric, column in first_table.values.items() if column.ndim]
@@ -339,12 +364,13 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
         _require_metrics(first_table, table)
         for metric, column in table.values.items():
             label = f"metric {metric!r} of {table.name}"
-            model_metric = user_metrics[0] if metric in user_metrics else metric
-            shape = first_table.values[model_metric].shape
+            # All metrics of users have the shape of the first one; others have that of themselves.
+            expected_metric = user_metrics[0] if metric in user_metrics else metric
+            shape = first_table.values[expected_metric].shape
             if column.shape != shape:
                 msg = (
                     f"{label} has shape {column.shape}; expected {shape}, as metric "
-                    f"{model_metric!r} of {first_table.name}: compare results on the same users"
+                    f"{expected_metric!r} of {first_table.name}: compare results on the same users"
                 )
                 raise ShapeError(msg)
             is_infinite = np.isinf(column)
@@ -359,7 +385,7 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
 
 
 def _require_metrics(table: Table, other: Table) -> None:
-    """Refuse a table without a metric of another."""
+    """Refuse a table that lacks a metric of another one."""
     for metric in other.values:
         if metric not in table.values:
             msg = (

@@ -1,9 +1,14 @@
-"""``Samples``: one array per model and metric, users in one order; read from tables of models."""
+"""``Samples``: one array per model and metric, users in one order; read from tables of models.
+
+A table holds one result. Where it comes from a data frame, its keys, such as the user id, identify
+the list of each row, and lists of several tables are matched by them. Results in arrays have no
+keys: their lists are matched by place.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -26,8 +31,8 @@ from recmetrics._report.result_tables import (
 )
 from recmetrics._report.statistics import mean_over_runs
 
-_NAME = "the result of {!r}"
-_FORMS = (
+_NAME = "the result of {!r}"  # of a model or level, in errors
+_FORMS = (  # that a result may have, in errors
     "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, or "
     "a data frame with a float column per metric"
 )
@@ -36,10 +41,10 @@ _FORMS = (
 class Values(NamedTuple):
     """The defined values of a model, or differences of two, of some users."""
 
-    values: Floats
-    users: Rows
-    weights: Floats | None
-    n_undefined: int
+    values: Floats  # (n_users,)
+    users: Rows  # the indices of these users
+    weights: Floats | None  # of these users; None without weights
+    n_undefined: int  # users who are left out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +59,7 @@ class Samples:
     metrics: tuple[str, ...]
     system: frozenset[str]  # metrics with one value for all users together
     values: dict[Any, dict[str, Floats]]  # (n_users,), over the runs
-    groups: dict[Any, Rows]  # the users of each, and of None: all; none of weight 0
+    groups: dict[Any, Rows]  # the users of each group, without those of weight 0; None: all groups
     weights: Floats | None  # of all users
     n_weightless: int | None  # users of weight 0; None without weights
     runs: dict[Any, dict[str, Floats]] = field(default_factory=dict)  # none in a summary
@@ -67,14 +72,17 @@ class Samples:
         return {name: count for name, count in counts.items() if count > 1}
 
     def limits(self, metric: str) -> Range:
-        """The range of a metric: that of its definition or, without one, of all models' values."""
+        """The range of a metric: that of its definition, else that of the values of all models."""
         spec = spec_if_known(metric)
         bounds = (-math.inf, math.inf) if spec is None else spec.bounds
         values = [self.values[model][metric] for model in self.models]
         return Range.of(values, *bounds)
 
     def of(self, group: Any, metric: str, model: str, against: str | None = None) -> Values:
-        """Take the values of a model, or subtract those of another; leave out the undefined."""
+        """Take the values of a model in a group, minus those of ``against`` if it is given.
+
+        Undefined values are left out, and counted.
+        """
         users = self.groups[group]
         weights = self.weights
         if metric in self.system:
@@ -93,35 +101,42 @@ class Samples:
             weights = weights[users]
         return Values(values, users, weights, n_undefined)
 
-    def describe(self, group: Any, metric: str, model: Any, users: Values) -> dict[str, Any]:
-        """Compute the fields of a ``Mean``, with those of runs if any model has several."""
+    def describe(self, group: Any, metric: str, model: Any, values: Values) -> dict[str, Any]:
+        """Compute fields of a ``Mean`` from the values that ``of`` takes.
+
+        The fields of runs are among these if any model has several runs.
+        """
         fields: dict[str, Any] = {
             "metric": metric,
             "group": group,
             "model": model,
-            "mean": mean_of(users.values, users.weights),
+            "mean": mean_of(values.values, values.weights),
         }
         if metric not in self.system:
-            fields |= {"n_users": users.users.size, "n_undefined": users.n_undefined}
-        if users.weights is not None:
-            fields["n_effective"] = statistics.effective_users(users.weights)
+            fields |= {"n_users": values.users.size, "n_undefined": values.n_undefined}
+        if values.weights is not None:
+            fields["n_effective"] = statistics.effective_users(values.weights)
         elif self.weights is not None:  # a metric of all lists
             fields["n_effective"] = math.nan
         if self.n_runs():
-            runs = self.runs[model][metric][:, users.users]
-            means = statistics.means_of_runs(runs, users.weights)
+            runs = self.runs[model][metric][:, values.users]
+            means = statistics.means_of_runs(runs, values.weights)
             fields |= {"n_runs": len(runs), "run_std": statistics.spread_of(means)}
         return fields
 
 
 def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Columns) -> Samples:
-    """Check that models, and levels, were measured by the same metrics on the same users."""
+    """Read the results of models and levels, by the same metrics and of the same users.
+
+    ``results`` and ``levels`` are dicts of results by name, ``results`` also one data frame of all
+    models; ``by`` and ``weights`` arrays or names of columns, as ``compare`` documents them.
+    """
     if hasattr(type(results), "columns") and not isinstance(results, Mapping):
         results = _split(read_table("results", results, columns, "a dict of name and result"))
     _check_names(results, levels)
-    runs = {model: _read_runs(model, source, columns) for model, source in results.items()}
-    for level, source in levels.items():
-        runs[level] = [read_table(_NAME.format(level), source, columns, _FORMS, is_level=True)]
+    runs = {model: _read_runs(model, result, columns) for model, result in results.items()}
+    for level, result in levels.items():
+        runs[level] = [read_table(_NAME.format(level), result, columns, _FORMS, is_level=True)]
     tables, labels, users = _in_one_order(runs, columns.labels)
     model_tables = [table for model in results for table in tables[model]]
     level_tables = [table for level in levels for table in tables[level]]
@@ -158,6 +173,7 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Colu
 
 
 def _check_names(results: Any, levels: Any) -> None:
+    """Refuse fewer than two models, and names that are blank or not unique."""
     require_named("results", results)
     require_named("levels", levels)
     if len(results) < 2:
@@ -173,7 +189,7 @@ def _check_names(results: Any, levels: Any) -> None:
 
 
 def _stacked(tables: Sequence[Table]) -> dict[str, Floats]:
-    """The values of runs, one below the other; those of a single run are not copied."""
+    """The values of each metric, (n_runs, n_users); those of a single run are not copied."""
     if len(tables) == 1:
         return {metric: np.atleast_2d(column) for metric, column in tables[0].values.items()}
     arrays = {}
@@ -183,6 +199,7 @@ def _stacked(tables: Sequence[Table]) -> dict[str, Floats]:
 
 
 def _split(table: Table) -> dict[str, Table]:
+    """Make a table for each model that a column of ``table`` names."""
     if not table.model:
         keys = list(table.keys)
         msg = f"results has no column 'model'; type model= and the one of {keys} that is"
@@ -194,10 +211,11 @@ def _split(table: Table) -> dict[str, Table]:
     return tables
 
 
-def _read_runs(model: str, source: Any, columns: Columns) -> list[Table]:
-    runs = source if isinstance(source, list | tuple) else [source]
+def _read_runs(model: str, result: Any, columns: Columns) -> list[Table]:
+    """Read the result of a model: one run, or a list of them."""
+    runs = result if isinstance(result, list | tuple) else [result]
     if not runs:
-        kind = type(source).__name__
+        kind = type(result).__name__
         msg = f"the result of {model!r} is an empty {kind}; expected one or more runs"
         raise InputError(msg)
     if len(runs) == 1:
@@ -211,46 +229,55 @@ def _read_runs(model: str, source: Any, columns: Columns) -> list[Table]:
 def _in_one_order(
     runs_of_model: Mapping[str, Sequence[Table]], columns: Iterable[str]
 ) -> tuple[dict[str, list[Table]], dict[str, list[Any]], list[Any] | None]:
-    """Put the users of all data frames into one order, and the labels in ``columns``; their ids."""
+    """Put the users of all data frames into the order of the first one.
+
+    Gives the tables of each model in that order; the labels of the users in each of ``columns``;
+    and the ids of the users, None without data frames or without keys. Arrays stay as they are.
+    """
     tables: dict[str, list[Table]] = {}
     labels: dict[str, dict[Any, Any]] = {column: {} for column in columns}  # of each user
     first_table: Table | None = None
-    expected: dict[Any, Any] = {}
+    first_users: dict[Any, Any] = {}  # of the first data frame, or of all folds of its model
     for model, runs in runs_of_model.items():
         tables[model] = []
         rows_of_runs = [{user: row for row, user in enumerate(run.users())} for run in runs]
-        union = dict.fromkeys(chain(*rows_of_runs))
-        is_folds = sum(map(len, rows_of_runs)) == len(union)  # undefined for users of other runs
+        users_of_all_runs = dict.fromkeys(chain(*rows_of_runs))
+        # Runs that share no user are folds: each is undefined for the users of the others.
+        is_folds = sum(map(len, rows_of_runs)) == len(users_of_all_runs)
         for table, row_of_user in zip(runs, rows_of_runs, strict=True):
             values = table.values
             if table.frame is not None:
-                users = union if is_folds else row_of_user
+                users = users_of_all_runs if is_folds else row_of_user
                 if first_table is None:
                     first_table = table
-                    expected = users
-                _require_same_users(first_table, expected, table, users)
+                    first_users = users
+                _require_same_users(first_table, first_users, table, users)
                 _add_labels(labels, table, row_of_user, first_table)
             if table.keys:
-                rows = [row_of_user.get(user, -1) for user in expected]  # -1: of another fold
+                # The appended NaN is at place -1, which users of another fold read.
+                rows = [row_of_user.get(user, -1) for user in first_users]
                 values = {m: np.append(column, np.nan)[rows] for m, column in values.items()}
             tables[model].append(replace(table, values=values))
     if first_table is None:
         return tables, {}, None
     labels_in_order = {
-        column: [label_of_user[user] for user in expected]
+        column: [label_of_user[user] for user in first_users]
         for column, label_of_user in labels.items()
     }
-    return tables, labels_in_order, _ids(first_table, expected)
+    return tables, labels_in_order, _ids(first_table, first_users)
 
 
 def _add_labels(
     labels: Mapping[str, dict[Any, Any]], table: Table, users: Iterable[Any], first_table: Table
 ) -> None:
-    """Add the labels of a table's users, who may have the same ones already."""
+    """Add the labels of a table's users to ``labels``, {column: {user: label}}.
+
+    A user who has a label already must have the same one.
+    """
     for column, label_of_user in labels.items():
         for user, label in zip(users, table.frame[column].to_list(), strict=True):
-            expected = label_of_user.setdefault(user, label)
-            if expected is not label and expected != label:
+            first_label = label_of_user.setdefault(user, label)
+            if first_label is not label and first_label != label:  # a NaN is not equal to itself
                 msg = (
                     f"{table.name} has other values in the column {column!r} than "
                     f"{first_table.name}; expected one value for each user"
@@ -259,7 +286,7 @@ def _add_labels(
 
 
 def _ids(table: Table, users: Iterable[Any]) -> list[Any] | None:
-    """The ids of users: a tuple where several columns identify them, None where none does."""
+    """The ids of users: tuples if several columns identify a user, None if no column does."""
     if not table.keys:
         return None
     if len(table.keys) == 1:
@@ -267,7 +294,14 @@ def _ids(table: Table, users: Iterable[Any]) -> list[Any] | None:
     return [tuple(map(plain, user)) for user in users]
 
 
-def _require_same_users(first_table: Table, expected: Any, table: Table, users: Any) -> None:
+def _require_same_users(
+    first_table: Table, first_users: Collection[Any], table: Table, users: Collection[Any]
+) -> None:
+    """Refuse a data frame of several models, or with lists of other users than the first one.
+
+    ``users`` are those of the table, or of all folds of its model; ``first_users`` those of
+    ``first_table``.
+    """
     if table.model and len(table.rows_by_model()) > 1:
         columns = ", ".join(map(repr, table.model))
         msg = (
@@ -279,26 +313,28 @@ def _require_same_users(first_table: Table, expected: Any, table: Table, users: 
         msg = (
             f"the lists of {first_table.name} are identified by the columns "
             f"{[*first_table.keys]} and those of {table.name} by {[*table.keys]}; expected the "
-            "same, and metrics in float columns"
+            "same; a metric column must hold numbers, or it is read as one of these"
         )
         raise InputError(msg)
-    if not table.keys:
+    if not table.keys:  # lists are matched by place, and their number is compared later
         return
-    for user in chain(expected, users):
-        if user not in expected or user not in users:
-            names = [first_table.name, table.name]
-            if user not in expected:
-                names.reverse()
+    for user in chain(first_users, users):
+        if user not in first_users or user not in users:
+            table_with = first_table
+            table_without = table
+            if user not in first_users:
+                table_with, table_without = table_without, table_with
             msg = (
-                f"{names[0]} has a list of {named_user(table.keys, user)} and {names[1]} "
-                "has none; compare the same lists; evaluate_table gives every user of the truth a "
-                "row, unless include_missing=False leaves some out; if a column names the model, "
-                "type model='its name'"
+                f"{table_with.name} has a list of {named_user(table.keys, user)} and "
+                f"{table_without.name} has none; compare the same lists; evaluate_table gives "
+                "every user of the truth a row, unless include_missing=False leaves some out; if a "
+                "column names the model, type model='its name'"
             )
             raise InputError(msg)
 
 
 def check_runs(samples: Samples, paired_runs: object) -> None:
+    """Refuse runs that cannot be paired though they are to be, and folds that are not to be."""
     if not isinstance(paired_runs, bool):
         msg = f"paired_runs must be True or False, got {paired_runs!r}"
         raise ArgumentError(msg, argument="paired_runs")

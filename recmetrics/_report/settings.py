@@ -11,6 +11,7 @@ from recmetrics._core.errors import ArgumentError
 
 
 def read_seed(rng: int | np.random.Generator | None) -> int:
+    """Draw a seed from the argument ``rng``, for all generators of a call."""
     try:
         return int(np.random.default_rng(rng).integers(2**63 - 1))
     except (TypeError, ValueError):
@@ -19,7 +20,7 @@ def read_seed(rng: int | np.random.Generator | None) -> int:
 
 
 def several(value: Any) -> tuple[Any, ...]:
-    """Make a tuple of one name alone, or of several."""
+    """Make a tuple of an argument that is one name, or several names."""
     if isinstance(value, str | bytes | Mapping):
         return (value,)
     try:
@@ -29,6 +30,7 @@ def several(value: Any) -> tuple[Any, ...]:
 
 
 def check_known(argument: str, name: Any, names: Iterable[str]) -> None:
+    """Refuse a name, given in ``argument``, that is not one of these."""
     if name not in names:
         msg = f"{argument} must be one of {', '.join(map(repr, names))}, got {name!r}"
         raise ArgumentError(msg, argument=argument)

@@ -1,5 +1,8 @@
 """Statistics of values and differences: means, quantiles, the bootstrap, p-values.
 
+The bootstrap draws users with repeats and takes their mean: sums of values over sums of weights. A
+resample of runs draws the runs of a model as well. What is drawn depends on the seed alone.
+
 Nothing here holds more than a few copies of its input. scipy.stats is imported where it is called:
 importing it takes longer than importing the package.
 """
@@ -31,24 +34,27 @@ Correction: TypeAlias = Literal["holm", "bh"]
 
 _Record = TypeVar("_Record")
 SIGN_FLIPS = 9_999  # the smallest p-value of the permutation test is 1 / (flips + 1)
-_EXACT_RANKS = 50  # differing users up to which untied ranks have their exact distribution
-_MOST_DRAWN = 1 << 12  # users in a resample; of more, random blocks are drawn
-_DRAW_BYTES = 1 << 21  # fits a core's cache, which is twenty times faster
-_BYTES_PER_DRAW = 24  # indices, how often each was drawn, that as a float
+_MAX_EXACT_USERS = 50  # for as many who differ, untied ranks have their exact distribution
+_MAX_DRAWN = 1 << 12  # users in a resample; more users are put into so many random blocks
+_DRAW_BYTES = 1 << 21  # of draws at once: they fit a core's cache, which is twenty times faster
+_BYTES_PER_DRAW = 24  # of a drawn index, how often it was drawn, and that as a float
 
 
 class Sums(NamedTuple):
-    """Totals of values to resample, and the weights that divide them; None: 1 each."""
+    """What is drawn in a resample: users, or blocks of users.
 
-    totals: Floats
-    weights: Floats | None
+    The mean of a resample is the sum of the drawn ``totals`` / the sum of the drawn ``weights``.
+    """
+
+    totals: Floats  # value x weight, summed in a block
+    weights: Floats | None  # None: 1 each
 
 
 class Sample(NamedTuple):
-    """The sums of each run of a model, to resample; all are of one size.
+    """The sums of each run of a model, to resample; the sums of all runs are of one size.
 
-    For a difference, this includes the runs of the other model, unless they are subtracted already.
-    The runs of the two models are drawn independently or, if ``paired``, together.
+    For a difference, ``against`` holds those of the other model, or nothing if its values are
+    subtracted already. The runs of the two are drawn independently or, if ``paired``, together.
     """
 
     model: tuple[Sums, ...]
@@ -57,7 +63,10 @@ class Sample(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """The basis of an interval: the bounds of a mean, and how runs vary; or what to resample."""
+    """The basis of an interval: bounds and the variances over runs, or a sample to resample.
+
+    Without either, there is no interval.
+    """
 
     bounds: Bounds | None = None
     spreads: Sequence[Spread] = ()
@@ -72,10 +81,11 @@ def sums_of(values: Floats, weights: Floats | None, seed: int) -> Sums:
     """
     totals = values if weights is None else values * weights
     n = values.size
-    if n <= _MOST_DRAWN:
+    if n <= _MAX_DRAWN:
         return Sums(totals, weights)
-    block_of_user = np.random.default_rng([seed, n]).permutation(n) % _MOST_DRAWN
-    sums = (np.bincount(block_of_user, terms, _MOST_DRAWN) for terms in (totals, weights))
+    block_of_user = np.random.default_rng([seed, n]).permutation(n) % _MAX_DRAWN
+    # Without weights, ``bincount`` counts the users of each block: each weighs 1.
+    sums = (np.bincount(block_of_user, terms, _MAX_DRAWN) for terms in (totals, weights))
     return Sums(*(block_sums.astype(np.float64, copy=False) for block_sums in sums))
 
 
@@ -101,9 +111,12 @@ def sample_of_pair(
     paired: bool,
     sums: Sequence[tuple[Sums, ...] | None] = (None, None),
 ) -> Sample:
-    """Make the sample of a difference from the runs of both models, whose sums may be known."""
+    """Make the sample of a difference from the runs of both models, (n_runs, n_users) each.
+
+    ``sums`` are those of each model, None where they are not known yet.
+    """
     new, old = runs
-    if 1 in (len(new), len(old)):  # it has the same users as each run of the other
+    if 1 in (len(new), len(old)):  # a single run is subtracted from each run of the other model
         return Sample(sums_of_runs(new - old, weights, seed))
     new_sums, old_sums = sums
     new_sums = new_sums or sums_of_runs(new, weights, seed)
@@ -120,8 +133,8 @@ def with_intervals(
 ) -> tuple[list[_Record], set[str]]:
     """Give records their intervals: those of the bootstrap or, without resamples, of their bounds.
 
-    Also gives the metrics whose bounds rest on the least or largest value of all models; bounds of
-    ``levels`` do not count.
+    Also gives the metrics whose bounds rest on the least or largest value of all models, since
+    their range is not known; the bounds of ``levels`` do not count.
     """
     if n_resamples is not None:
         return _with_bootstrap_intervals(pairs, confidence, n_resamples, seed), set()
@@ -148,14 +161,14 @@ def _with_bootstrap_intervals(
     the numbers are those of ``scipy.stats.bootstrap``.
     """
     records: list[Any] = []
-    samples_by_size: dict[int, dict[int, Sample]] = {}  # each by the place of its record
+    samples_by_size: dict[int, dict[int, Sample]] = {}  # size -> place of the record -> sample
     for place, (record, basis) in enumerate(pairs):
         records.append(record)
         if basis.sample is not None:
             size = basis.sample.model[0].totals.size
             samples_by_size.setdefault(size, {})[place] = basis.sample
     for size, samples in samples_by_size.items():
-        if size >= 2:
+        if size >= 2:  # the mean of fewer users has no interval
             means = resampled([*samples.values()], n_resamples, seed)
             for place, low, high in zip(samples, *_middle(means, confidence), strict=True):
                 records[place] = replace(records[place], low=low, high=high)
@@ -163,12 +176,12 @@ def _with_bootstrap_intervals(
 
 
 def _middle(means: Floats, share: float) -> list[list[float]]:
-    """The bounds of the middle share of each row: all lower ones, then all upper ones."""
+    """The bounds of the middle share of each row of ``means``: all lower bounds, all upper ones."""
     tail = (1 - share) / 2
     percents = [100 * tail, 100 * (1 - tail)]
     bounds = np.percentile(means, percents, axis=1)
     for row in np.flatnonzero(np.isnan(bounds[0])):
-        # In the drawn runs none of the drawn users has a value: such resamples are left out.
+        # A mean is NaN if no drawn user has a value in a drawn run: such resamples are left out.
         defined = means[row][~np.isnan(means[row])]
         if defined.size:
             bounds[:, row] = np.percentile(defined, percents)
@@ -177,42 +190,52 @@ def _middle(means: Floats, share: float) -> list[list[float]]:
 
 def resampled(samples: Sequence[Sample], n_resamples: int, seed: int) -> Floats:
     """The means of each resample, (samples, resamples); all samples are of one size."""
-    # The runs of a model stand in its mean and in its differences: they are summed once.
-    run_sums = {id(run): run for sample in samples for run in (*sample.model, *sample.against)}
-    n = next(iter(run_sums.values())).totals.size
+    # The sums of a run, which are one object in its mean and in its differences, are drawn once.
+    sums_of_run = {id(run): run for sample in samples for run in (*sample.model, *sample.against)}
+    n = next(iter(sums_of_run.values())).totals.size
     generator = np.random.default_rng(seed)
-    resamples = {key: (np.empty(n_resamples), np.full(n_resamples, float(n))) for key in run_sums}
-    at_once = max(1, _DRAW_BYTES // (_BYTES_PER_DRAW * n))
-    for start in range(0, n_resamples, at_once):
-        stop = min(start + at_once, n_resamples)
+    # The totals and the divisors of each resample, (n_resamples,), by the id of the run.
+    resamples = {
+        run: (np.empty(n_resamples), np.full(n_resamples, float(n))) for run in sums_of_run
+    }
+    n_at_once = max(1, _DRAW_BYTES // (_BYTES_PER_DRAW * n))
+    for start in range(0, n_resamples, n_at_once):
+        stop = min(start + n_at_once, n_resamples)
         # Sums weighted by how often a user was drawn: no row is gathered for each resample.
-        times = np.empty((stop - start, n))
-        for row, users in zip(times, generator.integers(n, size=times.shape), strict=True):
-            row[:] = np.bincount(users, minlength=n)
-        for key, sums in run_sums.items():
-            totals, divisors = resamples[key]
-            totals[start:stop] = dot(times, sums.totals)
+        times_drawn = np.empty((stop - start, n))
+        shape = times_drawn.shape
+        for times, users in zip(times_drawn, generator.integers(n, size=shape), strict=True):
+            times[:] = np.bincount(users, minlength=n)
+        for run, sums in sums_of_run.items():
+            totals, divisors = resamples[run]
+            totals[start:stop] = dot(times_drawn, sums.totals)
             if sums.weights is not None:
-                divisors[start:stop] = dot(times, sums.weights)
+                divisors[start:stop] = dot(times_drawn, sums.weights)
 
     means = np.empty((len(samples), n_resamples))
-    for row, sample in zip(means, samples, strict=True):
-        row[:] = _mean_of_runs([resamples[id(run)] for run in sample.model], seed, 0)
+    for means_of_sample, sample in zip(means, samples, strict=True):
+        means_of_sample[:] = _mean_of_runs([resamples[id(run)] for run in sample.model], seed, 0)
         if sample.against:
-            side = 0 if sample.paired else 1
-            row -= _mean_of_runs([resamples[id(run)] for run in sample.against], seed, side)
+            stream = 0 if sample.paired else 1  # 0 draws the same runs as of the model
+            runs = [resamples[id(run)] for run in sample.against]
+            means_of_sample -= _mean_of_runs(runs, seed, stream)
     return means
 
 
-def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, side: int) -> Floats:
-    """The mean of drawn runs, from their totals and divisors in each resample of users."""
-    n = len(runs)
-    draws = np.random.default_rng([seed, n, side]).integers(n, size=(runs[0][0].size, n))
+def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, stream: int) -> Floats:
+    """The mean of drawn runs in each resample of users, (n_resamples,).
+
+    ``runs`` are the totals and the divisors of each run in each resample. As many runs are drawn as
+    there are; the same ``stream`` of random numbers draws the same runs.
+    """
+    n_runs = len(runs)
+    size = runs[0][0].size, n_runs
+    draws = np.random.default_rng([seed, n_runs, stream]).integers(n_runs, size=size)
     total, divisor = np.zeros((2, draws.shape[0]))
     for run, (run_total, run_divisor) in enumerate(runs):
-        times = np.count_nonzero(draws == run, axis=1)
-        total += times * run_total
-        divisor += times * run_divisor
+        times_drawn = np.count_nonzero(draws == run, axis=1)
+        total += times_drawn * run_total
+        divisor += times_drawn * run_divisor
     return total / divisor
 
 
@@ -221,16 +244,17 @@ def spreads_of_runs(
 ) -> list[Spread]:
     """Compute the variances over runs of the mean of a model, or of new - old.
 
-    The runs, (n_runs, n_users), of two models vary independently or, if ``paired``, together.
+    The runs, (n_runs, n_users), of two models vary independently, which gives two variances, or
+    together, if ``paired``. A model with a single run does not vary: it has no variance.
     """
     if old is None:
-        sides = [new]
+        varying = [new]
     elif paired or 1 in (len(new), len(old)):
-        sides = [new - old]
+        varying = [new - old]
     else:
-        sides = [new, old]
+        varying = [new, old]
     spreads = []
-    for runs in sides:
+    for runs in varying:
         means = means_of_runs(runs, weights)
         if means.size > 1:
             spreads.append(Spread.of(means))
@@ -238,7 +262,7 @@ def spreads_of_runs(
 
 
 def means_of_runs(runs: Floats, weights: Floats | None) -> Floats:
-    """Compute the mean of each run, (n_runs, n_users), but of folds without any of the users."""
+    """Compute the mean of each run, (n_runs, n_users), that has a value of any of the users."""
     means: Floats = np.array([mean_of(run, weights) for run in runs])
     return means[~np.isnan(means)]
 
@@ -246,8 +270,8 @@ def means_of_runs(runs: Floats, weights: Floats | None) -> Floats:
 def mean_over_runs(runs: Floats) -> Floats:
     """Compute the mean of each user over the runs, (n_runs, n_users), in which it is defined.
 
-    Equal runs have exactly their value, and the order of runs changes no bit: users who are equal
-    in two models stay equal.
+    The mean of equal values is exactly that value, and the order of runs changes no bit: users who
+    are equal in two models stay equal. A user without a value in any run has NaN.
     """
     ordered = np.sort(runs, axis=0)
     counts = np.count_nonzero(~np.isnan(runs), axis=0)
@@ -269,20 +293,22 @@ def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]
     if not n:
         return [math.nan] * len(shares)
     if weights is None:
-        sums = np.arange(1.0, n + 1)  # of the weights up to a place
+        weight_up_to = np.arange(1.0, n + 1)  # each place among the sorted values
     else:
         order = np.argsort(values)
-        sums = np.cumsum(weights[order])
-    targets = np.array(shares) * sums[-1]
-    rounding = ROUNDING * sums[-1]
-    lower_places = np.minimum(np.searchsorted(sums, targets - rounding), n - 1)
-    is_exact = np.abs(sums[lower_places] - targets) <= rounding
+        weight_up_to = np.cumsum(weights[order])
+    targets = np.array(shares) * weight_up_to[-1]
+    rounding = ROUNDING * weight_up_to[-1]
+    lower_places = np.minimum(np.searchsorted(weight_up_to, targets - rounding), n - 1)
+    # A quantile whose target is reached exactly is the mean of this value and the next one.
+    is_exact = np.abs(weight_up_to[lower_places] - targets) <= rounding
     upper_places = np.minimum(lower_places + is_exact, n - 1)
 
     places = np.stack([lower_places, upper_places])
     # Without weights, only these places have to be in order.
     ordered = np.partition(values, np.unique(places)) if weights is None else values[order]
     low, high = ordered[places]
+    # Halves are added, since a sum may overflow; equal values are taken as they are.
     return np.where(low == high, low, low / 2 + high / 2).tolist()  # type: ignore[no-any-return]
 
 
@@ -311,7 +337,7 @@ def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None =
 
 
 def fewest_users(confidence: float) -> int:
-    """The fewest users for whom equal signs of all differences are significant."""
+    """The fewest users with whom a sign-flip test is significant if all differences are equal."""
     return next(n for n in count(2) if _all_signs_equal(n) < 1 - confidence)
 
 
@@ -329,6 +355,7 @@ def correct(p_values: Sequence[float], correction: Correction | None) -> list[fl
     tested = np.flatnonzero(~np.isnan(p))
     if correction == "holm":
         tested = tested[np.argsort(p[tested])]
+        # The smallest of n p-values is multiplied by n, the next by n - 1, and none may decrease.
         stepped = np.maximum.accumulate(p[tested] * np.arange(tested.size, 0, -1))
         p[tested] = np.minimum(stepped, 1.0)
     elif correction == "bh" and tested.size:
@@ -344,7 +371,7 @@ def _all_signs_equal(n: int) -> float:
 
 
 def _t_test(moments: Moments) -> float:
-    """Student's test; without spread, the exact sign-flip test."""
+    """The p-value of Student's test; without spread, of the exact sign-flip test."""
     from scipy.special import stdtr
 
     if not moments.squares > 0:
@@ -353,26 +380,31 @@ def _t_test(moments: Moments) -> float:
 
 
 def _wilcoxon(differences: Floats) -> float:
-    """The signed-rank test; versions of SciPy choose other distributions where ranks are tied."""
+    """The p-value of the signed-rank test; no difference may be 0.
+
+    The distribution is chosen here, since versions of SciPy differ in it where ranks are tied.
+    """
     from scipy.special import ndtr
     from scipy.stats import rankdata, wilcoxon
 
     n = differences.size
     sizes = np.abs(differences)
     order = np.argsort(sizes)
-    is_larger = np.diff(sizes[order]) > ROUNDING * sizes.max()  # than the one before
-    levels = np.empty(n, np.intp)
-    levels[order] = np.append(0, np.cumsum(is_larger))
-    ranks: Floats = np.copysign(rankdata(levels), differences)
-    if n <= _EXACT_RANKS and is_larger.all():
+    is_larger = np.diff(sizes[order]) > ROUNDING * sizes.max()  # than the size before it
+    # Sizes that differ by rounding alone have one number, so that their ranks are tied.
+    size_numbers = np.empty(n, np.intp)
+    size_numbers[order] = np.append(0, np.cumsum(is_larger))
+    ranks: Floats = np.copysign(rankdata(size_numbers), differences)
+    if n <= _MAX_EXACT_USERS and is_larger.all():
         return float(wilcoxon(ranks, method="exact").pvalue)
     if 2**n <= SIGN_FLIPS:
         return _every_flip(ranks)
-    # Each sign is + or - by chance: the sum has the variance of the squares, tied or not.
+    # Each sign is + or - by chance: the variance of the sum is the sum of the squared ranks.
     return float(2 * ndtr(-abs(ranks.sum()) / math.sqrt(dot(ranks, ranks))))
 
 
 def _every_flip(values: Floats) -> float:
+    """The p-value of the sign-flip test of the mean, by all 2^n flips of the signs of values."""
     from scipy.stats import permutation_test
 
     unit = _rounding_unit(values)
@@ -385,12 +417,15 @@ def _every_flip(values: Floats) -> float:
 
 
 def _rounding_unit(values: Floats) -> float:
-    """The distance up to which means of flipped values count as equal, in every SciPy version."""
+    """The unit to which means of flipped values are rounded.
+
+    Means that differ by rounding are then equal for every version of SciPy.
+    """
     return float(ROUNDING * np.abs(values).mean())
 
 
 def _permutation(differences: Floats, seed: int) -> float:
-    """The sign-flip test of the mean by all flips if there are few, else by random ones.
+    """The p-value of the sign-flip test of the mean, by all flips if few, else by random ones.
 
     ``permutation_test`` shuffles an array per user and takes a hundred times longer for these.
     """
@@ -402,7 +437,8 @@ def _permutation(differences: Floats, seed: int) -> float:
     if 2**n <= SIGN_FLIPS:
         return _every_flip(differences)
     generator = np.random.default_rng(seed)
-    n_bytes = -(-n // 64) * 8  # full words of the generator, so that batches change no bit
+    # Bytes of a flip: full words of the generator, rounded up, so that batches change no bit.
+    n_bytes = -(-n // 64) * 8
     total = differences.sum()
     unit = _rounding_unit(differences)
 
@@ -414,6 +450,7 @@ def _permutation(differences: Floats, seed: int) -> float:
     def mean(signs: Floats, axis: int) -> Any:  # noqa: ARG001  # SciPy's name
         return np.round((2 * dot(signs, differences) - total) / n / unit)
 
+    # A sign takes 9 bytes: one of ``unpackbits``, eight of a float.
     random_flips: Any = {"n_resamples": SIGN_FLIPS, "batch": max(1, _DRAW_BYTES // (9 * n))}
     observed = np.ones(n)  # every sign as it is
     test = monte_carlo_test(observed, draw_signs, mean, vectorized=True, **random_flips)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_FORMS = (
+_FORMS = (  # that a result may have, in errors
     "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, a "
     "data frame with a float column per metric, or the path of a file that 'recmetrics evaluate "
     "--per-user' wrote"
@@ -135,7 +135,7 @@ def summary(
         if noun == "user":
             noun = values.noun
     level_values = result_tables.values_of_levels({} if levels is None else levels)
-    reason = _reason_of_updates(values)
+    update_reason = _reason_of_updates(values)
     with at_fault("values"):
         table = _read_table(values, columns)
         models = _read_models(table, by, weights, columns)
@@ -146,7 +146,7 @@ def summary(
         n_resamples = check_count("n_resamples", n_resamples, 100)
 
     with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
-        pairs = _with_bases(models, level_arrays, reason, n_resamples, seed)
+        pairs = _with_bases(models, level_arrays, update_reason, n_resamples, seed)
         records, observed = statistics.with_intervals(pairs, confidence, n_resamples, seed)
     overall, of_groups = split(records)
     if all(math.isnan(record.mean) and record.n_undefined for record in overall):
@@ -162,7 +162,7 @@ def summary(
     weightless = (samples.n_weightless for samples in models)
     return Summary(
         records=(*overall, *of_groups),
-        groups=tuple(models[0].groups)[1:],
+        groups=tuple(models[0].groups)[1:],  # the first is None, all users
         models=tuple(name for name in names if name is not None),
         levels=tuple(level_arrays),
         confidence=confidence,
@@ -175,7 +175,7 @@ def summary(
 
 
 def _reason_of_updates(values: Any) -> str:
-    """Another reason for which users of an evaluator lack a value."""
+    """Words for users of an evaluator who lack a value for want of an update; "" if none do."""
     if callable(getattr(values, "counts", None)):
         for counts in values.counts().values():
             if getattr(counts, "not_updated", 0):
@@ -184,6 +184,7 @@ def _reason_of_updates(values: Any) -> str:
 
 
 def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Table:
+    """Read one result, or the file of one; refuse a list of runs."""
     if isinstance(values, list | tuple) and any(isinstance(value, Mapping) for value in values):
         msg = (
             f"values is a {type(values).__name__}; expected one result, {_FORMS}; "
@@ -198,33 +199,36 @@ def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Ta
 def _read_models(
     table: result_tables.Table, by: Any, weights: Any, columns: result_tables.Columns
 ) -> list[Samples]:
-    """Read the users of a table, and give those of each model its values; None is one alone."""
+    """Read the groups and weights of a table, and make the samples of each model that it names.
+
+    If it names none, there is one model, None.
+    """
     n_users = result_tables.require_alike([table])
     for metric, array in table.values.items():
         if array.shape == (0,):
             msg = f"values holds no user: metric {metric!r} has shape (0,)"
             raise InputError(msg)
     labels = {}
-    unread = columns.model
+    unread_columns = columns.model  # arrays have no columns
     if table.frame is not None:
         labels = {column: table.frame[column].to_list() for column in columns.labels}
-        unread = ()
-    groups, relative = read_users("values is not", labels, n_users, by, weights, unread)
+        unread_columns = ()
+    groups, user_weights = read_users("values is not", labels, n_users, by, weights, unread_columns)
 
     values = {metric: np.atleast_1d(array) for metric, array in table.values.items()}
     system = frozenset(metric for metric, array in table.values.items() if not array.ndim)
     models = []
     for model, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items():
         n_weightless = None
-        if relative is not None:
-            n_weightless = int(np.count_nonzero(relative[rows] == 0))
+        if user_weights is not None:
+            n_weightless = int(np.count_nonzero(user_weights[rows] == 0))
         samples = Samples(
             models=(model,),
             metrics=tuple(values),
             system=system,
             values={model: values},
             groups={group: rows[np.isin(rows, users)] for group, users in groups.items()},
-            weights=relative,
+            weights=user_weights,
             n_weightless=n_weightless,
         )
         models.append(samples)
@@ -234,7 +238,10 @@ def _read_models(
 def _read_levels(
     levels: Mapping[str, Mapping[str, Any]], values: Mapping[str, Floats]
 ) -> dict[str, dict[str, Floats]]:
-    """Read reference levels: for the metrics of the values, those of its users or one number."""
+    """Read the reference levels, by name and metric: values of the same users, or one number.
+
+    Metrics that ``values`` lacks are left out.
+    """
     arrays: dict[str, dict[str, Floats]] = {name: {} for name in levels}
     for name, columns in levels.items():
         for metric in values.keys() & columns.keys():
@@ -254,66 +261,71 @@ def _read_levels(
 def _with_bases(
     models: Sequence[Samples],
     levels: Mapping[str, Mapping[str, Floats]],
-    reason: str,
+    update_reason: str,
     n_resamples: int | None,
     seed: int,
 ) -> Iterator[tuple[Mean, Basis]]:
     """Describe the values of all models in each group, with the basis of each interval.
 
-    ``reason`` is added to why some users lack a value.
+    ``update_reason`` is added to the reason for which users lack a value.
     """
+    # The values of the first model are those of all: each model has some of the rows.
     limits = {metric: models[0].limits(metric) for metric in models[0].metrics}
     for samples in models:
-        for record, users in _records(samples, levels, reason):
+        for record, group_values in _records(samples, levels, update_reason):
+            values = group_values.values
+            weights = group_values.weights
             basis = Basis()
             if n_resamples is None:
-                bounds = bounds_of_mean(users.values, users.weights, limits[record.metric])
-                basis = Basis(bounds)
-            elif can_bound(users.values):
-                sums = statistics.sums_of(users.values, users.weights, seed)
-                basis = Basis(sample=Sample((sums,)))
+                basis = Basis(bounds_of_mean(values, weights, limits[record.metric]))
+            elif can_bound(values):
+                basis = Basis(sample=Sample((statistics.sums_of(values, weights, seed),)))
             yield record, basis
 
 
 def _records(
-    samples: Samples, levels: Mapping[str, Mapping[str, Floats]], reason: str
+    samples: Samples, levels: Mapping[str, Mapping[str, Floats]], update_reason: str
 ) -> Iterator[tuple[Mean, Values]]:
-    """Describe the values of a model in each group, without intervals."""
+    """Describe the values of a model in each group, without intervals, and give these values."""
     [model] = samples.models
-    for group, rows in samples.groups.items():
+    for group, users in samples.groups.items():
         for metric in samples.metrics:
             is_system = metric in samples.system
             if is_system and group is not None:
                 continue  # one value for all users: none for a group
-            users = samples.of(group, metric, model)
-            values = users.values
+            group_values = samples.of(group, metric, model)
+            values = group_values.values
+            weights = group_values.weights
             if is_system:
-                values = values[:0]  # one value has no spread
-            q10, median, q90 = statistics.quantiles_of(values, users.weights, (0.1, 0.5, 0.9))
+                values = values[:0]  # one value has no spread and no quantiles
+            q10, median, q90 = statistics.quantiles_of(values, weights, (0.1, 0.5, 0.9))
             record = Mean(
-                **samples.describe(group, metric, model, users),
-                std=statistics.spread_of(values, users.weights),
+                **samples.describe(group, metric, model, group_values),
+                std=statistics.spread_of(values, weights),
                 q10=q10,
                 median=median,
                 q90=q90,
-                why=_reason(metric, users, "" if is_system else reason),
-                levels=_level_means(levels, metric, rows, samples.weights),
+                why=_reason(metric, group_values, "" if is_system else update_reason),
+                levels=_level_means(levels, metric, users, samples.weights),
             )
-            yield record, users
+            yield record, group_values
 
 
-def _reason(metric: str, users: Values, other_reason: str) -> str:
+def _reason(metric: str, values: Values, update_reason: str) -> str:
     """Say why users lack a value; "" if none does."""
-    if not users.n_undefined:
+    if not values.n_undefined:
         return ""
     spec = result_tables.spec_if_known(metric)
-    return f"{'no value' if spec is None else why_undefined(spec)}{other_reason}"
+    return f"{'no value' if spec is None else why_undefined(spec)}{update_reason}"
 
 
 def _level_means(
-    levels: Mapping[str, Mapping[str, Floats]], metric: str, rows: Rows, weights: Floats | None
+    levels: Mapping[str, Mapping[str, Floats]], metric: str, users: Rows, weights: Floats | None
 ) -> dict[str, float]:
-    """The means of the reference levels of a metric over some users."""
+    """The means of a metric over some users for each reference level that has it.
+
+    ``weights`` are those of all users.
+    """
     means = {}
     for name, arrays in levels.items():
         if metric in arrays:
@@ -321,9 +333,9 @@ def _level_means(
             if not values.ndim:
                 means[name] = float(values)
             elif weights is None:
-                means[name] = mean_of(values[rows])
+                means[name] = mean_of(values[users])
             else:
-                means[name] = mean_of(values[rows], weights[rows])
+                means[name] = mean_of(values[users], weights[users])
     return means
 
 
@@ -412,7 +424,8 @@ class Summary(Printed):
         means: list[Mean] = []
         for record in self.records:
             means.append(replace(record, model=record.model or "mean"))
-            if record.levels and record.model in (None, *self.models[:1]):  # they are drawn once
+            # All models have the same levels: those of the first model are drawn.
+            if record.levels and record.model in (None, *self.models[:1]):
                 for level, mean in record.levels.items():
                     means.append(
                         Mean(metric=record.metric, group=record.group, model=level, mean=mean)
@@ -426,6 +439,7 @@ class Summary(Printed):
         return tables, [intervals, quantiles, *notes]
 
     def _notes(self) -> list[str]:
+        """The notes below the tables; the first says how the intervals are computed."""
         return [
             grids.intervals_by(self.confidence, self.n_resamples, FEW_USERS, plural(self.noun)),
             *grids.observed_ranges(self.observed),
@@ -435,6 +449,7 @@ class Summary(Printed):
         ]
 
     def _grid(self, records: Sequence[Mean]) -> Grid:
+        """Make the table of all users, or of all groups."""
         places = grids.decimals_of((record.metric, record.mean) for record in self.records)
 
         def level(name: str) -> grids.Column:

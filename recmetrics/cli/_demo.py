@@ -25,8 +25,8 @@ from recmetrics.cli._terminal import INSTALL, progress, show, write
 
 MODEL = "model"
 BASELINE = "popularity"
-_VALIDATED = f"ndcg@{DEFAULT_K}"
-_BEYOND = f"long_tail@{DEFAULT_K}"
+_VALIDATION_METRIC = f"ndcg@{DEFAULT_K}"
+_BEYOND_ACCURACY = f"long_tail@{DEFAULT_K}"  # a metric to compare, too
 _TASTES = 8  # latent dimensions of taste
 _TASTE_WEIGHT = 2.5  # of taste against chance
 _POPULARITY_SKEW = 1.2  # sigma of the log-normal popularity
@@ -54,7 +54,7 @@ def demo(args: Namespace) -> None:
     )
     write(
         f"model: matrix factorisation with {args.factors} factors; "
-        f"validation {_VALIDATED} over {args.epochs} epochs:"
+        f"validation {_VALIDATION_METRIC} over {args.epochs} epochs:"
     )
     scores, curve, seconds = _train(data, args.epochs, args.factors, rng)
     show(
@@ -73,24 +73,24 @@ def demo(args: Namespace) -> None:
 
 
 def _compared(data: Split, scores: Mapping[str, Scores], seed: int) -> Comparison:
-    """Compute all metrics of both models, one after the other, so that the bar moves."""
-    metrics = [*default_metrics(), _BEYOND]
+    """Compute all metrics of both models, one by one, so that the line of progress moves."""
+    metrics = [*default_metrics(), _BEYOND_ACCURACY]
     seen = data.train + data.validation
     shares = popularity_from(data.train)
-    models: dict[str, dict[str, Scores]] = {name: {} for name in scores}
+    values: dict[str, dict[str, Scores]] = {name: {} for name in scores}  # of models, by metric
     steps = [(name, metric) for metric in metrics for name in scores]
     with progress("comparing models, metrics:") as on_progress:
         for done, (name, metric) in enumerate(steps, start=1):
-            models[name] |= Metrics.compute(
+            values[name] |= Metrics.compute(
                 scores[name], data.test, metric, exclude=seen, popularity=shares
             )
             if on_progress is not None:
-                on_progress(done, len(steps) + 1)
-        return compare(models, baseline=BASELINE, rng=seed)
+                on_progress(done, len(steps) + 1)  # the last step is the comparison
+        return compare(values, baseline=BASELINE, rng=seed)
 
 
 def _median(seconds: Sequence[float]) -> str:
-    """Write the median without the first value, which includes compilation, if there are more."""
+    """Write the median; of several values without the first, which includes compilation."""
     return f"{1e3 * median(seconds[1:] or seconds):,.0f} ms"
 
 
@@ -115,12 +115,14 @@ def _train(
 
 
 def _validate(scores: Scores, data: Split) -> float:
-    values = Metrics.compute(scores, data.validation, [_VALIDATED], exclude=data.train)
-    defined = values[_VALIDATED][~np.isnan(values[_VALIDATED])]
+    """Compute the mean of the validation metric over users who have a value; 0 without any."""
+    values = Metrics.compute(scores, data.validation, [_VALIDATION_METRIC], exclude=data.train)
+    defined = values[_VALIDATION_METRIC][~np.isnan(values[_VALIDATION_METRIC])]
     return float(defined.mean()) if defined.size else 0.0
 
 
 def _plot_path(args: Namespace) -> Path | None:
+    """The file of the picture; None without one, where matplotlib is missing or none is wanted."""
     if args.no_plot or (args.plot is None and not can_draw()):
         return None
     require_matplotlib()
@@ -130,6 +132,7 @@ def _plot_path(args: Namespace) -> Path | None:
 
 
 def _draw(path: Path, curve: Sequence[float], level: float) -> None:
+    """Draw the values of the model after each epoch, and that of the baseline as a level."""
     # A Figure made without pyplot needs no display and leaves pyplot's state alone.
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -139,7 +142,7 @@ def _draw(path: Path, curve: Sequence[float], level: float) -> None:
     axes.plot(range(1, len(curve) + 1), curve, marker="o", color="tab:blue", label=MODEL)
     axes.axhline(level, linestyle="--", color="tab:gray", label=BASELINE)
     axes.set_xlabel("epoch")
-    axes.set_ylabel(f"{_VALIDATED}, mean over users")
+    axes.set_ylabel(f"{_VALIDATION_METRIC}, mean over users")
     axes.set_title("Validation after every epoch")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0)
@@ -161,8 +164,8 @@ class Split(NamedTuple):
 def simulate(n_users: int, n_items: int, rng: np.random.Generator) -> Interactions:
     """Let every user choose items, by popularity, own taste and chance.
 
-    Adding Gumbel noise to log-weights and keeping the largest draws without replacement, in
-    proportion to the weights (Plackett-Luce).
+    To add Gumbel noise to log-weights and to keep the largest sums is to draw without replacement,
+    in proportion to the weights (Plackett-Luce).
     """
     popularity = rng.normal(0.0, _POPULARITY_SKEW, n_items)
     users = rng.standard_normal((n_users, _TASTES))
@@ -174,8 +177,8 @@ def simulate(n_users: int, n_items: int, rng: np.random.Generator) -> Interactio
     lengths = np.clip(lengths, 5, max(5, n_items // 4))
     best_items = np.argsort(-utility, axis=1)[:, : lengths.max()]
     is_within = np.arange(best_items.shape[1]) < lengths[:, None]
-    user_of = np.repeat(np.arange(n_users), lengths)
-    return _matrix(user_of, best_items[is_within], (n_users, n_items))
+    chosen_by = np.repeat(np.arange(n_users), lengths)  # the user of each choice
+    return _matrix(chosen_by, best_items[is_within], (n_users, n_items))
 
 
 def split(interactions: Interactions, rng: np.random.Generator) -> Split:
@@ -185,11 +188,12 @@ def split(interactions: Interactions, rng: np.random.Generator) -> Split:
     items = interactions.indices[np.lexsort((rng.random(users.size), users))]
     # The place of each interaction among those of its user, from 0 to just below 1.
     position = (np.arange(users.size) - interactions.indptr[users]) / lengths[users]
-    parts = [position < 0.7, (position >= 0.7) & (position < 0.8), position >= 0.8]
-    return Split(*(_matrix(users[part], items[part], interactions.shape) for part in parts))
+    masks = [position < 0.7, (position >= 0.7) & (position < 0.8), position >= 0.8]
+    return Split(*(_matrix(users[mask], items[mask], interactions.shape) for mask in masks))
 
 
 def _matrix(users: Any, items: Any, shape: tuple[int, int]) -> Interactions:
+    """Make a sparse matrix with a one for each pair of user and item."""
     return sparse.csr_array((np.ones(len(users)), (users, items)), shape=shape)
 
 
@@ -217,12 +221,16 @@ def train(
 def _solve(
     interactions: Interactions, fixed: Factors, confidence: float, regularisation: float
 ) -> Factors:
-    """Solve the ridge regression of every row at once, with the other side fixed."""
+    """Compute the factors of all rows of the interactions, given those of the columns, ``fixed``.
+
+    Each row is a ridge regression; all are solved at once.
+    """
     n_fixed, n_factors = fixed.shape
-    # (Y'Y + a Y'RY + l I) x = (1 + a) Y'r per row: one sparse product sums all outer products.
-    outer = (fixed[:, :, None] * fixed[:, None, :]).reshape(n_fixed, -1)
-    everywhere = fixed.T @ fixed + regularisation * np.eye(n_factors)
-    left = (interactions @ outer).reshape(-1, n_factors, n_factors)
+    # (Y'Y + a Y'RY + l I) x = (1 + a) Y'r for each row r, with Y the fixed factors, R the diagonal
+    # matrix of r, a the confidence and l the regularisation: one sparse product makes all Y'RY.
+    outer_products = (fixed[:, :, None] * fixed[:, None, :]).reshape(n_fixed, -1)
+    shared_part = fixed.T @ fixed + regularisation * np.eye(n_factors)
+    row_parts = (interactions @ outer_products).reshape(-1, n_factors, n_factors)
     right = (1 + confidence) * (interactions @ fixed)
-    solved: Factors = np.linalg.solve(everywhere + confidence * left, right[:, :, None])
+    solved: Factors = np.linalg.solve(shared_part + confidence * row_parts, right[:, :, None])
     return solved[:, :, 0]

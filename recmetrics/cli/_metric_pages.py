@@ -61,13 +61,17 @@ def metric_pages(args: Namespace) -> None:
         show("\nto see the formula, options and bounds of one metric: recmetrics metrics NAME")
 
 
-def _page(text: str) -> str:
-    explanation = explain(text)
-    metric = spec_of(text).metric
+def _page(metric_string: str) -> str:
+    """Write all about a metric: facts, a table of its options, and the end of its description.
+
+    For a name alone, the formula keeps the names of the options; else it has their values.
+    """
+    explanation = explain(metric_string)
+    metric = spec_of(metric_string).metric
     summary, _, details = inspect.cleandoc(metric.description).partition("\n")
     heading = explanation.title
     facts = explanation.facts
-    if text.strip().lower() == metric.name:
+    if metric_string.strip().lower() == metric.name:
         heading = f"{_title(metric)}: {summary}"
         facts = {
             "formula": metric.formula,
@@ -81,7 +85,7 @@ def _page(text: str) -> str:
     }
     lines = [heading.replace("``", ""), ""]
     lines += [f"{label:<12}{line}" for label, line in fact_lines(facts)]
-    parts = [fold("\n".join(lines))]
+    blocks = [fold("\n".join(lines))]
     if metric.options:
         columns = [
             Column("option", attrgetter("name"), is_number=False),
@@ -90,13 +94,13 @@ def _page(text: str) -> str:
             Column("meaning", lambda option: option.meaning.replace("``", ""), is_number=False),
         ]
         options = table(columns, [*metric.options.values()])
-        parts.append(fitted(options, width() or sys.maxsize))
-    parts.append(_fold_prose(details.replace("``", "").strip("\n")))
-    return "\n\n".join(parts)
+        blocks.append(fitted(options, width() or sys.maxsize))
+    blocks.append(_fold_prose(details.replace("``", "").strip("\n")))
+    return "\n\n".join(blocks)
 
 
 def _fold_prose(text: str) -> str:
-    """Fold the paragraphs of a docstring to the width of the terminal, and leave its examples."""
+    """Fold the paragraphs of a docstring to the width of the terminal, but not its examples."""
     if width() is None:
         return text
     paragraphs = text.split("\n\n")
@@ -107,10 +111,12 @@ def _fold_prose(text: str) -> str:
 
 
 def _title(metric: Metric, k: int | str = "k") -> str:
+    """The name of a metric, with @k if it has a cutoff."""
     return metric.name if metric.default_k is None else f"{metric.name}@{k}"
 
 
 def _needs(metric: Metric) -> str:
+    """The side information that a metric needs; one of alternatives is enough."""
     return ", ".join(" or ".join(alternatives) for alternatives in metric.needs)
 
 
@@ -137,10 +143,12 @@ def _option_text(option: Option) -> str:
 
 
 def _default(option: Option) -> str:
+    """Write the default of an option."""
     return "not set" if option.default is None else str(option.default)
 
 
 def _values(option: Option) -> str:
+    """Write the values that an option may have."""
     if option.choices:
         return ", ".join(option.choices)
     if option.is_name:

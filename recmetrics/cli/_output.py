@@ -24,18 +24,18 @@ def check_output(
     option: str, path: Path, suffixes: Sequence[str], inputs: Sequence[Path] = ()
 ) -> None:
     """Refuse an output that a person has mistyped, before the work is done."""
-    words = f"{option} {str(path)!r}"
+    option_text = f"{option} {str(path)!r}"
     folder = str(path.parent)
     if path.suffix.lower() not in suffixes:
-        msg = f"{words}: expected a file name that ends in {' or '.join(suffixes)}"
+        msg = f"{option_text}: expected a file name that ends in {' or '.join(suffixes)}"
     elif path.is_dir():
-        msg = f"{words} is a folder; expected the name of a file"
+        msg = f"{option_text} is a folder; expected the name of a file"
     elif not path.parent.is_dir():
-        msg = f"{words}: the folder {folder!r} does not exist; create it first"
+        msg = f"{option_text}: the folder {folder!r} does not exist; create it first"
     elif not os.access(path.parent, os.W_OK):  # pragma: no cover - not for root
-        msg = f"{words}: the folder {folder!r} cannot be written; choose another"
+        msg = f"{option_text}: the folder {folder!r} cannot be written; choose another"
     elif path.exists() and any(file.exists() and path.samefile(file) for file in inputs):
-        msg = f"{words} is also an input; choose another name"
+        msg = f"{option_text} is also an input; choose another name"
     else:
         return
     raise CommandError(msg)
@@ -45,7 +45,7 @@ def check_output(
 def atomic(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of ``path`` once it is complete.
 
-    It is written in the same folder under another name, and removed after a failure.
+    The file is written in the same folder under another name, and removed after a failure.
     """
     target = Path(os.path.realpath(path))  # a link stays one
     temporary = target.with_name(f".recmetrics-{secrets.token_hex(8)}.tmp")
@@ -70,9 +70,9 @@ def write_per_user(
 ) -> None:
     """Write one column per user metric, as ``.csv`` or ``.npz`` by the name of the file.
 
-    The rows are users 0, 1, ..., or have the ids ``users``; an ``.npz`` then holds these as "user",
-    or under another ``noun``. Metrics of all lists are left out. In text, every digit is written,
-    and an undefined value is an empty cell.
+    ``users`` are the ids of the rows, None: users 0, 1, ... An ``.npz`` holds the ids as ``noun``.
+    Metrics of all lists are left out. In text, every digit is written, and an undefined value is an
+    empty cell.
     """
     columns: dict[str, Any] = {metric: column for metric, column in values.items() if column.ndim}
     with atomic(path) as file:
@@ -91,10 +91,12 @@ def write_per_user(
 
 
 def _cells(values: npt.NDArray[np.float64]) -> list[float | str]:
+    """The cells of a column of text: an undefined value is empty."""
     return ["" if math.isnan(value) else value for value in values.tolist()]
 
 
 def can_draw() -> bool:
+    """Say whether matplotlib is installed."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -103,6 +105,7 @@ def can_draw() -> bool:
 
 
 def require_matplotlib() -> None:
+    """Refuse to draw where matplotlib is not installed."""
     if not can_draw():
         msg = f"--plot needs the package matplotlib; type: {INSTALL}"
         raise CommandError(msg)

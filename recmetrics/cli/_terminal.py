@@ -19,11 +19,11 @@ from recmetrics._core.jit import while_compiling
 from recmetrics._files import reason
 from recmetrics._printing import printable
 
-_CLEAN = "\r\x1b[K"  # to the start of the line, which is erased
+_ERASE_LINE = "\r\x1b[K"  # moves to the start of the line, and erases it
 INSTALL = install("cli")
 
 
-# For Python code in a message of the library: what does the same in the command.
+# Patterns of Python code in a message of the library -> what does the same in the command.
 _INSTEAD_OF_PYTHON = {
     r"\bMetrics\.compute\(": "recmetrics evaluate SCORES TRUTH",
     r"\bevaluate_table\(": "recmetrics evaluate RECS TRUTH",
@@ -38,11 +38,12 @@ class CommandError(RecmetricsError):
 
 
 def with_options(message: str, argument: str | None, spellings: Mapping[str, str]) -> str:
-    """Name behind a message of the library the options, with their files, that it is about.
+    """Add to a message of the library the options of the command that it is about.
 
-    These are that of the argument at fault, and those of keyword arguments in the message, which
-    it may say to type. ``spellings`` are the options by argument, as a user types them. Python code
-    that the message says to type is followed by what does the same for files.
+    These are the option of the argument at fault, None: unknown, and the options of all keyword
+    arguments in the message. ``spellings`` are the options by argument, as a user types them with
+    their files. For Python code that the message says to type, what does the same for files is
+    added.
     """
     names = [argument, *re.findall(r"\b(\w+)=", message)]
     options = dict.fromkeys(spellings[name] for name in names if name in spellings)
@@ -84,6 +85,7 @@ def tell(message: str) -> None:
 
 
 def tell_traceback(error: BaseException) -> None:
+    """Write the traceback of an error to stderr."""
     with suppress(OSError):  # stderr may be closed
         sys.stderr.write(printable("".join(traceback.format_exception(error))))
 
@@ -94,7 +96,10 @@ def width() -> int | None:
 
 
 def fold(text: str) -> str:
-    """Fold lines of words to the width of the terminal, below their last column or first word."""
+    """Fold lines of words to the width of the terminal; text that goes elsewhere is not folded.
+
+    A folded line goes on below its last column, or below the first word of an item.
+    """
     columns = width()
     if columns is None:
         return text
@@ -104,14 +109,14 @@ def fold(text: str) -> str:
         columns_before, gap, _ = line.rpartition("  ")
         n_before = len(columns_before + gap)
         margin = ""
-        if gap and not columns_before.strip():
+        if gap and not columns_before.strip():  # an item, whose mark has a blank behind it
             margin = " " * (n_before + 2)
-        elif n_before <= columns // 2:
+        elif n_before <= columns // 2:  # a last column that is not too narrow
             margin = " " * n_before
-        parts = textwrap.wrap(
+        folded_lines = textwrap.wrap(
             line, columns, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
         )
-        lines += parts or [""]
+        lines += folded_lines or [""]
     return "\n".join(lines)
 
 
@@ -123,7 +128,7 @@ def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
         return
 
     def draw(line: str) -> None:
-        sys.stderr.write(_CLEAN + line)
+        sys.stderr.write(_ERASE_LINE + line)
         sys.stderr.flush()
 
     draw(f"{title} ...")
@@ -133,25 +138,27 @@ def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
         draw("")
 
 
-_LONG = 1.0  # second of one compilation, from which on a user is told
+_LONG_COMPILATION = 1.0  # seconds, after which a user is told
 _COMPILES = "compiling for this machine, once"
 
 
 @contextmanager
 def telling_of_compilation() -> Iterator[None]:
     """Say on stderr, once, that a kernel is compiled where that takes long."""
-    waiting: list[threading.Timer] = []  # at most one, though several threads may compile
+    # The timer that is to tell; at most one, though several threads may compile.
+    waiting: list[threading.Timer] = []
     has_told = threading.Event()
 
     def say() -> None:
         has_told.set()
         if sys.stderr.isatty():
-            sys.stderr.write(_CLEAN)  # of a line of progress
+            sys.stderr.write(_ERASE_LINE)  # a line of progress may stand there
         tell(_COMPILES)
 
     def report(begins: bool) -> None:
+        """Start the timer where a compilation begins, and stop it where one ends."""
         if begins and not waiting and not has_told.is_set():
-            waiting.append(threading.Timer(_LONG, say))
+            waiting.append(threading.Timer(_LONG_COMPILATION, say))
             waiting[0].daemon = True
             waiting[0].start()
         elif waiting and not begins:

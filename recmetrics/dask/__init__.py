@@ -152,4 +152,5 @@ def compute_factors(
 
 
 def _array(value: Any) -> Any:
+    """Leave an array of NumPy or Dask as it is; make one of NumPy from nested lists."""
     return value if hasattr(value, "dtype") else np.asarray(value)

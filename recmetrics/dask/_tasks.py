@@ -1,4 +1,9 @@
-"""The work on a block of users: functions of arrays, without Dask."""
+"""The work on a block of users: functions of arrays, without Dask.
+
+A block is a range of users that one task measures, and a row of the grid of chunks of scores. A
+ranker gives the list of each user to a reader: ``KeptLists`` keeps the lists, ``Exposures`` counts
+how often each item is in them.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -51,14 +56,14 @@ Best = Rows
 class Job(NamedTuple):
     """The work that is the same for every block of users."""
 
-    request: Request
-    side: Side  # without the profile, which is of users
+    request: Request  # the metrics, their cutoffs and options
+    side: Side  # side information on items: no profile, which is on users, and no strata
     cutoffs: Cutoffs
     n_items: int
 
     @property
     def depth(self) -> int:
-        """The length read of a list."""
+        """The length to which a list is read, for any metric of the request."""
         return max(self.cutoffs.hits or 0, self.cutoffs.lists or 0)
 
 
@@ -85,61 +90,74 @@ class Chunk(NamedTuple):
 class BlockLists(NamedTuple):
     """The lists of a block of users, for metrics of all lists."""
 
-    lists: IntArray  # (n_users, depth) -1 after the end of a list
+    lists: IntArray  # (n_users, length) items, best first, -1 after the end of a list
     offered: IntArray | None  # the items that may be in a list; None: all
 
 
 def read_block(
-    index: slice,
+    block: slice,
     truth: ItemSets,
     exclude: ItemSets | None,
     candidates: ItemSets | None,
     profile: ItemSets | None,
     strata: Mapping[str, ItemSets],
 ) -> Users:
-    """Combine the sets and the profile of the users of a block."""
-    if candidates is not None:  # may be one set for all
-        candidates = candidates.take(slice(0, index.stop - index.start))
+    """Combine what is read for the users of ``block``; ``profile`` is a matrix of their histories.
+
+    Each set and the profile have one row for each user of the block, other users are left out.
+    """
+    if candidates is not None:  # one set for all users becomes a set for each of these
+        candidates = candidates.take(slice(0, block.stop - block.start))
     values = {}
     if profile is not None:
         values["profile"] = profile
     side = Side(values=values, strata=strata)
-    return Users(truth, exclude, candidates, side, truth.n_items, index)
+    return Users(truth, exclude, candidates, side, truth.n_items, block)
 
 
 def read_part(
-    value: Any, name: str, shape: tuple[int, int], if_negative: str | None = ""
+    value: Any, name: str, shape: tuple[int, int], negative_hint: str | None = ""
 ) -> ItemSets:
-    """Read the sets of some users, or their profile, whose shape has been checked."""
+    """Read the item sets of some users, or their profile, whose shape has been checked.
+
+    ``name`` is the argument that an error names. ``negative_hint`` says in an error what to type
+    for a negative number; None: negative numbers are dropped, and no error.
+    """
     with at_fault(name):
         if name == "profile":
             return read_numbers(value, name)
-        return read_item_sets(value, name, shape, if_negative=if_negative)
+        return read_item_sets(value, name, shape, if_negative=negative_hint)
 
 
 def read_chunks(
-    name: str, lines: Sequence[Sequence[Chunk]], users: slice, if_negative: str | None
+    name: str, chunk_rows: Sequence[Sequence[Chunk]], users: slice, negative_hint: str | None
 ) -> ItemSets:
-    """Read the sets of ``users`` from the chunks of a Dask array that hold them, line by line."""
-    blocks = []
-    for line in lines:
-        first = line[0].users.start
-        stop = min(users.stop, line[0].users.stop)
-        rows = slice(max(users.start, first) - first, stop - first)
-        parts = [_read_chunk(name, chunk, rows, if_negative) for chunk in line]
-        blocks.append(side_by_side(parts))
-    n_items = lines[-1][-1].items.stop
-    return SparseSets(one_below_another(blocks), n_items)
+    """Read the item sets of ``users`` from the chunks of a Dask array that hold them.
+
+    Each chunk row has the chunks of the same users, in the order of their items. Its first and last
+    users may be outside ``users``. ``name`` and ``negative_hint`` are those of ``read_part``.
+    """
+    sets_of_chunk_rows = []
+    for chunk_row in chunk_rows:
+        origin = chunk_row[0].users.start  # the user in the first row of these chunks
+        first = max(users.start, origin)
+        stop = min(users.stop, chunk_row[0].users.stop)
+        rows = slice(first - origin, stop - origin)
+        sets = [_read_chunk(name, chunk, rows, negative_hint) for chunk in chunk_row]
+        sets_of_chunk_rows.append(side_by_side(sets))
+    n_items = chunk_rows[-1][-1].items.stop
+    return SparseSets(one_below_another(sets_of_chunk_rows), n_items)
 
 
 def read_classes(classes: Any, users: slice, n_items: int) -> ItemSets:
-    """Read the one relevant item of each of ``users``."""
+    """Read the index of the one relevant item of each of ``users``, (n_users,), -1 for none."""
     with _errors_at(f"in the truth from user {users.start} on"), at_fault("truth"):
         return read_item_sets(classes, "truth", (users.stop - users.start, n_items))
 
 
 @contextmanager
 def _errors_at(place: str) -> Iterator[None]:
+    """Put ``place`` before the message of an error that the ``with`` block raises."""
     try:
         yield
     except RecmetricsError as error:
@@ -147,28 +165,29 @@ def _errors_at(place: str) -> Iterator[None]:
         raise type(error)(msg, argument=error.argument) from None
 
 
-def _read_chunk(name: str, chunk: Chunk, rows: slice, if_negative: str | None) -> Rows:
+def _read_chunk(name: str, chunk: Chunk, rows: slice, negative_hint: str | None) -> Rows:
+    """Read some rows of a chunk as sets of items, numbered as in the whole array."""
     array = chunk.checked(name)
     first_item = chunk.items.start
     if hasattr(array, "to_scipy_sparse"):  # a chunk of the library ``sparse``
         array = array.to_scipy_sparse()
     place = f"that begins with user {chunk.users.start} and item {first_item}"
     with _errors_at(f"in the chunk of {name} {place}"):
-        entries = read_part(array, name, array.shape, if_negative).rows(rows)
-    return entries._replace(items=entries.items + first_item)
+        sets = read_part(array, name, array.shape, negative_hint).rows(rows)
+    return sets._replace(items=sets.items + first_item)
 
 
 def best_of_chunk(chunk: Chunk, users: Users, job: Job) -> Best:
     """Select the best items of each user within a chunk of scores.
 
-    An item among the k best of all is among the k best of its chunk. So only those leave the
-    worker.
+    An item among the k best of all chunks is among the k best of its own chunk. So only the k best
+    of each chunk leave the worker.
     """
     scores = ScoreMatrix(chunk.checked("scores"))
     items = chunk.items
     n_users, n_items = scores.shape
     users_of_chunk = Users(
-        truth=SparseSets(Rows.none(n_users), None),
+        truth=SparseSets(Rows.none(n_users), None),  # lists do not depend on the truth
         exclude=None if users.exclude is None else users.exclude.crop(items),
         candidates=None if users.candidates is None else users.candidates.crop(items),
         n_items=n_items,
@@ -181,15 +200,20 @@ def best_of_chunk(chunk: Chunk, users: Users, job: Job) -> Best:
     lists = reader.joined()
     is_item = lists >= 0
     start = np.concatenate(([0], np.cumsum(np.count_nonzero(is_item, axis=1))))
-    best = lists[is_item]
-    return Best(start, best + items.start, scores.array[np.nonzero(is_item)[0], best])
+    rows, _ = np.nonzero(is_item)
+    best_items = lists[is_item]
+    return Best(start, best_items + items.start, scores.array[rows, best_items])
 
 
-def best_of(parts: Sequence[Best], depth: int) -> Best:
-    """Rank the ``depth`` best items of each user from ``parts``, ranges of items in order."""
-    rows = side_by_side(parts)
+def best_of(best_of_ranges: Sequence[Best], depth: int) -> Best:
+    """Rank the ``depth`` best items of each user, from the best of several ranges of items.
+
+    The ranges are in the order of their items.
+    """
+    rows = side_by_side(best_of_ranges)
     counts = np.diff(rows.start)
     longest = int(counts.max(initial=0))
+    # The kernel ranks the entries of all rows, so that it lists their places in ``rows``.
     places = np.empty((len(counts), min(depth, longest)), np.int64)
     length = np.zeros(len(counts), np.int64)
     block = ScoreMatrix(rows.values[np.newaxis]).block(slice(0, 1))
@@ -203,40 +227,44 @@ def best_of(parts: Sequence[Best], depth: int) -> Best:
         length,
         memory.pool_for(depth, longest, block.values.dtype),
     )
-    best = places[np.arange(places.shape[1]) < length[:, np.newaxis]]
+    is_listed = np.arange(places.shape[1]) < length[:, np.newaxis]
+    best_places = places[is_listed]
     start = np.concatenate(([0], np.cumsum(length)))
-    return Best(start, rows.items[best], rows.values[best])
+    return Best(start, rows.items[best_places], rows.values[best_places])
 
 
-def side_by_side(parts: Sequence[Rows]) -> Rows:
-    """Join parts with the same users, in the order of their items, into one row per user."""
-    if len(parts) == 1:
-        return parts[0]
-    # A stable sort by user leaves the parts of each in order.
-    order = np.argsort(np.concatenate([part.users() for part in parts]), kind="stable")
+def side_by_side(rows_of_ranges: Sequence[Rows]) -> Rows:
+    """Join the rows of the same users from several ranges of items into one row for each user.
+
+    The ranges are in the order of their items.
+    """
+    if len(rows_of_ranges) == 1:
+        return rows_of_ranges[0]
+    # A stable sort by user leaves the items of each user in the order of the ranges.
+    order = np.argsort(np.concatenate([rows.users() for rows in rows_of_ranges]), kind="stable")
     return Rows(
-        # A joined row begins after the entries of earlier users in all parts.
-        np.sum([part.start for part in parts], axis=0),
-        np.concatenate([part.items for part in parts])[order],
-        np.concatenate([part.values for part in parts])[order],
+        # A joined row begins after the entries of earlier users in all ranges.
+        np.sum([rows.start for rows in rows_of_ranges], axis=0),
+        np.concatenate([rows.items for rows in rows_of_ranges])[order],
+        np.concatenate([rows.values for rows in rows_of_ranges])[order],
     )
 
 
 def measure_rows(
-    line: Sequence[Chunk], users: Users, job: Job
+    chunk_row: Sequence[Chunk], users: Users, job: Job
 ) -> tuple[FloatArray, BlockLists | Exposures]:
-    """Measure whole rows of scores, whose chunks are side by side."""
-    chunks = [chunk.checked("scores") for chunk in line]
+    """Measure whole rows of scores, whose chunks are side by side; as ``_measure``."""
+    chunks = [chunk.checked("scores") for chunk in chunk_row]
     scores = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
     return _measure(ScoreMatrix(scores), users, job)
 
 
 def measure_best(
-    parts: Sequence[Best], users: Users, job: Job
+    best_of_ranges: Sequence[Best], users: Users, job: Job
 ) -> tuple[FloatArray, BlockLists | Exposures]:
-    """Measure the lists made of the best items of all chunks."""
+    """Measure the lists made of the best items of all ranges of items; as ``_measure``."""
     # Excluded items are left out already; candidates give the items that may be in a list.
-    best = best_of(parts, job.depth)
+    best = best_of(best_of_ranges, job.depth)
     rankings = Rankings(FlatLists(best.items, best.start))
     return _measure(rankings, users._replace(exclude=None), job)
 
@@ -244,20 +272,22 @@ def measure_best(
 def measure_factors(
     user_factors: Chunk, item_factors: npt.NDArray[Any], item_bias: Any, users: Users, job: Job
 ) -> tuple[FloatArray, BlockLists | Exposures]:
-    """Measure users by their factors."""
+    """Measure users by their factors and those of all items; as ``_measure``."""
     scores = read_factors(user_factors.checked("user_factors"), item_factors, item_bias)
     return _measure(scores, users, job)
 
 
 def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, BlockLists | Exposures]:
-    """Compute one row per user metric, and the lists for the metrics of all lists."""
+    """Compute the values of a block, (n_metrics, n_users), and what metrics of all lists read.
+
+    The latter are the lists themselves, or how often each item is in them, whichever is smaller.
+    """
     request, side, cutoffs, n_items = job
     n_users = users.truth.n_users
     side_values = {**side.values, **users.side.values}
     side = replace(side, values=side_values, strata=users.side.strata)
     users = users._replace(side=side, n_items=n_items)
 
-    # The smaller one leaves the worker: the lists, or how often each item is in them.
     reader: KeptLists | Exposures = exposures(request, cutoffs)
     if n_users * cutoffs.exposure <= n_items:
         reader = KeptLists(n_users, n_items, cutoffs.exposure)
@@ -275,21 +305,21 @@ def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, BlockL
     return rows, BlockLists(reader.joined().astype(item_dtype(n_items)), offered)
 
 
-def add_up(parts: Sequence[BlockLists | Exposures], job: Job) -> Exposures:
-    """Add up how often each item is in the lists of all ``parts``."""
+def add_up(lists_of_blocks: Sequence[BlockLists | Exposures], job: Job) -> Exposures:
+    """Add up how often each item is in the lists of all blocks; some blocks have counts already."""
     sums = exposures(job.request, job.cutoffs)
-    for part in parts:
-        if isinstance(part, Exposures):
-            sums.merge(part)
+    for block in lists_of_blocks:
+        if isinstance(block, Exposures):
+            sums.merge(block)
         else:
-            sums.offer(slice(None) if part.offered is None else part.offered)
-            lists = part.lists.astype(np.int64)
+            sums.offer(slice(None) if block.offered is None else block.offered)
+            lists = block.lists.astype(np.int64)
             sums.add(slice(0, len(lists)), lists, np.count_nonzero(lists >= 0, axis=1))
     return sums
 
 
-def measure_all(parts: Sequence[BlockLists | Exposures], job: Job) -> FloatArray:
-    """Compute the metrics of all lists from the lists of all users."""
-    values = system_values(add_up(parts, job), job.request, job.cutoffs)
+def measure_all(lists_of_blocks: Sequence[BlockLists | Exposures], job: Job) -> FloatArray:
+    """Compute the metrics of all lists, (n_metrics,), from the lists of all users."""
+    values = system_values(add_up(lists_of_blocks, job), job.request, job.cutoffs)
     of_exposure = job.request.of_exposure.items()
     return np.array([settled(values[text], text, definition) for text, definition in of_exposure])

@@ -127,8 +127,8 @@ BAD_FRAMES = {
     "a list of NaN twice": (recmetrics.summary, "of user NaN", BY_ALGO, "values has two lists of "
      f"user nan, algo 'a', rows 0 and 1; {TWO_LISTS}"),
     "other columns of ids": (compare, "of members", CHOSEN, "the lists of 'a' are identified by "
-     "the columns ['user'] and those of 'b' by ['member']; expected the same, and metrics in float "
-     "columns"),
+     "the columns ['user'] and those of 'b' by ['member']; expected the same; a metric column must "
+     "hold numbers, or it is read as one of these"),
     "several models in one": (compare, "long twice", BY_ALGO, "'a' has rows of several models, "
      "column 'algo'; give compare one frame of all models, or the rows of one model each"),
     "no name of a model": (recmetrics.summary, "nameless", BY_ALGO, "values has no name of a model "

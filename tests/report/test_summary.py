@@ -161,7 +161,7 @@ def test_intervals_of_many_users_are_from_blocks(n_users, weighted, monkeypatch)
     values, weights = drawn(n_users)
     options = {"n_resamples": 2000} | ({"weights": weights} if weighted else {})
     [blocks] = summary({"m": values}, **options)
-    monkeypatch.setattr(statistics, "_MOST_DRAWN", n_users)
+    monkeypatch.setattr(statistics, "_MAX_DRAWN", n_users)
     [users] = summary({"m": values}, **options)
     assert (blocks.low, blocks.high) != (users.low, users.high)
     # Both are random: the bounds of each err by some 3 % of half their distance.
