@@ -305,7 +305,7 @@ def audit_ranked(
     rankings = Rankings(rankings.lists, n_items, repeats="drop", unknown=unknown)
     selection = find_hits(rankings, users, request)
     hits = selection.hits
-    largest = {}
+    largest: dict[str, Any] = {}
     if n_items is None:
         everyone = slice(0, n_users)
         largest["largest_in_truth"] = _largest(users.truth.rows(everyone))
@@ -327,9 +327,9 @@ def audit_ranked(
 
 def _of_invalid(
     rankings: Rankings, selection: Selection, n_items: int | None
-) -> dict[str, Finding]:
+) -> dict[str, Any]:
     """The items that the lists repeat, and those that are outside the catalogue."""
-    findings = {}
+    findings: dict[str, Any] = {}
     for place, name in enumerate(("repeats", "unknown")):
         counts = np.asarray(selection.invalid)[place]
         users = np.flatnonzero(counts)
@@ -368,7 +368,7 @@ class _Inspection:
             if finding.users:
                 self._of_blocks.setdefault(name, []).append(finding)
 
-    def findings(self) -> dict[str, Finding]:
+    def findings(self) -> dict[str, Any]:
         """Add up the findings of all blocks."""
         totals = {}
         for name, findings in self._of_blocks.items():
@@ -377,7 +377,7 @@ class _Inspection:
             totals[name] = earliest._replace(users=sum(users), entries=sum(entries))
         return totals
 
-    def _inspect(self, lists: Lists) -> dict[str, Finding]:
+    def _inspect(self, lists: Lists) -> dict[str, Any]:
         rows = lists.rows
         block = self._scores.block(rows)
         values = block.values
@@ -488,7 +488,7 @@ def _grades(hits: Hits) -> tuple[int, float, float] | None:
     return len(relevances), float(relevances[0]), float(relevances[-1])
 
 
-def _stored(truth: Truth, n_items: int) -> dict[str, Finding]:
+def _stored(truth: Truth, n_items: int) -> dict[str, Any]:
     """The explicit zeros and the repeated entries that a sparse truth stores."""
     entries = as_scipy(truth, "truth")
     if not sp.issparse(entries):

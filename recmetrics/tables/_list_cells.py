@@ -57,7 +57,7 @@ class _Table(NamedTuple):
     @property
     def repeats_users(self) -> bool:
         """True if a user has several rows."""
-        return not self.keys or len(self.frame.unique(self.keys)) < len(self.frame)
+        return not self.keys or len(self.frame.unique(list(self.keys))) < len(self.frame)
 
 
 def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
@@ -149,7 +149,7 @@ def _are_ids(table: _Table, other_table: _Table, item: str) -> bool:
 
 def _exploded(frame: Frame, label: str, item: str, pattern: str, unread: Sequence[str]) -> str:
     """Write what makes a row of each id, without the columns that ordered the lists."""
-    kind = frame.implementation
+    kind: nw.Implementation = frame.implementation
     table = label
     if kind is PYARROW:
         kind = PANDAS

@@ -1,7 +1,7 @@
 """Signs that a call does not evaluate a model, whatever its numbers are."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def users_of_relevant_last(hits: Hits, places: Places) -> IntArray:
     """
     user_of, is_hit = hits_of_slots(hits)
     user_of = user_of[is_hit]
-    ranks = hits.rank[is_hit].astype(np.float64)
+    ranks: Any = hits.rank[is_hit]
     if len(hits.first) == len(hits.rank):  # the mean rank of a tie
         ranks = 0.5 * (hits.first + hits.last)[is_hit]
     n_found = places.n_found
