@@ -54,7 +54,7 @@ R = TypeVar("R")
 
 
 def alone(declaration: Callable[P, R]) -> Callable[P, R]:
-    """Make the method that computes one metric from the function that declares it."""
+    """Make the method that computes one metric from the function that declares this metric."""
     record = lookup(declaration.__name__.removesuffix(METHOD_SUFFIX))
     public = spelled_out(declaration, ForHits if record.reads == "hits" else Shared)
 
@@ -62,7 +62,7 @@ def alone(declaration: Callable[P, R]) -> Callable[P, R]:
     def compute_alone(pred_scores: Any, ground_truth: Any, *k: Any, **keywords: Any) -> Any:
         for keyword in keywords:
             if keyword not in public.parameters:
-                record.option(keyword)  # raises, and names the nearest
+                record.option(keyword)  # raises an error that names the nearest option
         bound = public.bind(pred_scores, ground_truth, *k, **keywords)
         bound.apply_defaults()
         cutoff = bound.arguments["k"]
@@ -96,7 +96,10 @@ def alone(declaration: Callable[P, R]) -> Callable[P, R]:
 
 
 def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[np.float64]:
-    """Find the rank of every relevant item, through a metric that reads whole lists."""
+    """Find the rank of every relevant item, for ``ranks`` and ``ranks_factors``.
+
+    The hits are those of a metric that reads whole lists, whose values are not computed.
+    """
     ties: object = shared.get("ties")
     if ties is not None:
         hint = ""

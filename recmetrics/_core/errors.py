@@ -72,7 +72,7 @@ class RecmetricsWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class at_fault(AbstractContextManager[None]):  # noqa: N801  # used as a statement
-    """Give the name of the argument that is read to an error that names none.
+    """Set ``error.argument`` to ``argument`` in each error of the block that names none.
 
     ``blame`` does so in an ``except`` clause, without a call where nothing fails.
     """
@@ -85,7 +85,7 @@ class at_fault(AbstractContextManager[None]):  # noqa: N801  # used as a stateme
 
 
 def blame(error: RecmetricsError, argument: str) -> None:
-    """Give the name of the argument that was read to an error that names none."""
+    """Set ``error.argument``, the argument at fault, unless the error names one already."""
     if error.argument is None:
         error.argument = argument
 
@@ -103,6 +103,7 @@ def warn(
     argument: str | None = None,
 ) -> None:
     """Warn with the location of the caller's line, outside the package."""
+    # The level of the first frame that is not of the package, counted from this one.
     frame = sys._getframe()
     level = 1
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:

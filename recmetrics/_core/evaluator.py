@@ -105,7 +105,7 @@ class Evaluator(Accumulator):
 
     _keeps = ("rows",)
     _users: Users | None = None  # None where no update is taken
-    _array_of_indices = ""  # how to type a truth that looks like item indices
+    _array_of_indices = ""  # how to type a truth that may hold item indices; "" for any other
 
     @takes(ForBatches)
     def __init__(
@@ -137,7 +137,7 @@ class Evaluator(Accumulator):
         self._results = Store(request, "rows", (users.truth.n_users, users.n_items or 0), users)
         relevance = users.truth.rows(slice(0, self._results.n_users)).values
         check_truth(relevance, request, self._results.cutoffs)
-        # Here, for all users, and not for each batch, whose counts would differ.
+        # The warning counts all users; batches would have other counts.
         warn_of_swallowed(*users.swallowed())
 
     def update(self, scores: Scores, users: WhichUsers = None) -> None:
@@ -295,11 +295,11 @@ class Evaluator(Accumulator):
         return self._means(prefix, at, user_weights)
 
     def _means(self, prefix: str, at: str, weights: FloatArray | None = None) -> dict[str, float]:
-        """The mean of each metric, by the keys of a logger."""
+        """The mean of each metric, by the keys of a logger, with the weights of users if given."""
         means = {}
         with np.errstate(all="ignore"):  # of infinite values
             for text, values in self._results.compute().items():
-                user_weights = weights if values.ndim else None
+                user_weights = weights if values.ndim else None  # a metric of all lists has none
                 means[prefix + logger_key(text, at)] = mean_of(values, user_weights)
         return means
 
@@ -316,7 +316,7 @@ class Evaluator(Accumulator):
         }
 
     def _warn_of_missing(self) -> None:
-        """Warn of users who were never updated, in the code that called the caller."""
+        """Warn of users who were never updated."""
         missing = np.flatnonzero(~self._results.updated)
         if missing.size:
             msg = (
@@ -334,12 +334,12 @@ class Evaluator(Accumulator):
         )
 
     def _take_in(self, scores: Source, users: WhichUsers) -> None:
-        """Add the batch of an update."""
+        """Add the batch of an update; ``users`` are as in ``update``."""
         user_index, selection = self._find(scores, users)
         self._results.add(selection, user_index, in_order=users is None)
 
     def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Selection]:
-        """The users of a batch, and their hits."""
+        """The users of a batch, and their hits; a batch that does not fit is refused."""
         store = self._results
         n_users = store.n_users
         n_rows, n_items = scores.shape
@@ -365,7 +365,7 @@ class Evaluator(Accumulator):
         return user_index, find_hits(scores, batch, store.request, sink, store.cutoffs)
 
     def _following(self, n_rows: int, source: str) -> slice:
-        """The users after the previous batch."""
+        """The ``n_rows`` users after the previous batch; ``source`` is "scores" or "ranking"."""
         n_users = self._results.n_users
         start = self._results.next_user
         if start + n_rows > n_users:

@@ -39,6 +39,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Sets(TypedDict, total=False):
+    """The keywords that limit the items that may be recommended."""
+
     exclude: Truth | None
     candidates: Candidates | None
 
@@ -51,11 +53,15 @@ class _Relevant(TypedDict, total=False):
 
 
 class _Meaning(TypedDict, total=False):
+    """The keywords that change what a metric means."""
+
     undefined: Undefined | None
     convention: Convention | None
 
 
 class _Order(TypedDict, total=False):
+    """The keywords that change the order of items."""
+
     nan: NaNPolicy
     ties: Ties | None
 
@@ -156,7 +162,8 @@ def spelled_out(
 ) -> inspect.Signature:
     """Give the signature of a function with ``keywords`` in place of its ``**`` parameter.
 
-    Their default is None, except for ``nan`` and those in ``defaults``.
+    ``keywords`` is one of the dictionaries of this file. The default of each is None, except for
+    ``nan`` and those in ``defaults``.
     """
     defaults = {"nan": "raise", **defaults}
     signature = inspect.signature(function)
@@ -178,14 +185,14 @@ def spelled_out(
 def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
     """Show the shared keywords of a function in ``help()``, and refuse any other keyword.
 
-    A function may spell some of them out itself. ``defaults`` are passed on for keywords that the
-    caller does not give.
+    ``keywords`` is one of the dictionaries of this file; a function may spell some of them out
+    itself. ``defaults`` are passed on for keywords that the caller does not give.
     """
 
     def spell(function: F) -> F:
         public = spelled_out(function, keywords, **defaults)
 
-        n_places = sum(
+        n_positional = sum(
             parameter.kind is parameter.POSITIONAL_OR_KEYWORD
             for parameter in public.parameters.values()
         )
@@ -196,8 +203,8 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
                 if name not in public.parameters:
                     msg = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
                     raise TypeError(msg + _hint_for(name, public, args, kwargs))
-            if len(args) > n_places:
-                _refuse_positional(function.__qualname__, public, args[n_places])
+            if len(args) > n_positional:
+                _refuse_positional(function.__qualname__, public, args[n_positional])
             return function(*args, **{**defaults, **kwargs})
 
         checked.__signature__ = public  # type: ignore[attr-defined]  # inspect reads it
@@ -209,7 +216,10 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
 def _hint_for(
     name: str, public: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> str:
-    """Write what a keyword may be meant for that a function does not have."""
+    """Write what a keyword may mean that a function does not have; or "".
+
+    ``args`` and ``kwargs`` are those of the call.
+    """
     if name == "k" and "metrics_list" in public.parameters:
         arguments = public.bind_partial(*args).arguments | kwargs
         return _with_cutoff(arguments.get("metrics_list"), kwargs["k"])
@@ -220,7 +230,10 @@ def _hint_for(
 
 
 def _refuse_positional(name: str, public: inspect.Signature, value: object) -> None:
-    """Refuse a text in the place of a keyword, and name the first keyword that takes text."""
+    """Refuse text in place of a keyword, and name the first keyword that takes text.
+
+    Python's own error refuses any other ``value``.
+    """
     for parameter in public.parameters.values() if isinstance(value, str) else ():
         if parameter.kind is parameter.KEYWORD_ONLY and parameter.annotation == "str":
             text = f"{parameter.name}={value!r}"
@@ -229,7 +242,7 @@ def _refuse_positional(name: str, public: inspect.Signature, value: object) -> N
 
 
 def _with_cutoff(metrics: Any, k: object) -> str:
-    """Write the hint for ``k=``, which metric strings have in themselves."""
+    """Write the hint for ``k=``, with the first of ``metrics``: its string has the cutoff."""
     if isinstance(metrics, list | tuple) and metrics:
         metrics = metrics[0]
     name = "ndcg"
@@ -239,7 +252,7 @@ def _with_cutoff(metrics: Any, k: object) -> str:
 
 
 def one_of(name: str, value: object, literal: Any, hint: str = "") -> None:
-    """Refuse a value that is none of the choices of a ``Literal``."""
+    """Refuse a value of the argument ``name`` that is none of the choices of a ``Literal``."""
     choices = typing.get_args(literal)
     if not isinstance(value, str) or value not in choices:
         expected = ", ".join(map(repr, choices[:-1]))
@@ -268,7 +281,7 @@ def whole_number(value: Any) -> int | None:
 
 
 def check_count(name: str, value: object, least: int, hint: str = "", *, label: str = "") -> int:
-    """Read an integer that is at least this large; messages say ``label`` instead of the name."""
+    """Read an integer that is at least ``least``; messages say ``label`` instead of the name."""
     number = whole_number(value)
     if number is None or number < least:
         msg = f"{label or name} must be an integer >= {least}, got {value!r}{hint}"

@@ -90,7 +90,7 @@ class StreamEvaluator(Accumulator):
 
     _keeps = ("values", "means")
     _side: Side | None = None  # None where no update is taken
-    _largest = -1.0  # of the relevances that were checked
+    _largest_relevance = -1.0  # the largest one that was checked; -1 before the first check
 
     @takes(ForStreams)
     def __init__(
@@ -104,10 +104,11 @@ class StreamEvaluator(Accumulator):
         # A profile comes with each update.
         request = Request(metrics_list, **shared, profile=())
         one_of("keep", keep, Keep)
-        self._needs_profile: str | None = None  # a metric that does
+        # The first metric that needs a profile; None if none does.
+        self._profile_metric: str | None = None
         for spec in request.of_side:
             if any("profile" in group for group in spec.metric.needs):
-                self._needs_profile = self._needs_profile or str(spec)
+                self._profile_metric = self._profile_metric or str(spec)
         n_items = read_count(n_items)
         self._side = NO_SIDE
         if request.of_side:
@@ -344,11 +345,14 @@ class StreamEvaluator(Accumulator):
         candidates: Candidates | None,
         profile: Matrix | None,
     ) -> None:
-        """Add the batch of an update."""
+        """Add the batch of an update: find its hits and hand them to the store.
+
+        The truth, the other sets and the profile are those of the rows of ``scores``.
+        """
         store = self._results
         request = store.request
-        side = self._side
-        if side is None:
+        side_data = self._side
+        if side_data is None:  # the stream was made from a state
             msg = (
                 "this stream was made from a state and takes no updates; to update, merge it into "
                 "a new stream: type StreamEvaluator(metrics_list).merge(this)"
@@ -358,23 +362,28 @@ class StreamEvaluator(Accumulator):
         n_rows, n_items = scores.shape
         longest = longest_list(scores)
         cutoffs = store.cutoffs_for(n_items, longest)
-        if self._needs_profile is not None:
+        if self._profile_metric is not None:
             if profile is None:
                 msg = (
-                    f"{self._needs_profile} needs profile= in each update, for the rows of the "
+                    f"{self._profile_metric} needs profile= in each update, for the rows of the "
                     "batch"
                 )
                 raise ArgumentError(msg)
-            side = with_profile(side, profile, n_rows)
-        sets = {"exclude": exclude, "candidates": candidates}
-        users = read_users(scores, truth, sets, request, side)
-        if cutoffs.n_items is None and users.n_items is not None:  # which a matrix of truth gives
+            side_data = with_profile(side_data, profile, n_rows)
+        item_sets = {"exclude": exclude, "candidates": candidates}
+        users = read_users(scores, truth, item_sets, request, side_data)
+        # A matrix of truth gives the size of the catalogue where rankings do not.
+        if cutoffs.n_items is None and users.n_items is not None:
             cutoffs = store.cutoffs_for(users.n_items, longest)
+        # Where this batch does not give the size, the store may know it.
         users = users._replace(n_items=cutoffs.n_items)
 
-        selection = find_hits(scores, users, request, store.sink(n_rows, cutoffs), cutoffs)
-        largest = float(selection.hits.ideal.max(initial=0.0))
-        if largest > self._largest:  # only too large relevances are refused
+        # The sink keeps the lists of the batch for metrics of all lists.
+        sink = store.sink(n_rows, cutoffs)
+        selection = find_hits(scores, users, request, sink, cutoffs)
+        largest_relevance = float(selection.hits.ideal.max(initial=0.0))
+        # The check refuses only too large relevances, so it can fail only at a new largest one.
+        if largest_relevance > self._largest_relevance:
             check_truth(selection.hits.ideal, request, cutoffs)
-            self._largest = largest
+            self._largest_relevance = largest_relevance
         store.add(selection)

@@ -28,7 +28,7 @@ class _Stopped(BaseException):
 class _Here(threading.local):
     """The state of a thread of ``map_blocks``."""
 
-    interrupted: Sequence[bool] = ()  # not empty where its call was interrupted
+    interrupted: Sequence[bool] = ()  # of its call: not empty once this was interrupted
 
 
 _here = _Here()
@@ -54,13 +54,15 @@ def map_blocks(
     stop within the block, see ``raise_if_stopped``. If several blocks fail, the error of the first
     block is raised, so that the message does not depend on the threads.
     """
-    waiting = iter(range(len(blocks)))  # next() on it is atomic under the GIL
+    # All threads take the number of their next block from one iterator: the GIL makes this atomic.
+    waiting = iter(range(len(blocks)))
     values: dict[int, Result] = {}
     errors: dict[int, Exception] = {}
     interrupted: list[bool] = []
     finished: deque[slice] = deque()
 
     def run(reports: bool) -> None:
+        """Work on blocks until none is left; the thread that ``reports`` calls ``done``."""
         for number in waiting:
             if errors or interrupted:
                 return
@@ -74,11 +76,13 @@ def map_blocks(
                 report()
 
     def run_along() -> None:
+        """Work on blocks in another thread than the calling one."""
         _here.interrupted = interrupted
         with suppress(_Stopped):
             run(reports=False)
 
     def report() -> None:
+        """Call ``done`` for each finished block that was not reported yet."""
         while done is not None and finished:
             block = finished.popleft()
             done(block.stop - block.start)
@@ -110,7 +114,10 @@ def map_blocks(
 def reporting(
     progress: Literal[True] | Callable[[int, int], object], rows: int
 ) -> Iterator[Callable[[int], object] | None]:
-    """Yield a function that takes the number of rows just done, or None without tqdm."""
+    """Yield a function that takes the number of rows just done, or None if tqdm is missing.
+
+    ``progress`` is True for a bar, or a callable of the rows done and all ``rows``.
+    """
     if progress is True:
         try:
             from tqdm.auto import tqdm
@@ -124,12 +131,12 @@ def reporting(
         with tqdm(total=rows, unit=" users") as bar, while_compiling(describe):
             yield bar.update
     else:
-        total = 0
+        rows_done = 0
 
         def report(n_rows: int) -> None:
-            nonlocal total
-            total += n_rows
-            progress(total, rows)
+            nonlocal rows_done
+            rows_done += n_rows
+            progress(rows_done, rows)
 
         yield report
 
@@ -147,17 +154,17 @@ def in_blocks(
 _BLOCKS_PER_THREAD = 8  # so that a thread that falls behind does not hold up the others
 
 
-def row_blocks(n_rows: int, rows: int, n_threads: int = 1, least: int = 1) -> list[slice]:
-    """Cut ``n_rows`` into blocks of about ``rows``, or fewer where that keeps threads busy.
+def row_blocks(n_rows: int, block_rows: int, n_threads: int = 1, least: int = 1) -> list[slice]:
+    """Cut ``n_rows`` into blocks of ``block_rows``, or fewer where that keeps threads busy.
 
-    Blocks have at least ``least`` rows: with fewer, Python's overhead exceeds the work on a block.
+    They are not cut below ``least`` rows for this: Python's overhead would exceed the work.
     """
-    rows = max(1, rows)
+    block_rows = max(1, block_rows)
     if n_threads > 1:
         share = math.ceil(n_rows / (_BLOCKS_PER_THREAD * n_threads))
-        rows = min(rows, max(1, least, share))
-    starts = range(0, max(1, n_rows), rows)  # zero rows are one empty block
-    return [slice(start, min(start + rows, n_rows)) for start in starts]
+        block_rows = min(block_rows, max(1, least, share))
+    starts = range(0, max(1, n_rows), block_rows)  # zero rows are one empty block
+    return [slice(start, min(start + block_rows, n_rows)) for start in starts]
 
 
 def without_warnings(work: Callable[P, Result]) -> Callable[P, Result]:

@@ -60,7 +60,8 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
             specs += map(parse, spell(metric))
     strata = {spec.stratum: [0] for spec in specs if spec.stratum is not None}
 
-    def compute(n_items: int, form: Callable[[Any], Any], **options: Any) -> None:
+    def compute(n_items: int, form: Callable[[Any], Any], **item_sets: Any) -> None:
+        """Compute the metrics of ``n_items`` users and items, with the truth in a ``form``."""
         side: dict[str, Any] = {name: s.warm(n_items) for name, s in SIDE.items() if s.warm}
         if strata:
             side["strata"] = strata
@@ -68,8 +69,9 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
         truth = np.eye(n_items, dtype=np.float32)
         if n_items > 2:
             truth[:] = 1  # ranks of many relevant items are searched, not counted
-        Metrics.compute(scores, form(truth), specs, **side, **options)
+        Metrics.compute(scores, form(truth), specs, **side, **item_sets)
 
+    # Each of these calls compiles kernels that the others do not use.
     compute(2, np.asarray, exclude=1 - np.eye(2))
     compute(2, sp.csr_array, exclude=1 - np.eye(2))
     compute(2, np.asarray, candidates=[0, 1])

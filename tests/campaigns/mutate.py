@@ -305,7 +305,7 @@ _OF_FILES = {
     ],
     "_core/threads.py": [
         ("the last row block is dropped", SCORES,
-         "starts = range(0, max(1, n_rows), rows)", "starts = range(0, max(1, n_rows - 1), rows)"),
+         "range(0, max(1, n_rows), block_rows)", "range(0, max(1, n_rows - 1), block_rows)"),
         ("of two errors the last is raised", "tests/selection/test_threads.py -k two_errors",
          "errors.pop(min(errors))", "errors.pop(max(errors))"),
     ],

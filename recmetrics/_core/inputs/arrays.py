@@ -73,7 +73,7 @@ def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
     """Read an array of another library where its memory is, or say how to bring it to the CPU."""
     try:
         try:
-            device = value.__dlpack_device__()
+            device = value.__dlpack_device__()  # its type, as a number of DLPack, and its index
         except BufferError:  # an array of JAX on several devices has no address: NumPy collects it
             return np.asarray(value)
         if device[0] in _DLPACK_HOST:
@@ -94,12 +94,12 @@ def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
             msg += f"; type {name}.float()"
         raise InputTypeError(msg) from None
 
-    call = f"{name}.cpu()"
-    if hasattr(value, "__array__") and not hasattr(value, "cpu"):  # of JAX
-        call = f"np.asarray({name})"
+    conversion = f"{name}.cpu()"
+    if hasattr(value, "__array__") and not hasattr(value, "cpu"):  # an array of JAX
+        conversion = f"np.asarray({name})"
     msg = (
         f"{name} is on the device {getattr(value, 'device', device)}, expected an array on the "
-        f"CPU; type {call}"
+        f"CPU; type {conversion}"
     )
     raise InputTypeError(msg)
 

@@ -152,6 +152,7 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
     if len(ids) != n_rows:
         msg = f"ids has {len(ids)} rows, expected {n_rows}, as in scores"
         raise ShapeError(msg)
+    # Python objects may have no order, so that NumPy could not sort them.
     if not hasattr(ids, "shape"):
         return _number_objects(list(ids))
     array = np.asarray(ids)

@@ -311,7 +311,7 @@ def _stacked(lists: list[npt.NDArray[Any]], name: str, n_items: int | None) -> n
 
 
 def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) -> Rows:
-    """Read the indices of one relevant item for each row, (n_users,), -1 for none."""
+    """Read ``classes``, (n_users,): the index of the one relevant item of each row, -1 for none."""
     if len(classes) and classes.dtype.kind not in "iu":
         hint = ""
         if holds_ids(classes):
@@ -337,6 +337,7 @@ def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) 
             f"-1 for none{hint}"
         )
         raise ShapeError(msg)
+    # Any index may be one of a catalogue of unknown size.
     is_outside = (classes < -1) | (classes >= (_MOST_ENTRIES if n_items is None else n_items))
     if is_outside.any():
         row = int(np.flatnonzero(is_outside)[0])

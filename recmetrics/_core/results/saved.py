@@ -140,9 +140,9 @@ def reading(
     Any error of the caller's block says that the state is not one of the class. ``keeps`` are the
     values of ``Schema.keep`` that the class has.
     """
-    expected = f"expected what {class_name}.state() gave"
+    expected_state = f"expected what {class_name}.state() gave"
     if not isinstance(state, Mapping):
-        msg = f"state is a {type(state).__name__}; {expected}"
+        msg = f"state is a {type(state).__name__}; {expected_state}"
         raise InputTypeError(msg)
     try:
         fields = {name: np.asarray(array) for name, array in state.items()}
@@ -150,10 +150,10 @@ def reading(
     except UnknownMetricError:  # its message says which module declares the metric
         raise
     except KeyError as error:
-        msg = f"state lacks {error.args[0]}; {expected}"
+        msg = f"state lacks {error.args[0]}; {expected_state}"
         raise InputError(msg) from None
     except (IndexError, TypeError, ValueError) as error:
-        msg = f"state is damaged ({error}); {expected}"
+        msg = f"state is damaged ({error}); {expected_state}"
         raise InputError(msg) from None
 
 
@@ -180,7 +180,7 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
         msg = f"keep is {keep!r}"
         raise ValueError(msg)
     check("shape", fields["shape"], "iu", (2,), -1)
-    if not all(len(pair) == 2 for pair in data):
+    if not all(len(pair) == 2 for pair in data):  # the name of a piece of data, and its hash
         msg = "data does not fit"
         raise ValueError(msg)
     n_users, n_items = (None if size == -1 else size for size in fields["shape"].tolist())

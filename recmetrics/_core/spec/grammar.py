@@ -44,7 +44,7 @@ _OPTION = re.compile(
 )
 _COUNT = r"\s*0*([1-9][0-9]{0,8})\s*"
 _RANGE = re.compile(f"{_COUNT}:{_COUNT}(?::{_COUNT})?")
-_EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as {!r}"
+_EXPECTED_FORM = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as {!r}"
 _EXAMPLE = "ndcg(gain=exp2)@10"
 # The keys that ties="range" adds are those of a metric with these endings, which no string has.
 LEAST = "[least]"
@@ -163,12 +163,13 @@ def lookup(name: str) -> Metric:
 
 
 def _meant(text: str) -> str:
-    """The hint for a name of another system, or for a cutoff without ``@``; or ""."""
+    """Write what a name may mean: the name of another system, or a cutoff without ``@``; or ""."""
     if elsewhere := meant_elsewhere(text):
         return elsewhere
     for name in (*METRICS, *ALIASES):
         separator = "(?:_at_|[_-])"
-        if name.isalpha() and len(name) > 1:  # f11 may be f1
+        # After letters alone, a cutoff may follow at once, as in ndcg10; but f11 may be f1.
+        if name.isalpha() and len(name) > 1:
             separator += "?"
         match = re.fullmatch(rf"{name}{separator}([0-9]+)", text.strip().lower())
         if match is not None:
@@ -217,7 +218,7 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     try:
         return make_spec(name, k, options, convention)
     except MetricSpecError as error:
-        # The metric string is added here for all inner messages.
+        # Messages of ``make_spec`` do not name the metric string: it is added here.
         msg = f"in metric {text!r}: {error}"
         is_unknown = name not in METRICS and name not in ALIASES
         if is_unknown and (hint := meant_elsewhere(text)):
@@ -228,21 +229,26 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
 def take_apart(
     text: str, noun: str = "metric", example: str = _EXAMPLE
 ) -> tuple[str, dict[str, str], str | None]:
-    """Split a string into name, options and k; ``noun`` and ``example`` are words of its errors.
+    """Split a string into name, options and k, which is None where the string has none.
+
+    ``noun`` and ``example`` are words of the errors.
 
     >>> take_apart("NDCG( gain = exp2 ) @ 10")
     ('ndcg', {'gain': 'exp2'}, '10')
     """
-    expected = _EXPECTED.format(example)
+    expected_form = _EXPECTED_FORM.format(example)
     if not isinstance(text, str):
-        msg = f"a {noun} must be a string, got {text!r} of type {type(text).__name__}; {expected}"
+        msg = (
+            f"a {noun} must be a string, got {text!r} of type {type(text).__name__}; "
+            f"{expected_form}"
+        )
         raise MetricSpecError(msg)
     match = _SPEC.fullmatch(text)
     if match is None:
-        parts = split_metrics(text.strip(), between=r"[,;\s]+")
-        hint = _meant(text) or expected
-        if len(parts) > 1 and all(_SPEC.fullmatch(part) for part in parts):
-            hint = f"one string is one {noun}: type {parts}"
+        metrics = split_metrics(text.strip(), between=r"[,;\s]+")
+        hint = _meant(text) or expected_form
+        if len(metrics) > 1 and all(_SPEC.fullmatch(metric) for metric in metrics):
+            hint = f"one string is one {noun}: type {metrics}"
         msg = f"cannot read {noun} {text!r}; {hint}"
         raise MetricSpecError(msg)
 
@@ -255,7 +261,7 @@ def take_apart(
         if option is None:
             msg = (
                 f"cannot read {noun} {text!r}: {pair.strip()!r} is not 'option=value', without "
-                f"blanks in the value; {expected}"
+                f"blanks in the value; {expected_form}"
             )
             raise MetricSpecError(msg)
         key = option["key"].lower()
@@ -267,7 +273,10 @@ def take_apart(
 
 
 def split_metrics(text: str, between: str = ",") -> list[str]:
-    """Split text at the commas between metrics, not at those between options."""
+    """Split text at the commas between metrics, not at those between options in parentheses.
+
+    ``between`` is the pattern of what is between metrics.
+    """
     return re.split(rf"{between}(?![^()]*\))", text)
 
 
@@ -278,7 +287,8 @@ def spell(text: str) -> list[str]:
     ['recall(denom=relevant)@10', 'recall(denom=relevant)@20', 'recall(denom=relevant)@30']
     """
     name, _, cutoffs = text.rpartition("@")
-    # "@" in the name: several metrics in one string. A name of a column may hold anything.
+    # With an "@" in the name, the string holds several metrics. Other text after the "@" belongs to
+    # the name of a column, which may hold anything.
     if ":" not in cutoffs or "@" in name or not re.fullmatch(r"[\w\s:.+-]*", cutoffs):
         return [text]
     match = _RANGE.fullmatch(cutoffs)
@@ -314,7 +324,8 @@ def make_spec(
 ) -> MetricSpec:
     """Make a checked spec: known metric, known options in range, k a count or None.
 
-    Options that ``options`` does not name follow the convention.
+    ``options`` are those that the caller typed; all others follow the convention, or have their
+    defaults. None as ``k`` is the whole list.
     """
     metric = lookup(name)
     typed = {key: metric.option(key).check(value) for key, value in (options or {}).items()}
@@ -323,16 +334,18 @@ def make_spec(
         line = line_for(convention, metric.name, cutoff=k is not None)
         values = {**line.options, **typed}
 
+    # An option that has no effect is refused where it was typed, and left out where the convention
+    # has it.
     for unread in metric.unread(values):
         default = metric.options[unread].default
         if typed.get(unread, default) != default:
             switch, choice = metric.read_with[unread]
-            has = ""
+            of_convention = ""
             if switch in values and switch not in typed:
-                has = f", and convention={convention!r} has {switch}={values[switch]}"
+                of_convention = f", and convention={convention!r} has {switch}={values[switch]}"
             msg = (
-                f"metric {metric.name!r} reads {unread} only with {switch}={choice}{has}; type "
-                f"{switch}={choice}, or leave out {unread}"
+                f"metric {metric.name!r} reads {unread} only with {switch}={choice}"
+                f"{of_convention}; type {switch}={choice}, or leave out {unread}"
             )
             raise UnknownOptionError(msg)
         values.pop(unread, None)
@@ -348,17 +361,17 @@ def make_spec(
 
 
 def check_k(k: str | int) -> int:
-    """Check a cutoff, of a string or as an argument."""
+    """Check a cutoff, which is text of a metric string or an argument, and return it as an int."""
     if not isinstance(k, str):
         return as_cutoff(k)
-    is_number = re.fullmatch(r"[0-9]{1,4000}", k)  # int() reads no more digits
+    is_number = re.fullmatch(r"[0-9]{1,4000}", k)  # int() refuses more than 4,300 digits
     if not is_number or int(k) < 1:
         raise MetricSpecError(_no_cutoff(k))
     return int(k)
 
 
 def as_cutoff(k: object) -> int:
-    """Check a cutoff that is an argument, not part of a string."""
+    """Check a cutoff that is an argument, and return it as an int."""
     count = whole_number(k)
     if count is None or count < 1:
         raise ArgumentError(_no_cutoff(k), argument="k")
@@ -366,7 +379,7 @@ def as_cutoff(k: object) -> int:
 
 
 def _no_cutoff(k: object) -> str:
-    """Write the message for what is no cutoff."""
+    """Write the message for a value ``k`` that is no cutoff."""
     for suffix in (LEAST, GREATEST):
         if isinstance(k, str) and k.endswith(suffix):
             return (

@@ -28,8 +28,8 @@ _NUMBER = re.compile(r"[0-9.eE+-]+", re.ASCII)
 DEFAULT_K = 100  # rectorch's default cutoff
 NO_RELEVANT_ITEM = "no relevant item"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-# The text of the placeholders of a formula, with a cutoff and without one.
-_CUTOFF = {
+# By placeholder of a formula: its text with a cutoff, in which {k} is the number, and without one.
+_CUTOFF_WORDS = {
     "k": ("{k}", "length of the list"),
     "top": ("the top {k}", "the list"),
     "cut": ("min({k}, length of the list)", "length of the list"),
@@ -41,7 +41,7 @@ _CUTOFF = {
 
 
 def choice(choices: Any, name: str) -> int:
-    """Give the number that stands for ``name``, one of a ``Literal``, in kernels."""
+    """Give the number that stands for ``name`` in kernels: its place in the ``Literal``."""
     return get_args(choices).index(name)
 
 
@@ -58,10 +58,11 @@ class Number:
 class Formula:
     """The formula of a metric, in words and in LaTeX.
 
-    The words are a template. ``{top}``, ``{k}`` and the others of ``_CUTOFF`` stand for the cutoff.
-    The name of an option stands for the text of its value in ``words``, or for the number itself. A
-    number without a text of its own has the text under ``float``, in which it is ``{number}``. In
-    tables, the formula is followed by the texts of the other choices of the options in ``varies``.
+    The words are a template. ``{top}``, ``{k}`` and the others of ``_CUTOFF_WORDS`` stand for the
+    cutoff. The name of an option stands for the text of its value in ``words``, or for the number
+    itself. A number without a text of its own has the text under ``float``, in which it is
+    ``{number}``. In tables, the formula is followed by the texts of the other choices of the
+    options in ``varies``.
     """
 
     template: str
@@ -74,7 +75,10 @@ class Formula:
         return _fill(self.template, self._words(values, k))
 
     def general(self, options: Mapping[str, "Option"], k: str | None) -> str:
-        """Write the formula with the default choices, and numbers by their names."""
+        """Write the formula with the default choices, and the names of options for numbers.
+
+        Then come the texts of the other choices of the options in ``varies``.
+        """
         defaults = {
             name: option.default if option.choices else name for name, option in options.items()
         }
@@ -86,16 +90,16 @@ class Formula:
         return text
 
     def _words(self, values: Mapping[str, Any], k: int | str | None) -> dict[str, str]:
-        """The text of each placeholder."""
-        words = {name: whole_list for name, (_, whole_list) in _CUTOFF.items()}
+        """The text of each placeholder, with these options and this cutoff."""
+        words = {name: whole_list for name, (_, whole_list) in _CUTOFF_WORDS.items()}
         if k is not None:
-            words = {name: top.replace("{k}", str(k)) for name, (top, _) in _CUTOFF.items()}
+            words = {name: top.replace("{k}", str(k)) for name, (top, _) in _CUTOFF_WORDS.items()}
         for name, value in values.items():
             words[name] = self._word(name, value)
         return words
 
     def _word(self, option: str, value: object) -> str:
-        """The text of a value of an option."""
+        """The text of a value of an option, with placeholders of its own."""
         words = self.words.get(option, {})
         if value in words:
             return words[value]
@@ -104,7 +108,7 @@ class Formula:
 
 
 def _fill(template: str, words: Mapping[str, str]) -> str:
-    """Put texts in the place of placeholders, and of those in the texts."""
+    """Put ``words`` in the place of the placeholders of a template, and of those in the words."""
     for name in _PLACEHOLDER.findall(template):
         if name not in words:
             hint = did_you_mean(name, words) or f"expected one of {', '.join(words)}"
@@ -142,6 +146,7 @@ class Option:
         return self._check_number(value)
 
     def _check_choice(self, value: Any) -> str:
+        """Return a choice in lower case; refuse any other value, and name the nearest choice."""
         if isinstance(value, str) and value.lower() in self.choices:
             return value.lower()
         expected = " or ".join(map(repr, self.choices))
@@ -153,13 +158,15 @@ class Option:
         raise UnknownOptionError(msg)
 
     def _check_name(self, value: Any) -> str:
+        """Return a name unchanged; refuse any other value."""
         if isinstance(value, str) and _NAME.fullmatch(value):
             return value
         msg = f"{self.name} must be a name of letters, digits, '_', '-' and '.', got {value!r}"
         raise UnknownOptionError(msg)
 
     def _check_number(self, value: Any) -> float:
-        # float() reads more: True, 1_0, digits of other scripts.
+        """Return a number of the range as a float; refuse any other value."""
+        # float() accepts more than numbers: True, 1_0, digits of other scripts.
         is_number = not isinstance(value, bool)
         if isinstance(value, str):
             is_number = _NUMBER.fullmatch(value) is not None
@@ -246,7 +253,7 @@ class Metric:
         return tuple(name for name in self.options if name in parameters)
 
     def at(self, k: int | None) -> "Metric":
-        """The record for a cutoff, None for the whole list."""
+        """The record of the metric with cutoff ``k``; None stands for the whole list."""
         if k is None or self.at_k is None:
             return self
         return self.at_k
@@ -277,7 +284,10 @@ class Metric:
         return self.undefined.startswith(NO_RELEVANT_ITEM)
 
     def unread(self, values: Mapping[str, Any]) -> list[str]:
-        """Name the options that have no effect, given the ``values`` of the others."""
+        """Name the options that have no effect with these ``values`` of options.
+
+        An option that is not among ``values`` has its default.
+        """
         return [
             name
             for name, (switch, choice) in self.read_with.items()
@@ -375,7 +385,7 @@ def metric(
 
 
 def _full_description(record: Metric) -> str:
-    """The docstring of a metric's method: its description, and facts of the record."""
+    """Write the docstring of a metric's method: its description, and facts of the record."""
     facts = [
         f"Formula: {record.formula}.",
         "Values: {:g} to {:g}.".format(*record.bounds),
@@ -407,12 +417,17 @@ def read_options(declaration: Callable[..., Any]) -> dict[str, Option]:
 
 
 def read_option(name: str, default: Any, hint: Any) -> Option:
-    """Read an option from the default and the annotation of a parameter."""
-    kind, about = get_args(hint)
-    if isinstance(about, Number):
-        return Option(name, default, about.meaning, above=about.above, below=about.below)
-    if kind == str | None:
-        return Option(name, default, about, is_name=True)
-    forms = (kind,) if get_origin(kind) is Literal else get_args(kind)
-    choices = next(get_args(form) for form in forms if get_origin(form) is Literal)
-    return Option(name, default, about, choices, takes_callable=len(forms) > 1)
+    """Read an option from the default and the annotation ``hint`` of a parameter.
+
+    The annotation is ``Annotated[type, meaning]``: the type is that of a number, with a ``Number``
+    as the meaning; ``str | None`` for a name; or a ``Literal``, perhaps with a callable.
+    """
+    option_type, meaning = get_args(hint)
+    if isinstance(meaning, Number):
+        number = meaning
+        return Option(name, default, number.meaning, above=number.above, below=number.below)
+    if option_type == str | None:
+        return Option(name, default, meaning, is_name=True)
+    types = (option_type,) if get_origin(option_type) is Literal else get_args(option_type)
+    choices = next(get_args(one_type) for one_type in types if get_origin(one_type) is Literal)
+    return Option(name, default, meaning, choices, takes_callable=len(types) > 1)

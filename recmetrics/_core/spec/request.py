@@ -50,13 +50,15 @@ class SideWords(NamedTuple):
     """The words of an entry point for side information, in errors."""
 
     named: Mapping[str, str]  # each argument and its content
-    ending: str = ", got none"
-    make: Mapping[str, str] = {}  # text to type for it
-    of_catalogue: tuple[tuple[str, ...], ...] = ()  # what metrics of all items also need
+    ending: str = ", got none"  # ends an error where ``make`` has no text
+    make: Mapping[str, str] = {}  # the text to type for each argument
+    # What metrics of all items also need: one argument of each group.
+    of_catalogue: tuple[tuple[str, ...], ...] = ()
 
 
 @lru_cache(maxsize=1)
 def _arguments() -> SideWords:
+    """The words of calls whose side information is keyword arguments."""
     named = {name: f"{name}= ({side.content}, {side.shape})" for name, side in SIDE.items()}
     make = {name: side.make for name, side in SIDE.items()}
     named["strata"] = "strata="
@@ -144,17 +146,18 @@ class Request:
         self.of_hits: dict[str, Definition] = {}
         self.of_lists: dict[str, Definition] = {}
         self.of_exposure: dict[str, Definition] = {}
-        groups = {"hits": self.of_hits, "lists": self.of_lists, "exposure": self.of_exposure}
+        by_input = {"hits": self.of_hits, "lists": self.of_lists, "exposure": self.of_exposure}
         # True where selection must find tie groups, and where it must read whole rows.
         self.ties = False
         self.whole_rows = False
-        self.of_side: list[MetricSpec] = []  # of lists, of strata, weighed: these may need it
-        self.strata: dict[str, str] = {}  # and for each the first metric that names it
-        self.weighed: list[str] = []
+        # The metrics that may need side information: of lists, of strata, weighted by propensities.
+        self.of_side: list[MetricSpec] = []
+        self.strata: dict[str, str] = {}  # by stratum, the first metric that names it
+        self.weighed: list[str] = []  # the metrics that are weighted by propensities
 
         for text, definition in definitions.items():
             spec = definition.spec
-            groups[spec.metric.reads][text] = definition
+            by_input[spec.metric.reads][text] = definition
             if spec.stratum is not None:
                 self.strata.setdefault(spec.stratum, text)
             if spec.options and spec.is_weighed:
@@ -193,7 +196,7 @@ class Request:
 
     @property
     def has_callable(self) -> bool:
-        """True with an option that is a callable, whose weights only a call shows to be valid."""
+        """True if an option is a callable: only its call shows whether its weights are valid."""
         for definition in self.definitions.values():
             if any(map(callable, definition.spec.values.values())):
                 return True
@@ -201,7 +204,7 @@ class Request:
 
     @property
     def of_all_items(self) -> list[str]:
-        """The metrics that count every item that may be recommended, of rankings too."""
+        """The metrics that count every item that may be recommended, also in given rankings."""
         return [text for text, d in self.of_hits.items() if d.spec.metric.counts_all_items]
 
     @property
@@ -215,8 +218,8 @@ class Request:
         ``longest`` is the length of the longest list, for a catalogue of unknown size.
         """
         of: dict[str, int | None] = {}
-        deepest = {"hits": 0, "lists": 0, "exposure": 0}
-        n_ranked = longest if n_items is None else n_items
+        deepest = {"hits": 0, "lists": 0, "exposure": 0}  # the last rank that is read, by input
+        whole_list = longest if n_items is None else n_items
         for text, (spec, _, _) in self.definitions.items():
             k = spec.k
             reads = spec.metric.reads
@@ -225,7 +228,7 @@ class Request:
                 if n_items is not None and reads == "exposure":
                     k = max(1, min(k, n_items))  # cutoffs that read the same ranks share their sums
             of[text] = k
-            depth = n_ranked
+            depth = whole_list
             if k is not None and not spec.reads_whole_list:
                 depth = k if n_items is None else max(1, min(k, n_items))
             deepest[reads] = max(deepest[reads], depth)
@@ -237,7 +240,10 @@ class Request:
 
 
 def _refuse_cutoffs(cutoffs: Mapping[Any, Any]) -> None:
-    """Refuse a dict such as ``{"ndcg": [10, 20]}``, whose cutoffs would be lost."""
+    """Refuse a dict such as ``{"ndcg": [10, 20]}``, whose cutoffs would be lost.
+
+    It returns if any value is no cutoff: then the keys of the dict are read as metrics.
+    """
     metric_strings = []
     for name, value in cutoffs.items():
         for k in value if isinstance(value, list | tuple) else [value]:
@@ -287,7 +293,10 @@ def _keys_and_metrics(metrics_list: Any) -> Iterable[tuple[str, Any]]:
 def _definition(
     metric: Any, convention: Convention | None, ties: TiePolicy | None, undefined: Undefined | None
 ) -> Definition:
-    """Resolve a metric string, or a spec that the caller made: unchecked, without a convention."""
+    """Resolve a metric string or a spec; anything else is refused.
+
+    A spec that the caller made is unchecked and without a convention, so it is made anew.
+    """
     if isinstance(metric, MetricSpec):
         spec = make_spec(metric.name, metric.k, dict(metric.options), convention)
         return define(spec, convention, ties, undefined)
@@ -296,7 +305,8 @@ def _definition(
     definition = _parsed(metric, convention, ties, undefined)
     declared = METRICS.get(definition.spec.name)
     if declared is None or definition.spec.metric not in (declared, declared.at_k):
-        # It has been declared anew, as by a cell of a notebook that ran again.
+        # The metric has been declared anew, as by a cell of a notebook that ran again, so what the
+        # cache holds is of the former declaration.
         _parsed.cache_clear()
         definition = _parsed(metric, convention, ties, undefined)
     return definition
@@ -308,7 +318,7 @@ def _definitions(
     ties: Ties | None,
     undefined: Undefined | None,
 ) -> dict[str, Definition]:
-    """Resolve the metrics of a call, by their keys in results."""
+    """Resolve the metrics of a call, by their keys in results; none is an error."""
     policy: TiePolicy | None = "expected" if ties == "range" else ties
     definitions = {
         text: _definition(metric, convention, policy, undefined)
@@ -338,7 +348,7 @@ def _with_bounds(definitions: Mapping[str, Definition]) -> dict[str, Definition]
 def _parsed(
     text: str, convention: Convention | None, ties: TiePolicy | None, undefined: Undefined | None
 ) -> Definition:
-    """Resolve a metric string."""
+    """Resolve a metric string; the cache keeps its definition."""
     return define(parse(text, convention), convention, ties, undefined)
 
 
@@ -364,7 +374,7 @@ def define(
 
 
 def of_shown_items(text: str) -> str:
-    """Write how a metric of all items is computed of an impression log."""
+    """Write what to type for a metric of all items where only the shown items are known."""
     return (
         "items that were shown, with their labels, type Metrics.compute_groups(scores, labels, "
         f"[{text!r}], ids=users)"
@@ -372,7 +382,10 @@ def of_shown_items(text: str) -> str:
 
 
 def _refuse_missing_side(request: Request, call: _Call) -> None:
-    """Refuse a metric whose side information is missing, or given in two ways."""
+    """Refuse a metric whose side information is missing, or given in two ways.
+
+    A metric needs one argument of each of its groups.
+    """
     words = call.words
     definitions = request.of_hits
     if call.level is None:
@@ -488,7 +501,10 @@ def _refuse_level(request: Request, call: _Call) -> None:
 
 
 def _refuse_lists(request: Request, text: str, quantity: str, advice: str) -> None:
-    """Refuse a metric that reads more of a list than the ranks of its relevant items."""
+    """Refuse a metric that reads more of a list than the ranks of its relevant items.
+
+    ``quantity`` is what such a metric does not have, such as "ceiling"; ``advice`` ends the error.
+    """
     if text not in request.of_hits:
         able = ", ".join(m.name for m in METRICS.values() if m.reads == "hits")
         msg = f"{text} reads the lists themselves and has no {quantity}; {able} have one; {advice}"
@@ -496,7 +512,10 @@ def _refuse_lists(request: Request, text: str, quantity: str, advice: str) -> No
 
 
 def _refuse_divisor(text: str, spec: MetricSpec, quantity: str, advice: str) -> None:
-    """Refuse a metric that divides by the hits found, or has no kernel."""
+    """Refuse a metric without an expectation, such as one that divides by the hits found.
+
+    ``quantity`` is what such a metric does not have; ``advice`` ends the error.
+    """
     if spec.metric.no_expectation:
         of_whole_list = MetricSpec(spec.name, None, spec.options)
         if not of_whole_list.metric.no_expectation:

@@ -1,9 +1,10 @@
 """The definitions of other systems, from the table ``systems.txt``.
 
-A line gives the options with which this library computes what a system computes under the plain
-name of a metric. A ``gap`` is a difference that the table cannot express. No line copies what is
-wrong in a system rather than different: ``docs/systems.py`` says it, from which and from this table
-the page ``docs/conventions.md`` is written.
+A ``System`` is another library; a ``Line`` is one metric of it. The line gives the options with
+which this library computes what the system computes under the plain name of the metric. A ``gap``
+is a difference that the table cannot express. No line copies what is wrong in a system rather than
+different. ``docs/systems.py`` says what is wrong; the page ``docs/conventions.md`` is written from
+it and from this table.
 """
 
 import difflib
@@ -65,13 +66,16 @@ class System:
 
 
 def _read_system(paragraph: str) -> tuple[Any, System]:
-    """Read a system: a row of its rules, and one for each metric or, after "+", each variant."""
+    """Read a system from its paragraph of the table; gives the convention, its key, and the system.
+
+    The first row has its rules. Each other row is a metric or, after "+", a variant.
+    """
     rows = [row.strip().split(" | ") for row in paragraph.splitlines()]
-    convention, name, *rules = rows[0]
+    convention, name, *rules = rows[0]  # a rule is a text "field=value"
     lines = []
     variants = []
-    for written, call, *facts in rows[1:]:
-        line = Line(written.removeprefix("+ "), call, **_read_fields(facts))
+    for written, call, *rules_of_line in rows[1:]:
+        line = Line(written.removeprefix("+ "), call, **_read_fields(rules_of_line))
         if written.startswith("+ "):
             variants.append(line)
         else:
@@ -94,17 +98,17 @@ def read_convention(convention: object) -> Convention:
     """Read the name of a system in any case; the error names the nearest."""
     name = convention.lower() if isinstance(convention, str) else ""
     if name not in CONVENTIONS:
-        conventions: dict[str, Convention] = {}
+        convention_of_name: dict[str, Convention] = {}
         for key, system in CONVENTIONS.items():
-            conventions |= dict.fromkeys([key, *system.also.split()], key)
-        near = difflib.get_close_matches(name, conventions, n=1)
-        hint = f"; did you mean {conventions[near[0]]!r}?" if near else ""
+            convention_of_name |= dict.fromkeys([key, *system.also.split()], key)
+        near = difflib.get_close_matches(name, convention_of_name, n=1)
+        hint = f"; did you mean {convention_of_name[near[0]]!r}?" if near else ""
         one_of("convention", convention, Convention, hint)
     return cast(Convention, name)
 
 
 def meant_elsewhere(text: str) -> str:
-    """The hint for what another system calls a metric, or "".
+    """Write the metric that ``text`` means in another system, as a hint; or "".
 
     >>> meant_elsewhere("ndcg_cut_10")
     "did you mean 'ndcg@10' with convention='trec', which is ndcg_cut_10 of trec_eval?"
@@ -124,13 +128,14 @@ def own_name(text: str, convention: Convention) -> str:
     >>> own_name("rbp.95", "ranx"), own_name("hits@10", "ranx")
     ('rbp(p=0.95)', 'cg@10')
     """
-    if re.fullmatch(r"[\w.-]+(@[0-9]+)?", text) is None:  # such as NDCG(10), a call
+    # Other text is a call, such as NDCG(10), or has options of this library.
+    if re.fullmatch(r"[\w.-]+(@[0-9]+)?", text) is None:
         return ""
     return _translated(text, CONVENTIONS[read_convention(convention)])
 
 
 def _translated(text: str, system: System) -> str:
-    """Write a call of a system as a metric string that means it under the convention, or ""."""
+    """Write a call of a system as the metric string that means it by its convention; or ""."""
     for line in (*system.lines, *system.variants):
         call = re.escape(line.call).replace(r"\{k\}", "([0-9]+)")
         match = re.fullmatch(call, text.strip(), re.IGNORECASE)
@@ -141,7 +146,11 @@ def _translated(text: str, system: System) -> str:
 
 
 def _with_defaults(variant: Line, system: System) -> str:
-    """Write a variant with the default of each option that the convention would change."""
+    """Write a variant as a metric string under the convention.
+
+    The convention changes options by its line for the plain metric: where the variant does not name
+    such an option, its default is written out.
+    """
     options = re.findall(r"\w+=[^,)]+", variant.written)
     metric = METRICS[variant.metric.partition("@")[0]]
     for line in system.lines:
@@ -155,7 +164,10 @@ def _with_defaults(variant: Line, system: System) -> str:
 
 
 def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
-    """Find the line of a system for the plain name of a metric; the error names its metrics."""
+    """Find the line of a system for the plain name of a metric, with a ``cutoff`` or without.
+
+    The error names the metrics of the system.
+    """
     system = CONVENTIONS[read_convention(convention)]
     metric = f"{name}@k" if cutoff else name
     for line in system.lines:

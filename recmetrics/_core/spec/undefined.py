@@ -7,15 +7,16 @@ from recmetrics._core.types import Undefined
 
 NoTruth = Literal["nan", "zero", "one"]
 """The value of a user without relevant items; "nan" also where a system leaves the user out."""
-_NUMBERS = {"zero": 0.0, "one": 1.0}
+_NUMBER_OF_POLICY = {"zero": 0.0, "one": 1.0}
 
 
 def policy_of(
     metric: Metric, undefined: Undefined | None = None, of_system: NoTruth | None = None
 ) -> Undefined:
-    """The policy of a metric: that of the caller, else of another system, else "nan".
+    """The policy of a metric: ``undefined`` of the caller, else that of a system, else "nan".
 
-    The sum of no gains is 0, whatever other number the caller names.
+    A metric that is a sum has 0 where it sums no gains, whatever number the caller names. Only
+    "raise", and the rule of a system, win over this.
     """
     if undefined is None and of_system is not None:
         return of_system
@@ -30,4 +31,4 @@ def number_for(undefined: str) -> float | None:
     >>> number_for("zero"), number_for("nan"), number_for("raise")
     (0.0, None, None)
     """
-    return _NUMBERS.get(undefined)
+    return _NUMBER_OF_POLICY.get(undefined)
