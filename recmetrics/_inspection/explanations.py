@@ -168,7 +168,7 @@ def formula_of(spec: MetricSpec) -> str:
 
 
 def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
-    """Write the call in a system, and the other differences of its line in parentheses."""
+    """Write the call of a metric in a system, and the other differences in parentheses."""
     notes = []
     if line.gap:
         notes.append(line.gap)

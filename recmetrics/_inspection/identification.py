@@ -243,7 +243,7 @@ def identify_by(
         names = ", ".join(name for name in METRICS if METRICS[name].reads == "hits")
         msg = f"metric must be one of {names}, without of= and weigh=, got {metric!r}"
         raise ArgumentError(msg, argument="metric")
-    value, number, decimals = _read(value, spec)
+    value, number, decimals = _read_value(value, spec)
 
     systems = list(_variants_of_systems(spec))
     variants_of_mean: dict[str, list[tuple[float, _Variant]]] = {}
@@ -287,23 +287,24 @@ def identify_by(
     )
 
 
-def _read(value: object, spec: MetricSpec) -> tuple[str | float, float, int | None]:
-    """Read a value: as given, but a number as a float; its number; its decimals, None for a number.
+def _read_value(value: object, spec: MetricSpec) -> tuple[str | float, float, int | None]:
+    """Read (value, number, decimals), and refuse a value that the metric cannot have.
 
-    Of "9.32 %", the number is 0.0932, of four decimals.
+    The value is text as given, with its number and the decimals of that: "9.32 %" has 0.0932 and 4;
+    or it is a number itself, as a float, without decimals, None.
     """
-    number = math.nan
+    number = math.nan  # for what cannot be read
     decimals = None
-    if isinstance(value, str) and (text := _VALUE.fullmatch(value)):
-        exact = Decimal(text[1])
-        if text[2]:  # per cent
+    if isinstance(value, str) and (match := _VALUE.fullmatch(value)):
+        exact = Decimal(match[1])
+        if match[2]:  # per cent
             exact = exact.scaleb(-2)
         number = float(exact)
         decimals = -cast(int, exact.as_tuple().exponent)
     elif isinstance(value, Real) and not isinstance(value, bool):
         with suppress(OverflowError):
             number = float(value)
-    literal = f"{value!r:.40}"
+    literal = f"{value!r:.40}"  # at most 40 letters
     if not math.isfinite(number):
         msg = f"value must be text such as '0.0932' or '9.32 %', or a finite number, got {literal}"
         raise ArgumentError(msg, argument="value")

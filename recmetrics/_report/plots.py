@@ -95,6 +95,7 @@ def _curve_of(metric: str) -> tuple[str, int | None]:
 
 def _records_by_row(records: Sequence[Record]) -> dict[str, list[Any]]:
     """The records of each row of axes, by the name of a curve or, of few cutoffs, a metric."""
+    # A set, since several models have records of one metric.
     n_cutoffs = Counter(curve for curve, _ in {_curve_of(record.metric) for record in records})
     records_by_row: dict[str, list[Any]] = {}
     for record in records:
