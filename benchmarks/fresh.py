@@ -11,6 +11,11 @@ This one prints a table: medians over processes with an empty cache folder, alte
 processes of another checkout.
 
     python fresh.py cold --beside ../../older --rounds 5
+
+So does this one, of CPU time: of a first call that compiles, as a multiple of the time that Numba
+takes to compile a fixed function, so that figures of different days compare.
+
+    python fresh.py compilation --beside ../../older --rounds 5
 """
 
 import argparse
@@ -25,7 +30,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import numba  # noqa: F401  (what is imported here is not counted as ours)
+import numba  # what is imported here is not counted as ours
 import numpy as np
 import scipy.sparse as sp
 
@@ -41,10 +46,20 @@ def main() -> None:
     elif what == "cold":
         cold(arguments)
         return
+    elif what == "compilation":
+        compilation(arguments)
+        return
     elif what == "targets":
         answer = targets(float(arguments[0]))
     else:
-        answer = {"first-call": first_call, "steps": steps, "everything": everything}[what]()
+        measurements = {
+            "first-call": first_call,
+            "steps": steps,
+            "everything": everything,
+            "compiled-call": compiled_call,
+            "fixed-function": fixed_function,
+        }
+        answer = measurements[what]()
     print(json.dumps(answer))
 
 
@@ -180,15 +195,85 @@ def everything() -> dict[str, float]:
     return {"warmup() of everything": time.perf_counter() - start}
 
 
-def cold(arguments: list[str]) -> None:
-    """Print medians of processes that begin with an empty cache, of this and another checkout."""
+def compiled_call() -> dict[str, float]:
+    """Time the first ndcg@10 of 2,000 x 3,700 float32 scores, compiled: CPU seconds."""
+    from recmetrics import Metrics
+
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((2_000, 3_700), dtype=np.float32)
+    truth = sp.random(2_000, 3_700, 10 / 3_700, "csr", random_state=0)
+    truth.data[:] = 1
+    start = time.process_time()
+    Metrics.compute(scores, truth, ["ndcg@10"], n_threads=1)
+    return {"compiled call": time.process_time() - start}
+
+
+def fixed_function() -> dict[str, float]:
+    """Time the compilation of a function that never changes: CPU seconds."""
+    numba.njit(lambda number: number + 1)(1)  # what Numba loads once
+    values = np.arange(100.0)
+    start = time.process_time()
+    numba.njit(_sorted_by_insertion)(values, np.arange(100), 3)
+    return {"fixed function": time.process_time() - start}
+
+
+def _sorted_by_insertion(values: np.ndarray, items: np.ndarray, k: int) -> float:
+    """Sort the first k values, add up what is above their mean, and count what lies between."""
+    for i in range(1, k):
+        value = values[i]
+        item = items[i]
+        j = i
+        while j > 0 and values[j - 1] < value:
+            values[j] = values[j - 1]
+            items[j] = items[j - 1]
+            j -= 1
+        values[j] = value
+        items[j] = item
+    mean = 0.0
+    for i in range(k):
+        mean += values[i] / k
+    total = 0.0
+    count = 0
+    for i in range(values.size):
+        if values[i] > mean:
+            total += values[i] * items[i]
+        elif values[i] > 0.5 * mean:
+            count += 1
+    return total + count
+
+
+def compilation(arguments: list[str]) -> None:
+    """Print the first call as a multiple of a fixed compilation, here and in another checkout."""
+    rounds, roots = _rounds_and_roots(arguments)
+    times: list[list[float]] = [[] for _ in roots]
+    for _ in range(rounds):
+        for root, multiples in zip(roots, times, strict=True):
+            with tempfile.TemporaryDirectory() as cache:
+                fixed = _in(root, "fixed-function", cache)["fixed function"]
+                call = _in(root, "compiled-call", cache)["compiled call"]
+            multiples.append(call / fixed)
+    medians = [statistics.median(multiples) for multiples in times]
+    for root, median in zip(roots, medians, strict=True):
+        print(f"{median:6.2f} {median / medians[-1]:6.3f}   {root}")
+
+
+def _rounds_and_roots(arguments: list[str]) -> tuple[int, list[Path]]:
+    """Read how many rounds to run, and in which checkouts."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--beside", type=Path, help="another checkout")
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args(arguments)
-    roots = [Path(__file__).parents[1], *([given.beside.resolve()] if given.beside else [])]
+    return given.rounds, [
+        Path(__file__).parents[1],
+        *([given.beside.resolve()] if given.beside else []),
+    ]
+
+
+def cold(arguments: list[str]) -> None:
+    """Print medians of processes that begin with an empty cache, of this and another checkout."""
+    rounds, roots = _rounds_and_roots(arguments)
     found: list[dict[str, list[float]]] = [{} for _ in roots]
-    for _ in range(given.rounds):
+    for _ in range(rounds):
         for root, times in zip(roots, found, strict=True):
             with tempfile.TemporaryDirectory() as cache:
                 answers = _in(root, "steps", cache)
@@ -207,6 +292,7 @@ def cold(arguments: list[str]) -> None:
 
 def _in(root: Path, what: str, cache: str) -> dict[str, float]:
     environ = os.environ | {"PYTHONPATH": str(root), "NUMBA_CACHE_DIR": cache}
+    environ["RECMETRICS_JIT"] = "always"
     command = [sys.executable, __file__, what]
     done = subprocess.run(command, env=environ, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)

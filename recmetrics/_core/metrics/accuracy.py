@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal, Unpack
 import numpy as np
 
 from recmetrics._core.errors import InputError
-from recmetrics._core.jit import allocating_kernel, helper, kernel
+from recmetrics._core.jit import helper, kernel
 from recmetrics._core.metrics.reference import (
     OneUser,
     dcg_of,
@@ -758,7 +758,8 @@ def _dcg_of(hits: Hits, user: int, cut: int) -> float:
         last = hits.last[slot]
         if slot == begin or first != hits.first[slot - 1]:
             weight = 0.0
-            for rank in range(first, min(last, cut) + 1):
+            end_rank = last if last < cut else cut
+            for rank in range(first, end_rank + 1):
                 weight += hits.discount[rank - 1]
             if last > first:
                 weight /= last - first + 1
@@ -784,12 +785,11 @@ def _ndcg(hits: Hits, k: int, out: FloatArray, ideal_depth: int) -> None:
         step = 1
         if ideal_depth == _FULL:
             step = 0  # the largest gain at every rank
-        elif ideal_depth == _ALL:
-            depth = relevant
-        elif ideal_depth == _LIST:
-            depth = min(depth, relevant, hits.length[user])
         else:
-            depth = min(depth, relevant)
+            if ideal_depth == _LIST and hits.length[user] < depth:
+                depth = hits.length[user]
+            if ideal_depth == _ALL or relevant < depth:
+                depth = relevant
 
         largest = hits.ideal[begin]
         least = hits.ideal[begin + step * (depth - 1)]
@@ -1174,15 +1174,22 @@ def _err_of_group(
     return total
 
 
-@allocating_kernel
 def _err(hits: Hits, k: int, out: FloatArray, max_rel: float) -> None:
-    most = 1  # relevant items of a user
-    for user in hits.users:
-        most = max(most, hits.start[user + 1] - hits.start[user])
-    going_on = np.empty(most + 1)
-    stopping = np.empty(most + 1)
-    above = np.empty(most + 1)
+    most = int(np.diff(hits.start).max(initial=1))  # relevant items of a user
+    _fill_err(hits, k, out, max_rel, np.empty(most + 1), np.empty(most + 1), np.empty(most + 1))
 
+
+@kernel
+def _fill_err(
+    hits: Hits,
+    k: int,
+    out: FloatArray,
+    max_rel: float,
+    going_on: FloatArray,
+    stopping: FloatArray,
+    above: FloatArray,
+) -> None:
+    """Fill the values; the last three are work memory for the largest tie group."""
     for user in hits.users:
         slot = hits.start[user]
         top_grade = max_rel

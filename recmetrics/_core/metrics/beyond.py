@@ -26,7 +26,7 @@ from recmetrics._core.inputs import (
     is_in_tail,
     place_of,
 )
-from recmetrics._core.jit import add_work, allocating_kernel, helper, kernel
+from recmetrics._core.jit import add_work, helper, kernel
 from recmetrics._core.metrics.accuracy import Rel
 from recmetrics._core.metrics.reference import OneList, is_hit, ratio, weight_of
 from recmetrics._core.options import Shared
@@ -102,7 +102,9 @@ def _comparison_by(side: Side, _: Mapping[str, Any]) -> _Comparison:
         start = np.arange(n_items + 1) * n_features
         values = features.reshape(-1)
     add_work(_SCALED * values.size)
-    return _Comparison(features, n_features, _scales(start, values))
+    scale = np.empty(n_items)
+    _fill_scales(start, values, scale)
+    return _Comparison(features, n_features, scale)
 
 
 def _diversity(lists: Lists, comparison: _Comparison, k: int, out: FloatArray) -> None:
@@ -118,11 +120,12 @@ def _diversity(lists: Lists, comparison: _Comparison, k: int, out: FloatArray) -
         if scale is None:
             _diversity_by_sparse_similarity(items, length, entries, k, out)
         else:
-            _diversity_of_sparse_features(items, length, entries, scale, n_columns, k, out)
+            total = np.zeros(n_columns)
+            _diversity_of_sparse_features(items, length, entries, scale, k, out, total)
     elif scale is None:
         _diversity_by_similarity(items, length, entries, k, out)
     else:
-        _diversity_of_features(items, length, entries, scale, k, out)
+        _diversity_of_features(items, length, entries, scale, k, out, np.empty(n_columns))
 
 
 @helper
@@ -141,19 +144,23 @@ def _inverse_norm(values: Array) -> float:
     return 1.0 / np.sqrt(total) / largest  # type: ignore[no-any-return]
 
 
-@allocating_kernel
-def _scales(start: IntArray, values: Array) -> FloatArray:
-    scale = np.empty(start.size - 1)
+@kernel
+def _fill_scales(start: IntArray, values: Array, scale: FloatArray) -> None:
     for item in range(scale.size):
         scale[item] = _inverse_norm(values[start[item] : start[item + 1]])
-    return scale
 
 
-@allocating_kernel
+@kernel
 def _diversity_of_features(
-    items: IntArray, length: IntArray, features: Array, scale: FloatArray, k: int, out: FloatArray
+    items: IntArray,
+    length: IntArray,
+    features: Array,
+    scale: FloatArray,
+    k: int,
+    out: FloatArray,
+    total: FloatArray,
 ) -> None:
-    total = np.empty(features.shape[1])
+    """Fill the diversity; ``total`` is work memory for each feature."""
     for user in range(out.size):
         cut = _cut(k, length[user])
         if cut < 2:
@@ -173,17 +180,17 @@ def _diversity_of_features(
         out[user] = max(0.0, 1.0 - (square - n_units) / (cut * (cut - 1.0)))
 
 
-@allocating_kernel
+@kernel
 def _diversity_of_sparse_features(
     items: IntArray,
     length: IntArray,
     features: Rows,
     scale: FloatArray,
-    n_features: int,
     k: int,
     out: FloatArray,
+    total: FloatArray,
 ) -> None:
-    total = np.zeros(n_features)
+    """Fill the diversity; ``total`` holds 0 for each feature, also between users."""
     for user in range(out.size):
         cut = _cut(k, length[user])
         if cut < 2:
@@ -707,8 +714,9 @@ def _calibration(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
     of_items = profile.n_items != n_genres
     profiles = profile.rows(lists.rows)
     _divergence(
-        lists.items, lists.length, genres.entries, n_genres, profiles, k, out, of_items=of_items
-    )
+        lists.items, lists.length, genres.entries, profiles, k, out, of_items,
+        np.empty(n_genres), np.empty(n_genres),
+    )  # fmt: skip
 
 
 @helper
@@ -723,20 +731,23 @@ def _add_genres(genres: Rows, item: int, weight: float, amounts: FloatArray) -> 
         amounts[genres.items[entry]] += weight * (genres.values[entry] / total)
 
 
-@allocating_kernel
+@kernel
 def _divergence(
     items: IntArray,
     length: IntArray,
     genres: Rows,
-    n_genres: int,
     profiles: Rows,
     k: int,
     out: FloatArray,
     of_items: bool,
+    p: FloatArray,
+    q: FloatArray,
 ) -> None:
-    """Fill the divergence; the profiles are items and their weights, or genres and theirs."""
-    p = np.empty(n_genres)
-    q = np.empty(n_genres)
+    """Fill the divergence; the profiles are items and their weights, or genres and theirs.
+
+    ``p`` and ``q`` are work memory for the shares of each genre in the profile and in the list.
+    """
+    n_genres = p.size
     for user in range(out.size):
         p[:] = 0.0
         q[:] = 0.0

@@ -366,7 +366,9 @@ def _gather(
         begin += width
         if begin % _CHUNK == 0:
             width = _CHUNK
-    return count, min(begin, row.size)
+    if begin > row.size:
+        begin = row.size
+    return count, begin
 
 
 @helper
@@ -418,7 +420,11 @@ def _count_ranks(
             score = values[places[p]]
             if p > 0 and score == values[places[p - 1]]:
                 continue
-            n_before = min(max(places[p] - begin, 0), tile.size)
+            n_before = places[p] - begin
+            if n_before < 0:
+                n_before = 0
+            elif n_before > tile.size:
+                n_before = tile.size
             n_reaching_before = _count_reaching(tile[:n_before], score)
             n_above_after = _count_above(tile[n_before:], score)
             rank[p] += n_reaching_before + n_above_after
@@ -639,10 +645,12 @@ def _fill_pool(row: Array, bound: Any, excluded: IntArray, tied: Any, pool: Pool
     if begin < row.size and tied is None:
         above = _next_above(row[begin:], bound)
         if above == bound:
-            return int(count)
+            return count  # type: ignore[no-any-return]
         bound = above
     count, begin = _gather(row, begin, bound, excluded, count, pool.values, pool.items)
-    return int(count) if begin == row.size else -1
+    if begin < row.size:
+        count = np.int64(-1)
+    return count  # type: ignore[no-any-return]
 
 
 @helper
@@ -707,7 +715,9 @@ def rank_rows(
 
         hits.length[user] = k
         if _count_above(maxima, lowest) < k:
-            hits.length[user] = min(k, _count_recommendable(row, excluded_items, scores.least))
+            n_recommendable = _count_recommendable(row, excluded_items, scores.least)
+            if n_recommendable < k:
+                hits.length[user] = n_recommendable
         n_places, bound = _find_places(
             row, maxima, excluded_items, relevant, user, k, scores.least, hits, memory.places
         )
@@ -716,7 +726,10 @@ def rank_rows(
 
         # Ranks are counted in the whole row, or among the few items that reach the bound.
         values = row
-        n_counted = n_items + min(_COLLECT * n_items, _COLLECT * BLOCK * k)
+        n_collected = BLOCK * k  # at most
+        if n_items < n_collected:
+            n_collected = n_items
+        n_counted = n_items + _COLLECT * n_collected
         if n_lanes > 0 and bound > scores.least and n_places * n_items > n_counted:
             count = _fill_pool(row, bound, excluded_items, tied, memory.pool)
             if count >= 0:
