@@ -51,11 +51,12 @@ def compile_all() -> None:
 class Kernel:
     """A function over arrays that Python calls, as Python or as machine code."""
 
-    def __init__(self, function: Callable[..., Any], *, makes_arrays: bool) -> None:
+    is_helper = False
+
+    def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         # NumPy warns of what machine code does in silence, such as 0.0 / 0.0.
         self.python = np.errstate(all="ignore")(function)
-        self.makes_arrays = makes_arrays
         self.compiled: Callable[..., Any] | None = None
         self.was_missing = False  # its machine code was not on the disk when this process looked
 
@@ -76,30 +77,19 @@ def kernel(function: F) -> F:
 
     Machine code is cached on disk. Each process compiles once where no cache folder can be written.
     """
-    return cast(F, Kernel(function, makes_arrays=False))
+    return cast(F, Kernel(function))
 
 
 def helper(function: F) -> F:
-    """Mark a function that only kernels call."""
-    return _marked(function, makes_arrays=False)
+    """Mark a function that only kernels call; like a kernel, it makes no array and returns none.
 
-
-def allocating_kernel(function: F) -> F:
-    """Mark a kernel that makes arrays."""
-    return cast(F, Kernel(function, makes_arrays=True))
-
-
-def allocating_helper(function: F) -> F:
-    """Mark a helper that makes arrays, for kernels that do."""
-    return _marked(function, makes_arrays=True)
-
-
-def _marked(function: F, *, makes_arrays: bool) -> F:
-    """Mark a helper, which stays a function for Python; ``machine_code`` reads the mark."""
-    function.makes_arrays = makes_arrays  # type: ignore[attr-defined]
+    It stays a function for Python.
+    """
+    function.is_helper = True  # type: ignore[attr-defined]  # which ``machine_code`` reads
     return function
 
 
+@helper
 def prefetch(array: Any, index: int) -> None:
     """Ask for the cache line of ``array[index]``, which may lie behind the end of the array.
 
@@ -109,7 +99,6 @@ def prefetch(array: Any, index: int) -> None:
     """
 
 
-_marked(prefetch, makes_arrays=False)
 prefetch.intrinsic = "prefetch"  # type: ignore[attr-defined]  # what it is for Numba
 
 _reports: list[Callable[[bool], object]] = []  # who wants to know of compilation

@@ -42,11 +42,11 @@ def dispatcher_of(function: Any) -> Any:
 
 
 def _compiled(function: Any) -> Any:
-    is_helper = isinstance(function, types.FunctionType)
+    is_helper = function.is_helper
     code = _linked(function if is_helper else function.__wrapped__)
     if not _HAS_INTERNALS:
         return _plainly_compiled(code)
-    compiled = _jit(**numba_internals.options(is_helper, function.makes_arrays))(code)
+    compiled = _jit(**numba_internals.options(is_helper))(code)
     # A helper is not cached: Numba makes machine code of what it finds there, and a kernel that
     # links the rest of that can take twice as long.
     if not is_helper:
@@ -61,7 +61,7 @@ def _linked(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     names = dict(function.__globals__)
     for name in function.__code__.co_names:
-        if hasattr(names.get(name), "makes_arrays"):  # the mark of kernels and helpers
+        if hasattr(names.get(name), "is_helper"):  # which kernels and helpers have
             names[name] = dispatcher_of(names[name])
     code = types.FunctionType(
         function.__code__, names, function.__name__, function.__defaults__, function.__closure__

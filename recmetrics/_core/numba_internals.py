@@ -56,14 +56,12 @@ class _HelperCompiler(Compiler):
 _UNCOUNTED = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 
 
-def options(is_helper: bool, makes_arrays: bool) -> dict[str, Any]:
+def options(is_helper: bool) -> dict[str, Any]:
     """Options of the decorator that save time of the compilation, or of each call."""
     # No wrapper for C, which is never called: it would take a sixth of the compilation time.
-    flags: dict[str, Any] = {"no_cfunc_wrapper": True}
+    flags: dict[str, Any] = {"no_cfunc_wrapper": True, **_UNCOUNTED}
     if is_helper:  # no wrapper that converts Python objects to arrays, either: another sixth
         flags |= {"no_cpython_wrapper": True, "pipeline_class": _HelperCompiler}
-    if not makes_arrays:
-        flags |= _UNCOUNTED
     return flags
 
 

@@ -325,9 +325,7 @@ def audit_ranked(
     )
 
 
-def _of_invalid(
-    rankings: Rankings, selection: Selection, n_items: int | None
-) -> dict[str, Any]:
+def _of_invalid(rankings: Rankings, selection: Selection, n_items: int | None) -> dict[str, Any]:
     """The items that the lists repeat, and those that are outside the catalogue."""
     findings: dict[str, Any] = {}
     for place, name in enumerate(("repeats", "unknown")):

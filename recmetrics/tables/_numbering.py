@@ -4,13 +4,14 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.inputs import users_of_entries
-from recmetrics._core.jit import add_work, allocating_helper, allocating_kernel, helper
-from recmetrics._core.threads import without_warnings
+from recmetrics._core.jit import add_work, helper, kernel
+from recmetrics._core.selection import sort_best_first
 from recmetrics._core.types import IntArray
 
 _SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
+_FIRST_BITS = 10  # a hash table begins with 2^10 slots and doubles: few ids stay in the cache
 _ROOM = 4  # entries of a table per value, beyond which hashing takes less memory
-_SHORT = 32  # up to so many rows are sorted faster by comparing all pairs than by a sort
+_SHORT = 32  # up to so many rows are sorted faster by comparing all pairs than by merging
 _LARGEST = int(np.iinfo(np.int64).max)
 # Microseconds of Python for a row, see ``jit``, measured with 100,000 rows.
 _NUMBERED = 0.3
@@ -24,12 +25,29 @@ def number(values: IntArray) -> tuple[IntArray, IntArray]:
     if not values.size:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     least = int(values.min())
-    largest = int(values.max())
-    if largest - least < max(_SMALL_RANGE, _ROOM * values.size):
+    n_possible = int(values.max()) - least + 1
+    codes = np.empty(values.size, np.int64)
+    if n_possible <= max(_SMALL_RANGE, _ROOM * values.size):
         add_work(_NUMBERED * values.size)
-        return _by_table(values, least, largest - least + 1)
-    add_work(_HASHED * values.size)
-    return without_warnings(_by_hash)(values)  # the product of the hash overflows
+        first = np.empty(min(n_possible, values.size), np.int64)
+        n = _number_by_table(values, least, np.full(n_possible, -1, np.int32), codes, first)
+    else:
+        add_work(_HASHED * values.size)
+        first = np.empty(values.size, np.int64)
+        n = _number_by_hash(values, codes, first)
+    return codes, first[:n].copy()
+
+
+def _number_by_hash(values: IntArray, codes: IntArray, first: IntArray) -> int:
+    """Number values of any size in a table that doubles; returns how many differ."""
+    row = 0
+    n = 0
+    bits = _FIRST_BITS
+    while row < values.size:
+        slots = np.full(1 << bits, -1, np.int32)
+        row, n = _fill_slots(values, row, n, slots, np.uint64(64 - bits), codes, first)
+        bits += 1
+    return n
 
 
 def combine(columns: list[IntArray]) -> IntArray:
@@ -43,11 +61,14 @@ def combine(columns: list[IntArray]) -> IntArray:
     return codes
 
 
-@allocating_kernel
-def _by_table(values: IntArray, least: int, size: int) -> tuple[IntArray, IntArray]:
-    numbers = np.full(size, -1, np.int32)
-    codes = np.empty(values.size, np.int64)
-    first = np.empty(min(size, values.size), np.int64)
+@kernel
+def _number_by_table(
+    values: IntArray, least: int, numbers: npt.NDArray[np.int32], codes: IntArray, first: IntArray
+) -> int:
+    """Write the number of each value, and the first row of each number; returns how many differ.
+
+    ``numbers`` has a place for each possible value from ``least`` on, -1 at first.
+    """
     n = 0
     for row in range(values.size):
         place = values[row] - least
@@ -56,40 +77,45 @@ def _by_table(values: IntArray, least: int, size: int) -> tuple[IntArray, IntArr
             first[n] = row
             n += 1
         codes[row] = numbers[place]
-    return codes, first[:n].copy()
+    return n
 
 
-@allocating_kernel
-def _by_hash(values: IntArray) -> tuple[IntArray, IntArray]:
-    """Open addressing over a table that doubles, so that few ids stay in the cache."""
-    bits = np.uint64(10)
-    slots = np.full(1 << 10, -1, np.int32)
-    codes = np.empty(values.size, np.int64)
-    first = np.empty(values.size, np.int64)
-    n = 0
-    for row in range(values.size):
-        slot = _slot(slots, bits, values, first, values[row])
+@kernel
+def _fill_slots(
+    values: IntArray,
+    row: int,
+    n: int,
+    slots: npt.NDArray[np.int32],
+    shift: np.uint64,
+    codes: IntArray,
+    first: IntArray,
+) -> tuple[int, int]:
+    """Number the values from ``row`` on, until half of the slots are taken.
+
+    ``slots`` are those of a hash table with open addressing, all free (-1): 2^b slots; ``shift``
+    is 64 - b. The ``n`` values that have numbers are put in first. Returns the next row and the
+    number of values that have numbers.
+    """
+    for code in range(n):
+        slots[_slot(slots, shift, values, first, values[first[code]])] = code
+    while row < values.size and 2 * n <= slots.size:
+        slot = _slot(slots, shift, values, first, values[row])
         if slots[slot] < 0:
             slots[slot] = n
             first[n] = row
             n += 1
-            if 2 * n > slots.size:
-                bits += np.uint64(1)
-                slots = np.full(2 * slots.size, -1, np.int32)
-                for code in range(n):
-                    slots[_slot(slots, bits, values, first, values[first[code]])] = code
-                slot = _slot(slots, bits, values, first, values[row])
         codes[row] = slots[slot]
-    return codes, first[:n].copy()
+        row += 1
+    return row, n
 
 
 @helper
 def _slot(
-    slots: npt.NDArray[np.int32], bits: np.uint64, values: IntArray, first: IntArray, value: int
+    slots: npt.NDArray[np.int32], shift: np.uint64, values: IntArray, first: IntArray, value: int
 ) -> int:
     """The place of ``value`` in the table, or the free place where it belongs."""
     # Fibonacci hashing: the upper bits of a product with 2^64 / golden ratio.
-    slot = np.int64((np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)) >> (np.uint64(64) - bits))
+    slot = np.int64((np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)) >> shift)
     while slots[slot] >= 0 and values[first[slots[slot]]] != value:
         slot = (slot + 1) & (slots.size - 1)
     return slot  # type: ignore[return-value]
@@ -98,7 +124,10 @@ def _slot(
 def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
     """Group the rows by code, in their order: code c has ``order[start[c]:start[c + 1]]``."""
     add_work(_GROUPED * codes.size)
-    return _group(codes, n)
+    start = np.zeros(n + 1, np.int64)
+    order = np.empty(codes.size, np.int64)
+    _group(codes, start, order, np.empty(n, np.int64))
+    return start, order
 
 
 def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) -> None:
@@ -107,38 +136,48 @@ def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) 
     ``key`` has the order of ``order``, and both are sorted in place.
     """
     add_work(_SORTED * order.size)
-    _sort_groups(start, order, key)
+    longest = int(np.diff(start).max(initial=0))
+    _sort_groups(start, order, key, np.empty(longest, np.int64), np.empty(longest))
 
 
-@allocating_kernel
-def _group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
-    start = np.zeros(n + 1, np.int64)
-    together = 0  # the rows up to which codes ascend
-    while together < codes.size and (together == 0 or codes[together - 1] <= codes[together]):
-        start[codes[together] + 1] = together + 1
-        together += 1
-    if together == codes.size:
-        for code in range(n):
-            start[code + 1] = max(start[code], start[code + 1])
-        return start, np.arange(codes.size)
-    start[:] = 0
+@kernel
+def _group(codes: IntArray, start: IntArray, order: IntArray, next_place: IntArray) -> None:
+    """Write ``start``, which holds zeros, and ``order``.
+
+    ``next_place`` has a place for each code.
+    """
+    n_codes = start.size - 1
+    n_ascending = 0  # the rows up to which codes ascend
+    while n_ascending < codes.size and (
+        n_ascending == 0 or codes[n_ascending - 1] <= codes[n_ascending]
+    ):
+        n_ascending += 1
+
     for row in range(codes.size):
         start[codes[row] + 1] += 1
-    for code in range(n):
+    for code in range(n_codes):
         start[code + 1] += start[code]
-    order = np.empty(codes.size, np.int64)
-    filled = start[:-1].copy()
+        next_place[code] = start[code]
+
+    if n_ascending == codes.size:
+        for row in range(codes.size):
+            order[row] = row
+        return
     for row in range(codes.size):
         code = codes[row]
-        order[filled[code]] = row
-        filled[code] += 1
-    return start, order
+        order[next_place[code]] = row
+        next_place[code] += 1
 
 
-@allocating_kernel
-def _sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) -> None:
-    short_order = np.empty(_SHORT, np.int64)
-    short_key = np.empty(_SHORT)
+@kernel
+def _sort_groups(
+    start: IntArray,
+    order: IntArray,
+    key: npt.NDArray[np.float64],
+    spare_order: IntArray,
+    spare_key: npt.NDArray[np.float64],
+) -> None:
+    """Sort the groups; the spare arrays have as many places as the largest group has rows."""
     for code in range(start.size - 1):
         first = start[code]
         last = start[code + 1]
@@ -147,29 +186,28 @@ def _sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64])
             ascends = ascends and key[i - 1] <= key[i]
         if ascends:
             continue
-        if last - first > _SHORT:
-            _sort_long(order[first:last], key[first:last])
-            continue
+
         n = last - first
+        if n > _SHORT:
+            for i in range(first, last):
+                key[i] = -key[i]
+            sort_best_first(key[first:last], order[first:last], spare_key, spare_order)
+            for i in range(first, last):
+                key[i] = -key[i]
+            continue
+
         for i in range(n):
-            short_order[i] = order[first + i]
-            short_key[i] = key[first + i]
+            spare_order[i] = order[first + i]
+            spare_key[i] = key[first + i]
         for i in range(n):
             # Counting the keys before takes no branch: faster than moving them.
             place = first
             for j in range(i):
-                place += short_key[j] <= short_key[i]
+                place += spare_key[j] <= spare_key[i]
             for j in range(i + 1, n):
-                place += short_key[j] < short_key[i]
-            order[place] = short_order[i]
-            key[place] = short_key[i]
-
-
-@allocating_helper
-def _sort_long(rows: IntArray, keys: npt.NDArray[np.float64]) -> None:
-    places = np.argsort(keys, kind="mergesort")
-    rows[:] = rows[places]
-    keys[:] = keys[places]
+                place += spare_key[j] < spare_key[i]
+            order[place] = spare_order[i]
+            key[place] = spare_key[i]
 
 
 def has_equals(start: IntArray, values: npt.NDArray[np.float64]) -> bool:

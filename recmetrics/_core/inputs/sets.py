@@ -157,7 +157,7 @@ class Rows(NamedTuple):
 # no copies of these two, which would be wrong or slower in their place:
 # - ``sort_groups`` of ``tables`` counts places as ``_sort_items`` does, but by two loops for each
 #   row, which keep equal keys in order. Without equal keys, one loop takes 0.8 of their time.
-# - ``_sort`` of ``selection/kernels`` keeps equal scores in order in rows of any length.
+# - ``sort_best_first`` of ``selection/kernels`` keeps equal scores in order in rows of any length.
 # - ``_keep_hits`` there inserts each hit while it leaves out the items that are none. Where a user
 #   has many hits, their ranks all differ, and ``sort_many_hits`` has a place for each rank.
 

@@ -45,6 +45,7 @@ from recmetrics._core.selection.hits import (
     hits_of_slots,
     join,
 )
+from recmetrics._core.selection.kernels import sort_best_first
 from recmetrics._core.selection.lists import Lists
 from recmetrics._core.selection.matrix import MatrixRanker
 from recmetrics._core.selection.rankers import Ranker

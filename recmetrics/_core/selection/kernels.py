@@ -848,8 +848,12 @@ def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
 
 
 @helper
-def _sort(values: Array, items: IntArray, spare_values: Array, spare_items: IntArray) -> None:
-    """Sort a pool in item order by score, best first; equal scores keep their order.
+def sort_best_first(
+    values: Array, items: IntArray, spare_values: Array, spare_items: IntArray
+) -> None:
+    """Sort items by their scores, best first; equal scores keep their order.
+
+    The spare arrays have as many places as the values.
 
     Short runs are sorted by insertion, then merged: NumPy's sort costs a second of compilation, and
     most lists are one run. Each merge copies its first half away and writes from the front.
@@ -914,7 +918,7 @@ def _list_best(row: Array, bound: Any, excluded: IntArray, k: int, pool: Pool) -
                 bound = _next_above(row[begin:], worst)
                 if bound == worst:
                     break
-    _sort(values[:count], items[:count], pool.spare_values, pool.spare_items)
+    sort_best_first(values[:count], items[:count], pool.spare_values, pool.spare_items)
     return int(count)
 
 
@@ -1225,7 +1229,7 @@ def list_selected(
         if count > k:
             _shrink(values, items, count, k, lowest)
             count = np.int64(k)
-        _sort(values[:count], items[:count], spare_values, spare_items)
+        sort_best_first(values[:count], items[:count], spare_values, spare_items)
         length[user] = count
         for i in range(count):
             ranking[user, i] = items[i]
