@@ -2,6 +2,7 @@
 
 import math
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +23,7 @@ __all__ = [
     "OneList",
     "OneUser",
     "ScoreMatrix",
+    "as_a_new_process",
     "compiled",
     "cosine",
     "has_ceiling",
@@ -42,6 +44,18 @@ def in_python():
         call = lambda kernel, *values, **named: kernel.python(*values, **named)  # noqa: E731
         patch.setattr(jit.Kernel, "__call__", call)
         yield
+
+
+@contextmanager
+def as_a_new_process():
+    """Choose how kernels run as a process does that has done no work, and record what it does."""
+    process = SimpleNamespace(compilations=[], is_large=False)
+    call = lambda kernel, *values, **named: jit._chosen(kernel, values, named)(*values, **named)  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch, jit.while_compiling(process.compilations.append):
+        patch.setattr(jit._Work, "total", 0.0)
+        patch.setattr(jit.Kernel, "__call__", call)
+        yield process
+        process.is_large = jit._Work.total >= jit._TO_COMPILE
 
 
 @contextmanager

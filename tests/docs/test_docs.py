@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from asserts import python
-from inside import METRICS
+from inside import METRICS, as_a_new_process
 
 from recmetrics.cli import main
 
@@ -102,8 +102,10 @@ def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, monkeypatch, capsy
             pytest.skip(f"{missing} is not installed")
         file = tmp_path / f"block_{number}.py"
         file.write_text(code)
-        run(code, str(file), scope)
+        with as_a_new_process() as process:
+            run(code, str(file), scope)
         assert_same(capsys.readouterr().out, shown)
+        assert process.is_large or not process.compilations, "a small block waits for the compiler"
 
 
 def test_the_commands_of_the_guide_run(tmp_path, monkeypatch, capsys):
