@@ -256,8 +256,8 @@ def _require_different_rows(table: Table) -> None:
     second = next((row for row in repeats if str(users[row]) == text), repeats[0])
     msg = (
         f"{table.name} has two lists of {named_user(columns, users[first_row])}, rows {first_row} "
-        f"and {second}; expected one: type model='its name' if a column names the model, drop "
-        "columns that are no ids"
+        f"and {second}; expected one: type model='its name' if a column names the model, else give "
+        "each model or run a data frame of its own"
     )
     raise InputError(msg)
 
