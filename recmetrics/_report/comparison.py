@@ -275,8 +275,8 @@ class Comparison(Compared, Printed):
             (new, old) for new, old in pairs if model in (None, new) and against in (None, old)
         ]
         if len(fitting) != 1:
-            choices = ", ".join(f"model={new!r}, against={old!r}" for new, old in pairs)
-            msg = f"model={model!r}, against={against!r} is not one pair; type one of: {choices}"
+            choices = " or ".join(f"model={new!r}, against={old!r}" for new, old in pairs)
+            msg = f"model={model!r}, against={against!r} is not one pair; type {choices}"
             raise ArgumentError(msg)
         return fitting[0]
 

@@ -333,8 +333,8 @@ def _refuse_short_lists(lists: ListsAndTruth, text: str, n_items: int) -> None:
         msg = (
             f"recs lists {length:,} of the {n_items:,} items of the catalogue for "
             f"{lists.key_of(int(short[0]))}, but {text} counts all of them; "
-            f"expected lists of all items; with scores of all items type Metrics.compute(scores, "
-            f"truth, [{text!r}]); for {of_shown_items(text)}{advice}"
+            "expected lists of all items; with scores of all items, and the truth as a matrix, "
+            f"type Metrics.compute(scores, truth, [{text!r}]); for {of_shown_items(text)}{advice}"
         )
         raise InputError(msg, argument="recs")
 

@@ -124,7 +124,9 @@ def require_columns(frame: Frame, label: str, names: Iterable[str]) -> None:
     for name in names:
         if not isinstance(name, str):
             numbered = isinstance(name, int) and name in columns
-            advice = f"; type {label}.rename(columns=str)" if numbered else ""
+            advice = ""
+            if numbered:
+                advice = f"; type {label}.rename(columns=str), and name it {str(name)!r}"
             msg = f"a column of {label} must be named by a string, got {name!r}{advice}"
             raise ArgumentError(msg)
         if name not in columns:

@@ -78,7 +78,7 @@ class ItemTables:
             self._refuse_repeats("catalogue")
             self.n_items = len(self._tables["catalogue"])
             if options["unknown"] == "raise":
-                advice = "; unknown='waste' or unknown='drop' accepts such items"
+                advice = "; type unknown='waste' or unknown='drop' to accept such items"
                 self._refuse_outside("recs", advice)
             self._refuse_outside("truth")
 

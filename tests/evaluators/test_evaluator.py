@@ -486,10 +486,11 @@ NOT_INDICES = "users must be a slice or a 1-d array of integer user indices, got
          "nan='exclude' to treat NaN like a score of -inf",
          lambda one: one.update([[0, 0, 0], [0, NAN, NAN]], [1, 2])),
         (InputError, "ranking of user 2 names at rank 2 item 0 twice; expected each item once; "
-         "repeats='waste' or repeats='drop' accepts such items",
+         "type repeats='waste' or repeats='drop' to accept such items",
          lambda one: one.update_ranked([[1, 0], [0, 0, 1]], [1, 2])),
         (InputError, "ranking of user 1 names at rank 2 item 3, which is outside the catalogue; "
-         "expected 0 .. 2, or -1; unknown='waste' or unknown='drop' accepts such items",
+         "expected 0 .. 2, or -1; type unknown='waste' or unknown='drop' to accept such "
+         "items",
          lambda one: one.update_ranked([[0, 3]], [1])),
         (InputError, "ranking of user 2 names at rank 2 item 2, which is excluded for this user; "
          "expected items that may be recommended",

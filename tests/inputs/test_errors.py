@@ -413,7 +413,8 @@ MISTAKES["truth of each user"] = {
         "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (1, 1); "
         "type [np.ravel(items) for items in truth]", [[[0]], [[1]]], [[0], [1]]),
     "a sparse matrix for a user": truth(InputTypeError,
-        "truth of user 0 is sparse (csr_array), expected a dense array; type .toarray()",
+        "truth of user 0 is sparse (csr_array), expected a dense array; type "
+        "scipy.sparse.vstack(truth)",
         [sp.csr_array(TRUTH[:1]), sp.csr_array(TRUTH[1:])]),
 }  # fmt: skip
 
@@ -430,8 +431,8 @@ for name in ("truth", "exclude", "candidates"):
             (
                 "negative",
                 InputError,
-                f"{of_user} -100, {OUTSIDE}; type [np.maximum(list(items), -1) for items in "
-                f"{name}]",
+                f"{of_user} -100, {OUTSIDE}; if an index below 0 is no item type "
+                f"[np.maximum(list(items), -1) for items in {name}]",
                 [[0], [1, -100]],
                 [[0], [1, -1]],
             ),
@@ -506,7 +507,7 @@ def test_no_item_is_in_an_empty_catalogue():
 
 # --- Rankings ------------------------------------------------------------------------------------
 
-ACCEPTS = "{0}='waste' or {0}='drop' accepts such items"
+ACCEPTS = "type {0}='waste' or {0}='drop' to accept such items"
 UNKNOWN = ACCEPTS.format("unknown")
 IN_CATALOGUE = f"which is outside the catalogue; expected 0 .. 2, or -1; {UNKNOWN}"
 
@@ -549,7 +550,7 @@ MISTAKES["ranking"] = {
         "ranking of user 1 is a set, which has no order; expected a list", [[0, 1], {2, 1}],
         [[0, 1], [2, 1]]),
     "sparse": ranking(InputTypeError,
-        "ranking is sparse (csr_array), expected a dense array; type .toarray()",
+        "ranking is sparse (csr_array), expected a dense array; type ranking.toarray()",
         sp.csr_array([[0, 1], [2, 1]]), sp.csr_array([[0, 1], [2, 1]]).toarray()),
     "of other users than the truth": ranking(ShapeError,
         "truth must have the users of the ranking, (1, n_items), got (2, 3)", [[0, 1]],
@@ -591,7 +592,7 @@ MISTAKES["catalogue of rankings"] = {
 def test_truth_of_rankings_names_no_negative_item():
     message = (
         "truth of user 1 names item -4, which is outside the catalogue; expected an index >= 0; "
-        "type [np.maximum(list(items), -1) for items in truth]"
+        "if an index below 0 is no item type [np.maximum(list(items), -1) for items in truth]"
     )
     assert message_of(InputError, lambda: ranked(truth=[[0], [-4]])) == message
     ranked(truth=[[0], [4]])

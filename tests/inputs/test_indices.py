@@ -170,7 +170,7 @@ def test_indices_of_rankings_that_begin_at_1():
         message = message_of(
             InputError, lambda other=other: Metrics.compute_ranked(other, [[2]], "mrr", n_items=3)
         )
-        assert message.endswith("; unknown='waste' or unknown='drop' accepts such items")
+        assert message.endswith("; type unknown='waste' or unknown='drop' to accept such items")
 
 
 def test_lists_padded_with_0():

@@ -201,7 +201,7 @@ def test_an_audit_counts_them_and_names_the_first():
             {"repeats": "drop"},
             InputError,
             "ranking of user 0 names at rank 3 item 9, which is outside the catalogue; expected "
-            "0 .. 7, or -1; unknown='waste' or unknown='drop' accepts such items",
+            "0 .. 7, or -1; type unknown='waste' or unknown='drop' to accept such items",
         ),
         ({"repeats": "keep"}, ArgumentError, "repeats must be 'raise', 'waste' or 'drop', got"),
         ({"unknown": None}, ArgumentError, "unknown must be 'raise', 'waste' or 'drop', got None"),

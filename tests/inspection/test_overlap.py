@@ -526,10 +526,11 @@ OF_RANKINGS = [
     (([[0]], [[0], [1]]), {}, ShapeError, "a and b must have rankings of the same users, got those "
      "of 1 and 2"),
     (([[0], [1, 0, 1]], [[0], [1]]), {}, InputError, "in a: ranking of user 1 names at rank 3 "
-     "item 1 twice; expected each item once; repeats='waste' or repeats='drop' accepts such items"),
+     "item 1 twice; expected each item once; type repeats='waste' or repeats='drop' to accept such "
+     "items"),
     (([[0], [1]], [[0], [7]]), {"n_items": 5}, InputError, "in b: ranking of user 1 names at rank "
-     "1 item 7, which is outside the catalogue; expected 0 .. 4, or -1; unknown='waste' or "
-     "unknown='drop' accepts such items"),
+     "1 item 7, which is outside the catalogue; expected 0 .. 4, or -1; type unknown='waste' "
+     "or unknown='drop' to accept such items"),
     (([[0]], [[0]]), {"unknown": "drop"}, ArgumentError, "unknown='drop' needs the size of the "
      "catalogue; type n_items="),
     (([[0]], [[0]]), {"repeats": "keep"}, ArgumentError, "repeats must be 'raise', 'waste' or "

@@ -120,8 +120,8 @@ def test_an_item_that_nobody_has_counts_as_the_rarest():
     popularity = [0.5, 0.25, 0, 0]
     message = (
         "novelty reads 2 of 4 items, whose popularity is 0, as the least popular of the other "
-        "items; expected a popularity above 0 for every item; type novelty(unseen=skip) to leave "
-        "these items out, or unseen=zero, inf or nan"
+        "items; expected a popularity above 0 for every item; type unseen=skip in the metric "
+        "string to leave these items out, or unseen=zero, inf or nan"
     )
     with pytest.warns(RecmetricsWarning) as caught:
         values = [novelty(popularity, scores) for scores in ([[1, 2, 3, 4]], [[4, 3, 2, 1]])]
@@ -459,7 +459,7 @@ def test_side_information_tells_the_catalogue_of_rankings():
     )
     assert got == (
         "ranking of user 0 names at rank 2 item 3, which is outside the catalogue; expected "
-        "0 .. 2, or -1; unknown='waste' or unknown='drop' accepts such items"
+        "0 .. 2, or -1; type unknown='waste' or unknown='drop' to accept such items"
     )
     got = Metrics.compute_ranked(ranking, truth, "popularity", popularity=[0.5, 0, 0, 1])
     assert got["popularity"].tolist() == [(0.5 + 1) / 2, 0]

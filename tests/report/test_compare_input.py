@@ -111,7 +111,8 @@ def frames():
 CHOSEN = {"metrics": ["hit@1"]}
 BY_ALGO = CHOSEN | {"model": "algo"}
 TWO_LISTS = (
-    "expected one: type model='its name' if a column names the model, drop columns that are no ids"
+    "expected one: type model='its name' if a column names the model, else give each model or run "
+    "a data frame of its own"
 )
 BAD_FRAMES = {
     "a column of floats": (compare, "long", {}, "results has the column 'user' of floats, whose "

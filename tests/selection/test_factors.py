@@ -388,7 +388,8 @@ ERRORS = {
     ),
     "sparse": (
         InputTypeError, (U, sp.csr_array(V)),
-        "item_factors is sparse (csr_array), expected a dense array; type .toarray()",
+        "item_factors is sparse (csr_array), expected a dense array; type "
+        "item_factors.toarray()",
     ),
     "bias of users": (
         ShapeError, (U, V, np.ones(4)),

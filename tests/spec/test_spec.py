@@ -415,7 +415,7 @@ def test_k_in_the_methods_counts_ranks(k):
     scores, truth = [[1.0, 2.0]], [[1, 0]]
     message = f"k must be an integer >= 1, such as 10, got {k!r}"
     if isinstance(k, list):
-        message += "; for several cutoffs type Metrics.compute(..., ['ndcg@5', 'ndcg@10'])"
+        message += "; for several cutoffs type Metrics.compute(..., ['hit@1'])"
     if isinstance(k, str):
         message += "; for the whole list call Metrics.compute"
     assert error_of(Metrics.hit_at_k, scores, truth, k) == (ArgumentError, message)

@@ -247,7 +247,7 @@ def test_a_column_is_named_by_a_string(kind, name):
 
 def test_numbers_that_name_columns_of_pandas_are_refused_with_what_to_type():
     recs, truth = (make("pandas", table).set_axis(range(3), axis=1) for table in (RECS, TRUTH))
-    with pytest.raises(ArgumentError, match=r"type recs.rename\(columns=str\)"):
+    with pytest.raises(ArgumentError, match=r"type recs.rename\(columns=str\), and name it '0'$"):
         tables.evaluate_table(recs, truth, "hit", user=0, item=1)
     recs, truth = recs.rename(columns=str), truth.rename(columns=str)
     got = read(tables.evaluate_table(recs, truth, "hit", user="0", item="1", rank="2"))

@@ -284,7 +284,7 @@ def test_the_catalogue_holds_every_item_and_leaves_the_cutoff():
     assert got["precision@10"] == [1 / 10, 1 / 10, 0.0]
     assert message_of(InputError, evaluated, "hit", catalogue={"item": [7, 9]}) == (
         "recs, column 'item': row 1 (counted from 0) holds item 8, which is not in the catalogue; "
-        "unknown='waste' or unknown='drop' accepts such items"
+        "type unknown='waste' or unknown='drop' to accept such items"
     )
     with pytest.raises(InputError, match=r"truth, column 'item': row 0 .* holds item 9, which"):
         evaluated("hit", RECS | {"item": [7, 8, 7, 8]}, catalogue={"item": [7, 8]})
@@ -678,9 +678,9 @@ def test_auc_of_lists_that_lack_items_is_refused(kind):
         evaluated("auc", recs, truth, kind)
     expected = (
         "recs lists {} of the 3 items of the catalogue for user={}, but auc counts all of them; "
-        "expected lists of all items; with scores of all items type Metrics.compute(scores, truth, "
-        "['auc']); for items that were shown, with their labels, type "
-        "Metrics.compute_groups(scores, labels, ['auc'], ids=users)"
+        "expected lists of all items; with scores of all items, and the truth as a matrix, type "
+        "Metrics.compute(scores, truth, ['auc']); for items that were shown, with their labels, "
+        "type Metrics.compute_groups(scores, labels, ['auc'], ids=users)"
     )
     assert message_of(
         InputError, evaluated, "auc", recs, truth, kind, catalogue=catalogue

@@ -35,13 +35,15 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
     if isinstance(value, np.ma.MaskedArray):
         msg = (
             f"{name} is a masked array, whose mask would be lost; expected a plain array; type "
-            f"{name}.filled(...) with the value for masked entries"
+            f"{call_on(name, '{}.filled(...)')} with the value for masked entries"
         )
         raise InputTypeError(msg)
     if isinstance(value, np.ndarray):
         return np.asarray(value)
     if sp.issparse(value):
-        msg = f"{name} is sparse ({type(value).__name__}), expected a dense array; type .toarray()"
+        argument, of_user, _ = name.partition(" of user ")
+        advice = f"scipy.sparse.vstack({argument})" if of_user else f"{name}.toarray()"
+        msg = f"{name} is sparse ({type(value).__name__}), expected a dense array; type {advice}"
         raise InputTypeError(msg)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, name)
@@ -83,23 +85,26 @@ def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
             f"{name} cannot be read as an array ({' '.join(str(error).split())}); "
             "expected a dense array of real numbers on the CPU"
         )
+        call = ""
         if getattr(getattr(value, "device", None), "type", "") == "meta":  # of torch
             msg = (
                 f"{name} is on the device meta, which has shapes and no values; expected an array "
                 "of real numbers; compute it with a model whose weights are loaded"
             )
         elif is_sparse_tensor(value):
-            msg += f"; type {name}.to_dense()"
+            call = "{}.to_dense()"
         elif hasattr(value, "is_floating_point") and value.is_floating_point():  # such as float8
-            msg += f"; type {name}.float()"
+            call = "{}.float()"
+        if call:
+            msg += f"; type {call_on(name, call)}"
         raise InputTypeError(msg) from None
 
-    conversion = f"{name}.cpu()"
+    conversion = "{}.cpu()"
     if hasattr(value, "__array__") and not hasattr(value, "cpu"):  # an array of JAX
-        conversion = f"np.asarray({name})"
+        conversion = "np.asarray({})"
     msg = (
         f"{name} is on the device {getattr(value, 'device', device)}, expected an array on the "
-        f"CPU; type {conversion}"
+        f"CPU; type {call_on(name, conversion)}"
     )
     raise InputTypeError(msg)
 
@@ -343,7 +348,8 @@ def hint_of_index(name: str, index: int, indices: IntArray, n_items: int | None)
     It helps with a negative index, and with indices that begin at 1.
     """
     if index < 0:
-        return f"; type {call_on(name, 'np.maximum(list({}), -1)')}"
+        call = call_on(name, "np.maximum(list({}), -1)")
+        return f"; if an index below 0 is no item type {call}"
     is_item = indices != -1
     if indices.max() != n_items or indices.min(where=is_item, initial=index) < 1:
         return ""

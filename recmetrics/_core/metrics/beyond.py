@@ -312,8 +312,8 @@ def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
         msg = (
             f"novelty reads {np.count_nonzero(~seen):,} of {seen.size:,} items, whose popularity "
             "is 0, as the least popular of the other items; expected a popularity above 0 for "
-            "every item; type novelty(unseen=skip) to leave these items out, or unseen=zero, inf "
-            "or nan"
+            "every item; type unseen=skip in the metric string to leave these items out, or "
+            "unseen=zero, inf or nan"
         )
         warn(msg)
     return information

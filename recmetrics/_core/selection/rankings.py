@@ -16,7 +16,7 @@ from recmetrics._core.types import IntArray
 
 _SMALL = 1 << 19  # items of rankings; fewer take less time than starting threads for them
 _RANKED_ITEMS = 1 << 20  # in one block of rankings
-_ACCEPT = "; {0}='waste' or {0}='drop' accepts such items"
+_ACCEPT = "; type {0}='waste' or {0}='drop' to accept such items"
 _ANY_LIST = "ranking of user 0"  # for a call on the list of each user
 
 

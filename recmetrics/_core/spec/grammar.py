@@ -244,7 +244,7 @@ def take_apart(
         )
         raise MetricSpecError(msg)
     match = _SPEC.fullmatch(text)
-    if match is None:
+    if match is None or re.search("[,;]", match["k"] or ""):
         metrics = split_metrics(text.strip(), between=r"[,;\s]+")
         hint = _meant(text) or expected_form
         if len(metrics) > 1 and all(_SPEC.fullmatch(metric) for metric in metrics):
@@ -357,28 +357,31 @@ def make_spec(
         for key, option in all_options.items()
         if values.get(key, option.default) != option.default
     )
-    return MetricSpec(metric.name, None if k is None else check_k(k), changed)
+    return MetricSpec(metric.name, None if k is None else check_k(k, metric.name), changed)
 
 
-def check_k(k: str | int) -> int:
-    """Check a cutoff, which is text of a metric string or an argument, and return it as an int."""
+def check_k(k: str | int, name: str = "ndcg") -> int:
+    """Check a cutoff, which is text of a metric string or an argument, and return it as an int.
+
+    ``name`` is that of the metric, for the error.
+    """
     if not isinstance(k, str):
-        return as_cutoff(k)
+        return as_cutoff(k, name)
     is_number = re.fullmatch(r"[0-9]{1,4000}", k)  # int() refuses more than 4,300 digits
     if not is_number or int(k) < 1:
         raise MetricSpecError(_no_cutoff(k))
     return int(k)
 
 
-def as_cutoff(k: object) -> int:
+def as_cutoff(k: object, name: str = "ndcg") -> int:
     """Check a cutoff that is an argument, and return it as an int."""
     count = whole_number(k)
     if count is None or count < 1:
-        raise ArgumentError(_no_cutoff(k), argument="k")
+        raise ArgumentError(_no_cutoff(k, name), argument="k")
     return count
 
 
-def _no_cutoff(k: object) -> str:
+def _no_cutoff(k: object, name: str = "ndcg") -> str:
     """Write the message for a value ``k`` that is no cutoff."""
     for suffix in (LEAST, GREATEST):
         if isinstance(k, str) and k.endswith(suffix):
@@ -390,5 +393,6 @@ def _no_cutoff(k: object) -> str:
     if isinstance(k, str) and ":" in k:
         msg += "; a range stands for several metrics, and only a list of metrics may have one"
     if isinstance(k, list | tuple):
-        msg += "; for several cutoffs type Metrics.compute(..., ['ndcg@5', 'ndcg@10'])"
+        metric_strings = [f"{name}@{cutoff}" for cutoff in k]
+        msg += f"; for several cutoffs type Metrics.compute(..., {metric_strings})"
     return msg

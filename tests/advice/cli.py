@@ -1,0 +1,110 @@
+"""Advice of the command."""
+
+from advice import Case
+from advice.problem import BOTH
+
+FILES = BOTH + "np.save('scores.npy', scores); np.save('truth.npy', truth)\n"
+VALUES = (
+    "for name in ('a', 'new', 'old'):\n    Path(f'{name}.csv').write_text('user,mrr\\n"
+    "x,0.5\\ny,1.0\\n')\n"
+)
+TABLES = (
+    "Path('recs.csv').write_text('{0},score\\na,x,2\\na,y,1\\nb,x,1\\n')\n"
+    "Path('liked.csv').write_text('{0}\\na,y\\nb,x\\n')\n"
+)
+EVALUATE = "run('recmetrics evaluate scores.npy truth.txt -m mrr --json')"
+CASES = [
+    Case(
+        "{} needs a TRUTH; type",
+        FILES,
+        "run('recmetrics evaluate scores.npy -m mrr --json')",
+        {"mrr": (1 / 2 + 1 / 3) / 2},
+        blank="truth.npy",
+        altered="recmetrics evaluate truth.npy scores.npy",
+    ),
+    Case(
+        "user item relevance, or user and items?",
+        FILES + "Path('truth.txt').write_text('0 1\\n1 0 2\\n')",
+        EVALUATE,
+        {"mrr": (1 / 2 + 1 / 3) / 2},
+        advice="type (.+?) or --",
+        altered="--lines lists",
+    ),
+    Case(
+        "user item relevance, or user and items?",
+        FILES + "Path('truth.txt').write_text('0 1\\n1 0 2\\n')",
+        EVALUATE,
+        {"mrr": (1 / 2 + 1 / 2) / 2},
+        advice="triples or (.+)$",
+        altered="--lines triples",
+    ),
+    Case(
+        "for a user and items type --lines lists",
+        FILES + "Path('truth.txt').write_text('0 1 2 0\\n1 0 2 1\\n')",
+        EVALUATE.replace("mrr", "recall(denom=relevant)@1"),
+        {"recall(denom=relevant)@1": 1 / 3},
+        altered="--lines triples",
+    ),
+    Case(
+        "is already on line {}; in lists",
+        FILES + "Path('truth.txt').write_text('0 1 1\\n0 2 1\\n1 0 1\\n')",
+        EVALUATE.replace("--json", "--json --lines lists"),
+        {"mrr": (1 / 2 + 1 / 3) / 2},
+        altered="--lines lists",
+    ),
+    Case(
+        "; type recmetrics evaluate {} TRUTH",
+        TABLES.format("user,item"),
+        "run('recmetrics evaluate recs.csv -m mrr --json --repeats drop')",
+        {"mrr": (1 / 2 + 1) / 2},
+        blank="liked.csv",
+        altered="recmetrics evaluate liked.csv recs.csv",
+    ),
+    Case(
+        "; to write JSON to a file type",
+        FILES,
+        "run('recmetrics evaluate scores.npy truth.npy -m mrr --json means.json')",
+        {"mrr": (1 / 2 + 1 / 3) / 2},
+        into="run('recmetrics evaluate scores.npy truth.npy -m mrr')",
+        altered="--json > other.json",
+        then="{each['metric']: each['mean'] for each in "
+        "__import__('json').loads(Path('means.json').read_text())['means']}",
+    ),
+    Case(
+        "--gate; type --gate RULE",
+        VALUES,
+        "run('recmetrics compare old.csv new.csv --json --min-users 2')",
+        ["mrr >= 0"],
+        advice="type (.+) as well",
+        blank='"mrr >= 0"',
+        altered='--gate "mrr >= -1%"',
+        then="answer['gate']['rules']",
+    ),
+    Case(
+        "the compact table; type --compact",
+        VALUES,
+        "run('recmetrics compare old.csv new.csv --digits 2')",
+        True,
+        advice="type (.+) as well",
+        altered="--no-plot",
+        then="'0.75' in answer and '0.750' not in answer",
+    ),
+    Case(
+        "is the name of FILE {} and of a FILE",
+        VALUES + "word = 'new.csv'",
+        "run(f'recmetrics compare old.csv new=a.csv {word} --json')",
+        ["new", "old"],
+        advice="type (.+) if",
+        to="word",
+        quoted=True,
+        altered="other=new.csv",
+        then="sorted({each['model'] for each in answer['means']})",
+    ),
+    Case(
+        "cli/_table_files.py: type {}",
+        TABLES.format("uid,movie_id"),
+        "run('recmetrics evaluate recs.csv liked.csv -m mrr --json')",
+        {"mrr": (1 / 2 + 1) / 2},
+        altered="--user uid --item uid",
+    ),
+]

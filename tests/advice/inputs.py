@@ -1,0 +1,461 @@
+"""Advice on scores, truth, rankings, groups and side information."""
+
+from advice import Case
+from advice.problem import BOTH, MRR, RANKED, RANKING, SCORES, TRUTH
+
+COMPUTE = "Metrics.compute(scores, truth, 'mrr')"
+COMPUTE_RANKED = "Metrics.compute_ranked(ranking, truth, 'mrr')"
+COMPUTE_FACTORS = "Metrics.compute_factors(user_factors, item_factors, truth, 'mrr')"
+GROUPS = "Metrics.compute_groups(scores, relevance, 'mrr', sizes=[3, 3])"
+FLAT = (
+    "scores = np.array([3.0, 2.0, 1.0, 1.0, 3.0, 2.0])\nrelevance = np.array([0, 1, 0, 1, 0, 0])\n"
+)
+NOVELTY = "Metrics.compute(scores, truth, 'novelty@2', popularity=popularity)"
+# The scores as products: user 0 takes the first column of the items, user 1 the second.
+FACTORS = (
+    "user_factors = np.array([[1.0, 0.0], [0.0, 1.0]])\n"
+    "item_factors = np.array([[3.0, 1.0], [2.0, 3.0], [1.0, 2.0]])\n"
+)
+# Tensors that say they are on a GPU, until they are brought to the CPU.
+ON_GPU = (
+    "import torch\n"
+    "class OnGpu(torch.Tensor):\n"
+    "    def __dlpack_device__(self):\n"
+    "        return (2, 0)\n"
+    "    def cpu(self):\n"
+    "        return self.as_subclass(torch.Tensor)\n"
+)
+
+ARRAYS = [
+    Case(
+        "for tables of ids type",
+        "import pandas as pd\n"
+        "from recmetrics import tables\n"
+        "metrics_list = 'mrr'\n"
+        "recs = pd.DataFrame({'user': ['a', 'a', 'b'], 'item': ['x', 'y', 'x'], 'rank': [1, 2, "
+        "1]})\n"
+        "truth = pd.DataFrame({'user': ['a', 'b'], 'item': ['y', 'x']})\n",
+        "Metrics.compute(recs, truth, metrics_list)",
+        [1 / 2, 1.0],
+        whole="",
+        then="list(answer['mrr'])",
+        altered="recmetrics.tables.evaluate_table(truth, recs, metrics_list)",
+    ),
+    Case(
+        "{} is on the device {}, expected an array on the CPU",
+        BOTH + ON_GPU + "truth = torch.tensor(truth).as_subclass(OnGpu)",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "{} is on the device {}, expected an array on the CPU",
+        SCORES
+        + ON_GPU
+        + "truth = [torch.tensor(items).as_subclass(OnGpu) for items in ([1], [0])]",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "{} is on the device {}, expected an array on the CPU",
+        BOTH + "class OfJax:\n"
+        "    def __dlpack_device__(self):\n"
+        "        return (2, 0)\n"
+        "    def __dlpack__(self, **_):\n"
+        "        raise BufferError\n"
+        "    def __array__(self, dtype=None, copy=None):\n"
+        "        return np.array([[0, 1, 0], [1, 0, 0]])\n"
+        "truth = OfJax()",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "for one user type {}",
+        BOTH + "scores = scores[0]; truth = truth[:1]",
+        COMPUTE,
+        {"mrr": [1 / 2]},
+    ),
+    Case(
+        "; indices begin at 0: if these begin at 1 type",
+        SCORES + "truth = [[2], [1, 3]]",
+        "Metrics.compute(scores, truth, 'recall(denom=relevant)@2')",
+        {"recall(denom=relevant)@2": [1.0, 1 / 2]},
+        altered="truth",
+    ),
+    Case(
+        "; indices begin at 0: if these begin at 1 type",
+        SCORES + "truth = np.array([2, 3])",
+        COMPUTE,
+        {"mrr": [1 / 2, 1 / 2]},
+    ),
+    Case(
+        "; indices begin at 0: if these begin at 1 type",
+        TRUTH + "ranking = np.array([[1, 2, 3], [2, 3, 1]])",
+        "Metrics.compute_ranked(ranking, truth, 'mrr')",
+        MRR,
+    ),
+    Case(
+        "{} is a masked array, whose mask would be lost; expected a plain array",
+        BOTH + "scores = np.ma.masked_equal(scores, 3.0)",
+        COMPUTE,
+        {"mrr": [1.0, 1 / 2]},
+        advice=r"type (.+) with the value",
+        blank="0.0",
+        altered="scores.filled(4.0)",
+    ),
+    Case(
+        "{} is sparse ({}), expected a dense array",
+        FACTORS + TRUTH + "user_factors = sp.csr_array(user_factors)",
+        COMPUTE_FACTORS,
+        MRR,
+    ),
+    Case(
+        "expected a dense array; type {}",
+        SCORES + "import scipy\ntruth = [sp.csr_array([[0, 1, 0]]), sp.csr_array([[1, 0, 0]])]",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "for the last position of each sequence type",
+        SCORES + "scores = np.stack([scores, scores[:, ::-1]], axis=1); truth = np.array([1, 0])",
+        COMPUTE,
+        {"mrr": [1 / 2, 1 / 2]},
+        advice="type (.+?), for every",
+    ),
+    Case(
+        "for the last position of each sequence type",
+        SCORES + "scores = np.stack([scores, scores[:, ::-1]], axis=1); "
+        "target = np.array([[1, 1], [0, 0]])",
+        "Metrics.compute(scores, target.reshape(-1), 'mrr')",
+        {"mrr": [1 / 2, 1 / 2, 1 / 3, 1 / 2]},
+        advice=r"for every one (.+) with target\.reshape\(-1\)",
+    ),
+    Case(
+        "; type {}.astype(np.float32)",
+        BOTH + "import ml_dtypes\nscores = scores.astype(ml_dtypes.float8_e4m3fn)",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "expected a collection of item indices; type [] for",
+        SCORES + "truth = [[1], None]",
+        "Metrics.compute(scores, truth, 'hit@2')",
+        {"hit@2": [1.0, float("nan")]},
+        advice=r"type (\S+) for",
+        to="truth[1]",
+        altered="0",
+    ),
+    Case(
+        "{} must be a {}-d array of item indices",
+        SCORES + "truth = [np.array([[1]]), np.array([[0]])]",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "type {} if these are indices",
+        SCORES + "truth = np.array([1, 0]); candidates = np.array([0.0, 1.0])",
+        "Metrics.compute(scores, truth, 'mrr', candidates=candidates)",
+        {"mrr": [1 / 2, 1 / 2]},
+    ),
+    Case(
+        "type {} if these are indices",
+        TRUTH + "ranking = [np.array([0.0, 1.0]), np.array([1.0, 0.0])]",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2, 1 / 2]},
+    ),
+    Case(
+        "; if an index below 0 is no item type",
+        SCORES + "truth = [[1, -100], [-100]]",
+        COMPUTE,
+        {"mrr": [1 / 2, float("nan")]},
+    ),
+    Case("inputs/arrays.py: type {}", BOTH + "scores = scores.astype(str)", COMPUTE, MRR),
+    Case(
+        "inputs/arrays.py: type {}",
+        BOTH + "scores = scores + 1j * scores[:, ::-1]",
+        COMPUTE,
+        MRR,
+        advice="complex128; type (.+?) or ",
+    ),
+    Case(
+        "inputs/arrays.py: type {}",
+        BOTH + "scores = scores + 1j * scores[:, ::-1]",
+        COMPUTE,
+        {"mrr": [1 / 3, 1 / 2]},
+        advice=r"\) or (.+?), ",
+    ),
+    Case(
+        "arrays.py: ; type {}",
+        BOTH + "import torch\ntruth = torch.tensor(truth).to_sparse(1)",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "arrays.py: ; type {}",
+        BOTH + "import torch\ntruth = torch.tensor(truth).to(torch.float8_e4m3fn)",
+        COMPUTE,
+        MRR,
+    ),
+]
+
+INDICES = [
+    Case(
+        "to drop the repeats type",
+        SCORES + "truth = [[1, 1], [0]]",
+        "Metrics.compute(scores, truth, 'recall(denom=relevant)@2')",
+        {"recall(denom=relevant)@2": [1.0, 0.0]},
+    ),
+    Case(
+        "to drop the repeats type",
+        SCORES + "truth = [[1, 1, -1], [0, -1]]",
+        "Metrics.compute(scores, truth, 'recall(denom=relevant)@2')",
+        {"recall(denom=relevant)@2": [1.0, 0.0]},
+    ),
+    Case(
+        "to drop the repeats type",
+        SCORES + "truth = [np.array([0, 1, 0]), np.array([1, 0, 0])]",
+        COMPUTE,
+        MRR,
+        advice=r", or (.+) if this is a matrix",
+    ),
+    Case(
+        "to drop the repeats type",
+        BOTH + "candidates = [0, 1, 1]",
+        "Metrics.compute(scores, truth, 'mrr', candidates=candidates)",
+        {"mrr": [1 / 2, 1 / 2]},
+    ),
+    Case(
+        "to drop the repeats type",
+        BOTH + "candidates = [0, 1, 1]",
+        "Metrics.compute(scores, truth, 'mrr', candidates=candidates)",
+        {"mrr": [1.0, 0.0]},
+        advice=", or (.+) if this is a mask",
+    ),
+    Case(
+        "truth may hold item indices or relevances",
+        RANKING + "truth = np.array([[1, 2], [0, 2]])",
+        "Metrics.compute_ranked(ranking, truth, 'recall@2')",
+        {"recall@2": [1 / 2, 1 / 2]},
+    ),
+    Case(
+        "truth may hold item indices or relevances",
+        "ranking = [[0, 1], [1, 0]]\ntruth = np.array([[0, 2], [2, 0]])",
+        "Metrics.compute_ranked(ranking, truth, 'mrr')",
+        {"mrr": [1 / 2, 1 / 2]},
+        advice="for indices, (.+) for relevances",
+    ),
+    Case(
+        "{} is ambiguous: it may hold item indices or be",
+        BOTH + "candidates = [[0, 2, 1], [1, 2, 0]]",
+        "Metrics.compute(scores, truth, 'mrr', candidates=candidates)",
+        MRR,
+        advice="type (.+) for indices",
+    ),
+    Case(
+        "{} is ambiguous: it may hold item indices or be",
+        BOTH + "candidates = [[0, 2, 1], [1, 2, 0]]",
+        "Metrics.compute(scores, truth, 'mrr', candidates=candidates)",
+        {"mrr": [1.0, 1 / 2]},
+        advice="or (np.+) for a matrix",
+    ),
+    Case(
+        "; type np.maximum(truth, -1)",
+        SCORES + "truth = np.array([-100, 0])",
+        COMPUTE,
+        {"mrr": [float("nan"), 1 / 3]},
+    ),
+    Case(
+        "; for one user type [ranking]",
+        RANKED + "ranking = ranking[0]; truth = truth[:1]",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2]},
+    ),
+    Case(
+        "{} lists the items of {} users",
+        SCORES + "truth = {0: [1]}",
+        "Metrics.compute(scores, [*truth.values()], 'hit@2')",
+        {"hit@2": [1.0, float("nan")]},
+        advice=r"type (\S+) for",
+        to="truth[1]",
+        altered="[0]",
+    ),
+]
+
+SHAPES = [
+    Case(
+        "it looks transposed: type {}.T",
+        BOTH + "candidates = np.array([[1, 0], [1, 1], [0, 1]])",
+        "Metrics.compute(scores, truth, 'mrr', candidates=candidates)",
+        {"mrr": [1 / 2, 0.0]},
+    ),
+    Case("for one item index of each row", SCORES + "truth = np.array([[1], [0]])", COMPUTE, MRR),
+    Case(
+        "for item indices of each user type list",
+        BOTH + "candidates = np.array([[0, 1], [1, 0]])",
+        "Metrics.compute(scores, truth, 'mrr', candidates=candidates)",
+        {"mrr": [1 / 2, 1 / 2]},
+    ),
+    Case("one looks transposed", BOTH + "scores = scores.T.copy()", COMPUTE, MRR),
+    Case(
+        "one looks transposed",
+        BOTH + "truth = truth.T.copy()",
+        COMPUTE,
+        MRR,
+        advice=" or (.+), so that",
+    ),
+    Case(
+        "; for the relevances of one user type",
+        SCORES + "scores = scores[:1]; truth = np.array([0, 1, 0])",
+        COMPUTE,
+        {"mrr": [1 / 2]},
+    ),
+    Case(
+        "; type np.atleast_2d(truth) for the",
+        SCORES + "scores = scores[:1]; truth = np.array([False, True, False])",
+        COMPUTE,
+        {"mrr": [1 / 2]},
+    ),
+    Case(
+        "; type np.asarray(truth, int), or", SCORES + "truth = np.array([1.0, 0.0])", COMPUTE, MRR
+    ),
+    Case(
+        "; type np.asarray(truth, int), or",
+        SCORES + "scores = scores[:1]; truth = np.array([0.0, 1.0, 0.0])",
+        COMPUTE,
+        {"mrr": [1 / 2]},
+        advice=r", or (\S+) for",
+    ),
+    Case(
+        "for a mask type",
+        BOTH + "evaluator = Evaluator(truth, 'mrr'); users = np.array([True, True])",
+        "evaluator.update(scores, users)",
+        MRR,
+        then="evaluator.compute()",
+    ),
+    Case(
+        "type np.asarray(users, np.int64)",
+        BOTH + "evaluator = Evaluator(truth, 'mrr'); users = np.array([1.0, 0.0])",
+        "evaluator.update(scores[::-1], users)",
+        MRR,
+        then="evaluator.compute()",
+    ),
+]
+
+NEGATIVE = [
+    Case(
+        "read_sets.py: type np.maximum(truth, 0) if it is not relevant",
+        RANKED + "truth[0, 0] = -1",
+        COMPUTE_RANKED,
+        MRR,
+    ),
+    Case("where it pads a row type also candidates", BOTH + "truth[0, 0] = -1", COMPUTE, MRR),
+    Case(
+        "where it pads a row type also candidates",
+        BOTH + "truth[0, 0] = -1",
+        COMPUTE,
+        {"mrr": [1.0, 1 / 3]},
+        advice=r"type (.+?) if .+ type also (.+?), or",
+        altered="candidates=truth > 0",
+    ),
+    Case(
+        "type {}.{} if it is not relevant",
+        BOTH + "truth[0, 0] = -1; truth = sp.csr_array(truth)",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "type {}.{} if it is not relevant",
+        BOTH + "import torch\ntruth[0, 0] = -1; truth = torch.tensor(truth).to_sparse()",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "for item indices type {}; for relevances",
+        SCORES + "truth = np.array([[1, 2, -1], [0, -1, -1]])",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "for item indices type {}; for relevances",
+        SCORES + "truth = np.array([[1, 2, -1], [0, -1, -1]])",
+        COMPUTE,
+        {"mrr": [1.0, float("nan")]},
+        advice="for relevances type (.+?) if ",
+    ),
+    Case("; type np.maximum(relevance, 0)", FLAT + "relevance[0] = -1", GROUPS, MRR),
+    Case(
+        "; type np.maximum(relevance, 0)",
+        FLAT + "relevance[0] = -1",
+        GROUPS,
+        {"mrr": [1.0, 1 / 3]},
+        advice=r"type (np\.max.+?) if .+ type (.+)$",
+        to="relevance scores",
+    ),
+]
+
+FLAT_GROUPS = [
+    Case(
+        "ids has {}, which cannot be compared",
+        FLAT + "ids = ['a', 'a', 'a', 1, 1, 1]",
+        "Metrics.compute_groups(scores, relevance, 'mrr', ids=ids)",
+        MRR,
+    ),
+    Case("flat_groups.py: type np.ravel({})", FLAT + "scores = scores[:, np.newaxis]", GROUPS, MRR),
+]
+
+# Two of two users have item 0, one each has the others.
+TRAIN = "train = np.array([[1, 1, 0], [1, 0, 1]])\n"
+OF_LISTS = {"novelty@2": [(0 + 1) / 2, (1 + 1) / 2]}
+SIDE = [
+    Case(
+        "for a training matrix type",
+        BOTH + TRAIN + "popularity = train",
+        NOVELTY,
+        OF_LISTS,
+        altered="popularity=train",
+    ),
+    Case(
+        "{} must be {}, got {} for item {}",
+        BOTH + TRAIN + "popularity = np.array([2.0, 1.0, 1.0])",
+        NOVELTY,
+        OF_LISTS,
+        altered="popularity=train",
+    ),
+    Case(
+        "{} must be {}, got {} for item {}",
+        BOTH + "counts = np.array([2.0, 1.0, 1.0]); n_users = 2; popularity = counts",
+        NOVELTY,
+        OF_LISTS,
+        advice=r", or (.+)$",
+        to="popularity",
+    ),
+    Case(
+        "side.py: type np.ravel({})",
+        BOTH + "popularity = np.array([[1.0], [0.5], [0.5]])",
+        NOVELTY,
+        OF_LISTS,
+    ),
+    Case(
+        "model='jain' needs",
+        TRAIN,
+        "recmetrics.propensity_from(train, model='jain')",
+        [1.0, (1 / 2) ** 1.5, (1 / 2) ** 1.5],
+        altered="model='jain'",
+    ),
+    Case(
+        "side.py: ; it looks transposed",
+        BOTH + "features = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])",
+        "Metrics.compute(scores, truth, 'diversity@2', features=features)",
+        {"diversity@2": [1.0, 1.0]},
+    ),
+    Case(
+        "stores (user {}, item {}) twice",
+        TRUTH + "scores = sp.coo_array(([1.0, 2.0, 2.0, 1.0], ([0, 0, 0, 1], [1, 1, 0, 0])), "
+        "shape=(2, 3))",
+        COMPUTE,
+        {"mrr": [1.0, 1.0]},
+        advice="type (.+) to add",
+        to="scores.copy_",
+        altered="None",
+    ),
+]
+CASES = [*ARRAYS, *INDICES, *SHAPES, *NEGATIVE, *FLAT_GROUPS, *SIDE]

@@ -1,0 +1,29 @@
+"""Advice of ``identify`` and ``overlap``."""
+
+from advice import Case
+from advice.problem import BOTH
+
+CASES = [
+    Case(
+        "; for a percentage type '{} %'",
+        BOTH + "value = 50.0",
+        "recmetrics.identify(scores, truth, value, 'hit@1')",
+        True,
+        to="value",
+        then="'hit@1' in str(answer)",
+    ),
+    Case(
+        "overlaps.py: unknown={} needs the size",
+        "a = [[0, 1]]; b = [[0, 7]]",
+        "recmetrics.overlap_ranked(a, b, 'jaccard@2', unknown='drop')",
+        {"jaccard@2": [1 / 2]},
+        blank="3",
+        altered="n_items=8",
+    ),
+    Case(
+        "overlaps.py: ; it looks transposed",
+        BOTH + "a = scores; b = scores.T.copy()",
+        "recmetrics.overlap(a, b, 'jaccard@2')",
+        {"jaccard@2": [1.0, 1.0]},
+    ),
+]

@@ -1,0 +1,239 @@
+"""Advice on evaluations, comparisons and rules."""
+
+from advice import Case
+
+TWO = "old = {'mrr': [0.0, 0.5, 0.5, 0.0]}; new = {'mrr': [1.0, 0.5, 1.0, 0.0]}\n"
+RESULTS = TWO + "results = {'old': old, 'new': new}\n"
+THREE = RESULTS + "results['best'] = {'mrr': [1.0, 1.0, 1.0, 1.0]}\n"
+MEAN = (0 + 1 / 2 + 1 / 2 + 0) / 4  # of the old ones, also in each group
+DIFFERENCE = (1 + 0 + 1 / 2 + 0) / 4
+GATE = "recmetrics.compare(results).gate(rule)"
+RULES = (
+    "old = {'ndcg@10': [0.0, 0.5, 0.5, 0.0]}; "
+    "results = {'old': old, 'new': old}\nlabels = ['a', 'a', 'b', 'b']\nrule = 'ndcg@10'\n"
+)
+MARGINS = "[[verdict.margin, verdict.group] for verdict in answer.verdicts]"
+# Columns of ids, of models and of values.
+LONG = (
+    "import pandas as pd\n"
+    "frame = pd.DataFrame({'user': ['x', 'y', 'x', 'y'], 'arm': ['a', 'a', 'b', 'b'],\n"
+    "                      'mrr': [0.0, 0.5, 1.0, 0.5]})\n"
+)
+COMPARED = "[each.difference for each in answer.differences]"
+CASES = [
+    Case(
+        "two lists of {}, rows {} and {}",
+        LONG.replace("arm", "model"),
+        "recmetrics.summary(frame, by='model')",
+        [["a", 1 / 4], ["b", 3 / 4]],
+        advice="type (model=)'its name'",
+        blank="'model'",
+        then="[[each.model, each.mean] for each in answer if each.group is None]",
+    ),
+    Case(
+        "values must be a dict of what",
+        "values = [0.5, 0.25]",
+        "recmetrics.Evaluation(values)",
+        {"ndcg@10": [0.5, 0.25]},
+        whole="-",
+        altered="recmetrics.Evaluation({'ndcg@20': values})",
+        then="answer.values",
+    ),
+    Case(
+        "a Difference has no {}; type .p",
+        RESULTS + "difference = recmetrics.compare(results).differences[0]; name = 'p_values'",
+        "getattr(difference, name)",
+        True,
+        advice=r"type \.(\w+) for",
+        to="name",
+        quoted=True,
+        altered="corrected",
+        then="answer == difference.p",
+    ),
+    Case(
+        "a Difference has no {}; type .p",
+        RESULTS + "difference = recmetrics.compare(results).differences[0]; name = 'corrected'",
+        "getattr(difference, name)",
+        True,
+        advice=r", \.(\w+) for",
+        to="name",
+        quoted=True,
+        altered="p_values",
+        then="answer == difference.p_uncorrected",
+    ),
+    Case(
+        "{} must be a dict of name and result",
+        TWO + "a = old; b = new; results = [a, b]",
+        "recmetrics.compare(results)",
+        [DIFFERENCE],
+        advice="type (.+), with",
+        to="results",
+        then=COMPARED,
+    ),
+    Case(
+        "is not one pair; type {}",
+        THREE,
+        "recmetrics.compare(results).movers('mrr')",
+        ["old", "new", 2],
+        advice="type (.+?) or",
+        altered="model='best', against='old'",
+        then="[answer.against, answer.model, len(answer.gains)]",
+    ),
+    Case(
+        "a rule needs the baseline; type",
+        THREE + "def judged(**options):\n"
+        "    return recmetrics.compare(results, **options).gate('mrr >= 0')\n",
+        "judged()",
+        "old",
+        advice="type (.+?), or",
+        altered="baseline='new'",
+        then="answer.baseline",
+    ),
+    Case(
+        "cannot read the rule {}",
+        RULES,
+        GATE,
+        [[-0.01 * MEAN, None]],
+        advice="type ('.+?'),",
+        to="rule",
+        then=MARGINS,
+        altered="'ndcg@10 >= -2%'",
+    ),
+    Case(
+        "cannot read the rule {}",
+        RULES,
+        "recmetrics.compare(results, by=labels).gate(rule, min_users=2)",
+        [[-0.01 * MEAN, "a"], [-0.01 * MEAN, "b"]],
+        advice="', ('.+? in every group')",
+        to="rule",
+        then=MARGINS,
+        altered="'ndcg@10 >= -1%'",
+    ),
+    Case(
+        "cannot read the rule {}",
+        RULES + "labels[:2] = ['GROUP'] * 2",
+        "recmetrics.compare(results, by=labels).gate(rule, min_users=2)",
+        [[-0.01 * MEAN, "GROUP"]],
+        advice="group' or ('.+? in GROUP')",
+        to="rule",
+        then=MARGINS,
+        altered="'ndcg@10 >= -1%'",
+    ),
+    Case(
+        "cannot read the rule {}",
+        RULES + "labels[:2] = ['a b'] * 2",
+        "recmetrics.compare(results, by=labels).gate(rule, min_users=2)",
+        [[-0.01 * MEAN, "a b"]],
+        advice="quoted: ('.+? in \"a b\"')",
+        to="rule",
+        then=MARGINS,
+        altered="'ndcg@10 >= -1%'",
+    ),
+    Case(
+        "bounds {} on the wrong side",
+        RESULTS + "rule = 'mrr <= -1%'",
+        GATE,
+        [[-0.01 * MEAN, None]],
+        to="rule",
+        then=MARGINS,
+    ),
+    Case(
+        "has no sign; it bounds the",
+        RESULTS + "rule = 'mrr >= 0.01'",
+        GATE,
+        [[0.01, None]],
+        advice="type ('.+?') or",
+        to="rule",
+        then=MARGINS,
+    ),
+    Case(
+        "has no sign; it bounds the",
+        RESULTS + "rule = 'mrr >= 0.01'",
+        GATE,
+        [[-0.01, None]],
+        advice="or ('.+')$",
+        to="rule",
+        then=MARGINS,
+        altered="'mrr >= +0.01'",
+    ),
+    Case(
+        "the rule {} needs groups; type by=",
+        RESULTS + "def judged(**options):\n"
+        "    return recmetrics.compare(results, **options).gate('mrr >= 0 in every group', "
+        "min_users=2)\n",
+        "judged()",
+        [[0.0, "x"], [0.0, "y"]],
+        advice="type (by=) in",
+        blank="['x', 'x', 'y', 'y']",
+        then=MARGINS,
+    ),
+    Case(
+        "beyond every difference of {}",
+        RESULTS + "rule = 'mrr >= -2'",
+        GATE,
+        [[-0.02 * MEAN, None]],
+        to="rule",
+        then=MARGINS,
+    ),
+    Case(
+        "of floats, whose name is no metric string; type",
+        LONG + "frame['rating'] = [0.0, 1.0, 3.0, 1.0]",
+        "recmetrics.compare(frame, model='arm')",
+        [1 / 2, 3 / 2],
+        advice="type (.+?) if",
+        altered="metrics=['mrr']",
+        then=COMPARED,
+    ),
+    Case(
+        "of floats, whose name is no metric string; type",
+        LONG + "frame['age'] = [20.0, 30.0, 20.0, 30.0]",
+        "recmetrics.compare(frame, model='arm')",
+        [1 / 2],
+        advice="metric, (.+?) if",
+        altered="metrics=['mrr', 'age']",
+        then=COMPARED,
+    ),
+    Case(
+        "of floats, whose name is no metric string; type",
+        LONG + "frame['arm'] = [0.1, 0.1, 0.2, 0.2]",
+        "recmetrics.compare(frame)",
+        [1 / 2],
+        advice="or (model=.+?) if",
+        altered="model='user'",
+        then=COMPARED,
+    ),
+    Case(
+        "holds no values yet; type .collect()",
+        LONG + "import polars as pl\nframe = pl.from_pandas(frame).lazy()",
+        "recmetrics.compare(frame, model='arm')",
+        [1 / 2],
+        to="frame",
+        then=COMPARED,
+    ),
+    Case(
+        "results has no column 'model'",
+        LONG,
+        "recmetrics.compare(frame)",
+        [1 / 2],
+        advice="type (model=) and",
+        blank="'arm'",
+        then=COMPARED,
+    ),
+    Case(
+        "{} has a list of {} and {} has none",
+        LONG,
+        "recmetrics.compare({'a': frame[:2], 'b': frame[2:]})",
+        [1 / 2],
+        advice="type (model=)'its name'",
+        blank="'arm'",
+        then=COMPARED,
+    ),
+    Case(
+        "two runs of {}: the runs are folds",
+        "results = {'old': [{'mrr': [0.0, np.nan]}, {'mrr': [np.nan, 0.5]}], "
+        "'new': [{'mrr': [1.0, np.nan]}, {'mrr': [np.nan, 0.5]}]}",
+        "recmetrics.compare(results)",
+        [1 / 2],
+        then=COMPARED,
+    ),
+]

@@ -1,0 +1,87 @@
+"""Advice on evaluators, streams and notes."""
+
+from math import log2
+
+from advice import Case
+from advice.problem import BOTH, MRR
+
+STATE = BOTH + (
+    "ground_truth = truth; metrics_list = 'mrr'\n"
+    "evaluator = Evaluator(truth, 'mrr')\n"
+    "evaluator.update(scores[:1], [0])\n"
+    "this = Evaluator.from_state(evaluator.state())\n"
+)
+STREAM = BOTH + (
+    "metrics_list = 'mrr'\n"
+    "stream = StreamEvaluator('mrr')\n"
+    "stream.update(scores[:1], truth[:1])\n"
+    "this = StreamEvaluator.from_state(stream.state())\n"
+)
+CASES = [
+    Case(
+        "saved.py: type: import {}",
+        "import sys\n"
+        "Path('mine.py').write_text('import recmetrics\\n@recmetrics.metric(formula=\"half\")\\n'\n"
+        "    'def half(user, k):\\n    return 1 / 2\\n')\n"
+        "sys.path.insert(0, '.')\n"
+        "sys.modules.pop('mine', None)\n"
+        "import mine\n"
+        "evaluator = Evaluator(np.array([[0, 1]]), 'half')\n"
+        "evaluator.update([[1.0, 0.0]])\n"
+        "state = evaluator.state()\n"
+        "from recmetrics._core.spec import METRICS\n"
+        "del METRICS['half'], sys.modules['mine']\n"
+        "command = ''\n"
+        "def read(command):\n"
+        "    exec(command)\n"
+        "    return Evaluator.from_state(state).compute()\n",
+        "read(command)",
+        {"half": [1 / 2]},
+        to="command",
+        quoted=True,
+        altered="import math",
+    ),
+    Case(
+        "has no truth; to update, merge it",
+        STATE,
+        "this.update(scores[1:], [1])",
+        MRR,
+        then="this.compute()",
+        to="(this)",
+    ),
+    Case(
+        "takes no updates; to update, merge it",
+        STREAM,
+        "this.update(scores[1:], truth[1:])",
+        MRR,
+        then="this.compute()",
+        to="(this)",
+    ),
+    Case(
+        "the stream has keep='means' and keeps no",
+        BOTH + "def streamed(stream):\n    stream.update(scores, truth)\n"
+        "    return stream.compute()\nstream = StreamEvaluator('mrr', keep='means')\n",
+        "streamed(stream)",
+        MRR,
+        advice="type (.+), or",
+        blank="'mrr'",
+        to="stream",
+    ),
+    Case(
+        "{} is a masked array, whose mask would be lost; type .filled",
+        "values = np.ma.masked_equal([0.5, 0.0, 1.0], 0.0)",
+        "recmetrics.compare({'a': {'mrr': values}, 'b': {'mrr': [0.5, 0.5, 0.5]}})",
+        [(0.5 + 1.0) / 2, 0.5],
+        to="values",
+        then="[mean.mean for mean in answer.means]",
+    ),
+    Case(
+        "{}; to ignore the grades type {}",
+        BOTH
+        + "truth = truth * [[1, 3, 2], [2, 1, 1]] + [[0, 0, 1], [0, 0, 0]]; metrics = 'ndcg@2'",
+        "Metrics.evaluate(scores, truth, metrics)",
+        {"ndcg(gain=binary)@2": [(1 / log2(3)) / (1 + 1 / log2(3)), 0.0]},
+        told="answer.notes[0]",
+        then="answer.values",
+    ),
+]

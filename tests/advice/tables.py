@@ -1,0 +1,213 @@
+"""Advice on tables."""
+
+from advice import Case
+
+LOG_OF_SHOWN = (
+    "scores = np.array([3.0, 2.0, 1.0, 1.0, 3.0])\n"
+    "labels = np.array([0, 1, 0, 0, 1])\n"
+    "users = [0, 0, 0, 1, 1]\n"
+)
+
+RECS = (
+    "import pandas as pd\n"
+    "from recmetrics import tables\n"
+    "recs = pd.DataFrame({'user': ['a', 'a', 'b'], 'item': ['x', 'y', 'x']})\n"
+)
+TABLES = RECS + "truth = pd.DataFrame({'user': ['a', 'b'], 'item': ['y', 'x']})\n"
+CALL = "tables.evaluate_table(recs, truth, 'mrr')"
+MRR = "list(answer['mrr'])"
+CATALOGUE = "catalogue = pd.DataFrame({'item': ['x', 'y', 'z']})\n"
+OF_ALL = "tables.evaluate_table(recs, liked, 'auc', catalogue=catalogue)"
+RISING = TABLES + "recs['prediction'] = [1, 2, 1]"
+FALLING = TABLES + "recs['prediction'] = [2, 1, 1]"
+DUPLICATES = (
+    TABLES + "recs = pd.DataFrame({'user': ['a'] * 3 + ['b'], 'item': ['x', 'x', 'y', 'x'], "
+    "'rank': [1, 2, 3, 1]})"
+)
+ARROW = (
+    "import pyarrow\nrecs = pyarrow.Table.from_pandas(recs)\n"
+    "truth = pyarrow.Table.from_pandas(truth)\n"
+)
+
+COLUMNS = [
+    Case(
+        "to order its lists, but it has the",
+        RISING,
+        CALL,
+        [1.0, 1.0],
+        advice="type (.+?) if",
+        altered="rank='prediction'",
+        then=MRR,
+    ),
+    Case(
+        "to order its lists, but it has the",
+        FALLING,
+        CALL,
+        [1.0, 1.0],
+        advice="better, (.+?) if",
+        altered="score='prediction'",
+        then=MRR,
+    ),
+    Case(
+        "to order its lists, but it has the",
+        RISING,
+        CALL,
+        [1 / 2, 1.0],
+        advice=", or (in_order.+?) if",
+        altered="score='prediction'",
+        then=MRR,
+    ),
+    Case(
+        "; type in_order=True if the rows",
+        TABLES + "truth['score'] = 1.0",
+        CALL,
+        [1 / 2, 1.0],
+        altered="in_order=False",
+        then=MRR,
+    ),
+    Case(
+        "type {}.rename(columns=str)",
+        TABLES + "recs = pd.DataFrame({0: ['a', 'a', 'b'], 'item': ['x', 'y', 'x']}); "
+        "user = 0\ntruth = truth.rename(columns={'user': '0'})",
+        "tables.evaluate_table(recs, truth, 'mrr', user=user)",
+        [1 / 2, 1.0],
+        advice="type (.+), and name it (.+)$",
+        to="recs user",
+        then=MRR,
+    ),
+    Case(
+        "is in its index: type",
+        TABLES + "recs = recs.set_index('user')",
+        CALL,
+        [1 / 2, 1.0],
+        then=MRR,
+    ),
+    Case(
+        "if all tables have it, else rename it",
+        TABLES + "recs = recs.rename(columns={'user': 'uid'}); "
+        "truth = truth.rename(columns={'user': 'uid'})",
+        CALL,
+        [1 / 2, 1.0],
+        altered="user='item'",
+        then=MRR,
+    ),
+]
+IDS = [
+    Case(
+        "_frames.py: type {}.explode",
+        TABLES + "recs = pd.DataFrame({'user': ['a', 'b'], 'item': [['x', 'y'], ['x']]})",
+        CALL,
+        [1 / 2, 1.0],
+        then=MRR,
+    ),
+    Case(
+        "type pyarrow.table({}.to_pandas()",
+        TABLES + "recs = pd.DataFrame({'user': ['a', 'b'], 'item': [['x', 'y'], ['x']]})\n" + ARROW,
+        CALL,
+        [1 / 2, 1.0],
+        then="answer['mrr'].to_pylist()",
+    ),
+    Case(
+        "_frames.py: type {}.{}",
+        TABLES + "import polars\nrecs = polars.from_pandas(recs).lazy(); "
+        "truth = polars.from_pandas(truth)",
+        CALL,
+        [1 / 2, 1.0],
+        then=MRR,
+    ),
+    Case(
+        "expected ids that can be compared",
+        TABLES + "recs['user'] = [{'id': 1}, {'id': 1}, {'id': 2}]; "
+        "truth['user'] = [\"{'id': 1}\", \"{'id': 2}\"]",
+        CALL,
+        [1 / 2, 1.0],
+        then=MRR,
+    ),
+    Case(
+        "holds the id {}, expected integers from",
+        TABLES + "recs = pd.DataFrame({'user': np.array([2**64 - 1, 1], np.uint64), 'item': ['x', "
+        "'y']}); truth = recs",
+        CALL,
+        [1.0, 1.0],
+        then=MRR,
+    ),
+]
+LISTS = [
+    Case(
+        "_side_tables.py: ; type unknown='waste'",
+        TABLES + CATALOGUE + "catalogue = catalogue[1:]; recs = recs[:2]; truth = truth[:1]\n",
+        "tables.evaluate_table(recs, truth, 'mrr', catalogue=catalogue)",
+        [1 / 2],
+        advice="type (.+?) or",
+        altered="unknown='drop'",
+        then=MRR,
+    ),
+    Case(
+        "_side_tables.py: ; type unknown='waste'",
+        TABLES + CATALOGUE + "catalogue = catalogue[1:]; recs = recs[:2]; truth = truth[:1]\n",
+        "tables.evaluate_table(recs, truth, 'mrr', catalogue=catalogue)",
+        [1.0],
+        advice="or (unknown=.+?) to",
+        altered="unknown='waste'",
+        then=MRR,
+    ),
+    Case(
+        "the lists, or type repeats=",
+        DUPLICATES,
+        CALL,
+        [1 / 3, 1.0],
+        advice="type (.+?) or",
+        altered="repeats='drop'",
+        then=MRR,
+    ),
+    Case(
+        "the lists, or type repeats=",
+        DUPLICATES,
+        CALL,
+        [1 / 2, 1.0],
+        advice=r"or (repeats='drop')",
+        altered="repeats='waste'",
+        then=MRR,
+    ),
+    Case(
+        "of the {} items of the catalogue for",
+        TABLES + CATALOGUE + "scores = [[3.0, 2.0, 1.0], [3.0, 2.0, 1.0]]; liked = truth; "
+        "truth = np.array([[0, 1, 0], [1, 0, 0]])",
+        OF_ALL,
+        {"auc": [1 / 2, 1.0]},
+        advice="as a matrix, type (.+?);",
+        whole="-",
+        altered="Metrics.compute(-np.array(scores), [[1], [0]], ['auc'])",
+    ),
+    Case(
+        "items that were shown, with their labels",
+        TABLES + CATALOGUE + "liked = truth\n" + LOG_OF_SHOWN,
+        OF_ALL,
+        {"auc": [1 / 2, 1.0]},
+        advice="with their labels, type (.+)$",
+        whole="-",
+        altered="Metrics.compute_groups(-scores, labels, ['auc'], ids=users)",
+    ),
+    Case(
+        "tables.evaluate_table(recs, truth, ...)",
+        TABLES + "popularity = pd.DataFrame({'item': ['x', 'y'], 'popularity': [1.0, 0.5]})",
+        "tables.RecListAnalysis().add_metric('novelty@2')",
+        [(0 + 1) / 2, (0 + 0) / 2],
+        whole="-",
+        blank="'novelty@2', popularity=popularity",
+        altered="tables.evaluate_table(recs, truth, 'novelty@1', popularity=popularity)",
+        then="list(answer['novelty@2'])",
+    ),
+    Case(
+        "a time zone in both or in none; if",
+        TABLES + "import pandas\n"
+        "train = recs.assign(time=pd.to_datetime(['2020-01-01 10:30'] * 3))\n"
+        "truth['time'] = pd.to_datetime(['2020-01-01 10:00'] * 2).tz_localize('Europe/Paris')\n",
+        "tables.audit_times(train, truth)",
+        2,
+        advice=", type (.+)$",
+        altered="train['time'] = train['time'].dt.tz_localize('Asia/Tokyo')",
+        then="answer.findings['after_own_test'].n",
+    ),
+]
+CASES = [*COLUMNS, *IDS, *LISTS]
