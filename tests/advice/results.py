@@ -19,6 +19,17 @@ STREAM = BOTH + (
 )
 CASES = [
     Case(
+        "in link prediction, exclude the other true items",
+        "import numpy\n"
+        "scores = np.array([[4.0, 3, 2, 1], [1, 2, 4, 3]])\n"
+        "targets = np.array([1, 3])\n"
+        "truth = np.array([[0, 1, 0, 0], [0, 0, 0, 1]])\n"
+        "exclude = np.array([[1, 1, 0, 0], [0, 0, 0, 0]])\n",
+        "Metrics.compute(scores, truth, 'mrr', exclude=exclude)",
+        {"mrr": [1 / 1, 1 / 2]},
+        altered="exclude[numpy.arange(len(targets)), 0] = 0",
+    ),
+    Case(
         "saved.py: type: import {}",
         "import sys\n"
         "Path('mine.py').write_text('import recmetrics\\n@recmetrics.metric(formula=\"half\")\\n'\n"

@@ -134,6 +134,16 @@ IDS = [
 ]
 LISTS = [
     Case(
+        "holds lists as text, such as",
+        TABLES + "recs = pd.DataFrame({'user': ['a', 'b'], 'item': ['i1 i2', 'i3 i2 i1']})\n"
+        "truth['item'] = ['i2', 'i3']\n",
+        CALL,
+        [1 / 2, 1 / 1],
+        advice="row; type (.+)$",
+        altered="recs = recs[:1]",
+        then=MRR,
+    ),
+    Case(
         "_side_tables.py: ; type unknown='waste'",
         TABLES + CATALOGUE + "catalogue = catalogue[1:]; recs = recs[:2]; truth = truth[:1]\n",
         "tables.evaluate_table(recs, truth, 'mrr', catalogue=catalogue)",
