@@ -63,8 +63,9 @@ def map_blocks(
 
     def run(reports: bool) -> None:
         """Work on blocks until none is left; the thread that ``reports`` calls ``done``."""
-        for number in waiting:
-            if errors or interrupted:
+        while not (errors or interrupted):
+            number = next(waiting, None)
+            if number is None:
                 return
             try:
                 values[number] = work(blocks[number])
@@ -104,7 +105,7 @@ def map_blocks(
                 thread.join()
         raise
     if errors:
-        # Blocks start in order: those before the failed one are finished by now.
+        # Blocks start in order, and each that starts is finished: those before the failed one are.
         raise errors.pop(min(errors))
     report()
     return [values[number] for number in range(len(blocks))]
