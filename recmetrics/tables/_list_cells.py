@@ -14,7 +14,7 @@ from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import PANDAS, POLARS, PYARROW, Frame
 
 _READ = 1_000  # cells of a column, evenly spaced: to read all takes longer than the metrics
-_BRACKETS = re.compile(r"\s*([\[({].*[\])}])?\s*", re.DOTALL)
+_BRACKETS = re.compile(r"\s*([\[({][^:]*[\])}])?\s*")  # a colon stands in a dict
 _INTEGER = re.compile(r"-?\d+")
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
 _SIGNS = re.compile(r"[,;|'\"()\[\]{}]")  # they stand around ids, as blanks do
