@@ -89,7 +89,6 @@ def helper(function: F) -> F:
     return function
 
 
-@helper
 def prefetch(array: Any, index: int) -> None:
     """Ask for the cache line of ``array[index]``, which may lie behind the end of the array.
 
@@ -99,6 +98,7 @@ def prefetch(array: Any, index: int) -> None:
     """
 
 
+helper(prefetch)
 prefetch.intrinsic = "prefetch"  # type: ignore[attr-defined]  # what it is for Numba
 
 _reports: list[Callable[[bool], object]] = []  # who wants to know of compilation

@@ -277,7 +277,7 @@ def test_popularity_from_counts_users_and_no_stored_zeros():
 
 def test_popularity_from_reads_dense_matrices_in_blocks(monkeypatch):
     train = np.random.default_rng(0).random((100, 7)) < 0.3
-    monkeypatch.setattr(side, "_BLOCK", 20)
+    monkeypatch.setattr(side, "_BLOCK_ENTRIES", 20)
     np.testing.assert_array_equal(popularity_from(train), train.mean(axis=0))
 
 

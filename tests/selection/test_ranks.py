@@ -100,5 +100,5 @@ def test_what_cannot_be_ranked_is_refused():
         Metrics.ranks([[1.0]], [[1]], ties="mean")
     with pytest.raises(TypeError, match="unexpected keyword argument 'undefined'"):
         Metrics.ranks([[1.0]], [[1]], undefined="zero")
-    with pytest.warns(RecmetricsWarning, match="exclude holds all relevant items"):
+    with pytest.warns(RecmetricsWarning, match="exclude holds the one relevant item"):
         Metrics.ranks([[1.0, 2.0]], [[1, 0]], exclude=[[0]])
