@@ -135,7 +135,7 @@ EVALUATE = (
         f"which higher is better, at cutoff {DEFAULT_K})",
         _METRICS,
     ),
-    Row("--exclude", "items that must not be recommended, per user", _file("TRAIN"), "SCORES"),
+    Row("--exclude", "items that must not be recommended, per user", _file("TRAIN"), "SCORES RECS"),
     Row("--candidates", "the only items that may be recommended, per user", _file(), "SCORES"),
     Row(
         "--stratum",

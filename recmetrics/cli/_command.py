@@ -113,6 +113,8 @@ def evaluate(args: Namespace) -> None:
             numbers.
     TRUTH   Columns user, item and, optionally, relevance or rating, 0 = not
             relevant. Without it, every row is relevant.
+    --exclude takes a table of the columns user and item: the items of a list below
+    an excluded one move up.
 
     The third form takes one table, without TRUTH, with a row for each item of each
     group, such as the queries of a learning-to-rank model:
@@ -241,8 +243,6 @@ def _refuse_option(row: Row, form: str, files: Sequence[str]) -> NoReturn:
         reason += f"; type recmetrics evaluate {quote(str(path))} TRUTH"
     elif form == "SCORES" and path.suffix not in (".npy", ".npz"):
         reason = f"{Source(form, path)} is neither .csv, .tsv nor .parquet"
-    elif form == "RECS" and row.name == "exclude":
-        reason += "; leave the items of training out of RECS instead"
     msg = f"{row.flag} goes with {expected}; {reason}"
     raise CommandError(msg)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics import Evaluation, Identification, Metrics
+from recmetrics._core.results import who_is_swallowed
 from recmetrics._core.spec import SIDE, parse
 from recmetrics._files import Source
 from recmetrics._printing import counted
@@ -56,9 +57,13 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
         )
     if any(counts.invalid):
         notes.append(f"wasted or dropped: {counts.invalid}")
+    n_swallowed, n_relevant = counts.swallowed
+    if n_swallowed:
+        notes.append(who_is_swallowed(n_swallowed, n_relevant))
     evaluation = Evaluation(
         values,
         notes=notes,
+        swallowed=n_swallowed,
         invalid=counts.invalid,
         undefined=args.undefined,
         convention=args.convention,
@@ -120,6 +125,7 @@ def _columns(args: Namespace, truth: Source) -> dict[str, Columns]:
         "recs": recs,
         "truth": graded,
         **{name: table for name, side in SIDE.items() if side.of_train is not None},
+        "exclude": table,
         "catalogue": catalogue,
         "strata": catalogue._replace(maybe_ids=[user]),
     }

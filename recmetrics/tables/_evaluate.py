@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 import narwhals.stable.v2 as nw
@@ -10,6 +11,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, warn
 from recmetrics._core.options import SideTables, one_of, takes
+from recmetrics._core.results import warn_of_swallowed
 from recmetrics._core.spec import (
     CONVENTIONS,
     Definition,
@@ -29,7 +31,7 @@ from recmetrics.tables._ids import number_ids
 from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine
 from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables
-from recmetrics.tables._values import StringMetric, measure_lists
+from recmetrics.tables._values import StringMetric, measure_lists, swallowed_lists
 
 _NO_SYSTEM = System(name="", lines=())
 
@@ -46,6 +48,7 @@ class ListOptions(TypedDict, total=False):
     relevance: str | None
     include_missing: bool
     n_threads: int | None
+    exclude: AnyTable | None
     catalogue: AnyTable | None
     repeats: Invalid
     unknown: Invalid
@@ -165,6 +168,11 @@ def evaluate_table(
         column ``ntruth``, the number of rows of the truth. The summary always counts these users.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
+    exclude
+        A table with a column of users and one of items, such as the training interactions. Its
+        pairs are taken out of the lists, and the items below them move up. Lists that were cut at k
+        before are then shorter: the summary counts those. Excluded relevant items still count as
+        relevant. Pairs are matched by ``user``, and by those columns of ``by`` that the table has.
     catalogue
         A table with a row for each item that may be recommended. Metrics of all lists need it, and
         so does ``auc``, for which each list must contain all of these items. Items outside the
@@ -216,9 +224,10 @@ def evaluate_table(
     Warns
     -----
     RecmetricsWarning
-        If ``recs`` and ``truth`` have no user or no item in common, or ``recs`` and ``popularity``
-        no item; or if gaps in ranks are closed although neither ``rank_gaps`` nor the convention
-        asks for it.
+        If ``recs`` and ``truth`` have no user or no item in common, or ``recs`` and ``exclude``, or
+        ``recs`` and ``popularity`` no item; if ``exclude`` contains all relevant items of more than
+        half of the lists with relevant items, which the summary says instead; or if gaps in ranks
+        are closed although neither ``rank_gaps`` nor the convention asks for it.
     """
     request, system = _read_request(metrics_list, options)
     default_gaps = system.rank_gaps
@@ -245,12 +254,13 @@ def evaluate_table(
     )
     if lists.gapped.size and rank_gaps is None and default_gaps == "close":
         _warn_of_gaps(lists)
-    lists, invalid = lists.without_invalid(options["repeats"], options["unknown"], side.n_items)
     missing = lists.missing()
     treatment: Missing = "left out"
     if options["include_missing"]:
         lists = lists.with_missing()
         treatment = "empty lists"
+    lists = lists.without_excluded(side.excluded(lists.keys))
+    lists, invalid = lists.without_invalid(options["repeats"], options["unknown"], side.n_items)
     for text in request.of_all_items:
         _refuse_short_lists(lists, text, side.n_items)
 
@@ -261,9 +271,12 @@ def evaluate_table(
         systems = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
     values = measure_lists(lists, metrics, arrays, request, n_items, systems)
     table: Table = lists.result(values, included=options["include_missing"])
+    swallowed = swallowed_lists(lists)
     if not return_summary:
+        warn_of_swallowed(*swallowed)
         return table
-    return table, summarise(lists, values, missing, treatment, metrics, invalid)
+    summary = summarise(lists, values, missing, treatment, metrics, invalid)
+    return table, replace(summary, swallowed=swallowed)
 
 
 def _choose_columns(
@@ -322,14 +335,18 @@ def _warn_of_gaps(lists: ListsAndTruth) -> None:
 
 
 def _refuse_short_lists(lists: ListsAndTruth, text: str, n_items: int) -> None:
-    short = np.flatnonzero((lists.lengths < n_items) & (lists.truth_sizes > 0))
+    n_recommendable = n_items - lists.n_excluded
+    short = np.flatnonzero((lists.lengths < n_recommendable) & (lists.truth_sizes > 0))
     if short.size:
         length = lists.lengths[short[0]]
+        of_all = f"{n_recommendable[short[0]]:,} items of the catalogue"
+        if lists.excluded is not None:
+            of_all += " that are not excluded"
         advice = ""
         if not length:
             advice = "; include_missing=False leaves out users without recommendations"
         msg = (
-            f"recs lists {length:,} of the {n_items:,} items of the catalogue for "
+            f"recs lists {length:,} of the {of_all} for "
             f"{lists.key_of(int(short[0]))}, but {text} counts all of them; "
             f"expected lists of all items; with scores of all items type Metrics.compute(scores, "
             f"truth, [{text!r}]); for {of_shown_items(text)}{advice}"
@@ -343,8 +360,8 @@ def identify_table(
 ) -> Identification:
     """Find the definitions of a metric that give a number, of a table of recommendations.
 
-    The lists have one order, and no item is excluded from them: the definitions differ in their
-    options, in the treatment of users without relevant items, and in the cutoff.
+    The lists have one order, and one set of items is excluded from them: the definitions differ in
+    their options, in the treatment of users without relevant items, and in the cutoff.
 
     >>> import pandas as pd
     >>> from recmetrics.tables import identify_table

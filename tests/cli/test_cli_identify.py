@@ -49,10 +49,12 @@ def test_tables(capsys):
     assert found["n_definitions"] == expected["n_definitions"] / 2  # equal scores have one order
     for name in ("n_distinct", "low", "high", "by_chance"):
         assert found[name] == pytest.approx(expected[name])
-    refusal = refused(
-        capsys, "identify", "recs.csv", "truth.csv", *columns, *ASKED, "--exclude", "x"
-    )
-    assert refusal.startswith("--exclude goes with SCORES")
+    users, items = np.nonzero(TRAIN)
+    pl.DataFrame({"u": users, "i": items}).write_csv("train.csv")
+    files = ("recs.csv", "truth.csv", "--exclude", "train.csv")
+    found = json.loads(printed(capsys, "identify", *files, *columns, *ASKED, "--json"))
+    expected = identify(SCORES, TRUTH, "0.50", "recall@2", exclude=TRAIN).to_dict()
+    assert found["matches"][0]["mean"] == expected["matches"][0]["mean"]
 
 
 @pytest.mark.parametrize("more", [["mrr"], ["-m", "mrr"]], ids=["a word", "an option"])
