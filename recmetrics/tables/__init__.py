@@ -5,6 +5,7 @@ _times         ``audit_times``
 _analysis      ``RecListAnalysis``, in the shape of LensKit's class
 _lenskit       LensKit's metrics under their names
 _columns       the columns that are read, and the one that orders the lists
+_forms         dicts -> tables
 _frames        columns of any library's tables
 _ids           users and items of any type -> integers
 _numbering     these integers -> 0, 1, 2, ...; rows grouped and sorted

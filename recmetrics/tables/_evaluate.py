@@ -26,6 +26,7 @@ from recmetrics._core.types import Convention, Invalid, RankGaps, Undefined, Use
 from recmetrics._inspection import Identification, identify_by
 from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_order
 from recmetrics.tables._counts import Missing, TableSummary, summarise
+from recmetrics.tables._forms import AnyForm, in_frames
 from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
 from recmetrics.tables._ids import number_ids
 from recmetrics.tables._matching import ListsAndTruth, read_lists
@@ -48,7 +49,7 @@ class ListOptions(TypedDict, total=False):
     relevance: str | None
     include_missing: bool
     n_threads: int | None
-    exclude: AnyTable | None
+    exclude: AnyForm | None
     catalogue: AnyTable | None
     repeats: Invalid
     unknown: Invalid
@@ -106,15 +107,26 @@ def evaluate_table(
 ) -> Table | tuple[Table, TableSummary]: ...
 
 
-@takes(TableOptions, **DEFAULTS)
+@overload
 def evaluate_table(
-    recs: Table,
-    truth: Table,
+    recs: AnyForm,
+    truth: AnyForm,
     metrics_list: MetricsList,
     *,
     return_summary: bool = False,
     **options: Unpack[TableOptions],
-) -> Table | tuple[Table, TableSummary]:
+) -> Any: ...
+
+
+@takes(TableOptions, **DEFAULTS)
+def evaluate_table(
+    recs: AnyForm,
+    truth: AnyForm,
+    metrics_list: MetricsList,
+    *,
+    return_summary: bool = False,
+    **options: Unpack[TableOptions],
+) -> Any:
     """Compute metrics for every list in a table of recommendations.
 
     >>> import pandas as pd
@@ -131,7 +143,9 @@ def evaluate_table(
     recs
         Recommendations: a pandas or polars DataFrame or a pyarrow Table with a column of users and
         one of items. Ids may have any type whose values can be compared. A Python list, for
-        example, cannot be an id. All other tables must be of the same library.
+        example, cannot be an id. All other tables must be of the same library. Also a dict,
+        ``{user: {item: score}}`` or ``{user: [item, ...]}``, best first, as are ``truth``,
+        ``{user: {item: relevance}}`` or with lists or sets of items, and ``exclude``.
     truth
         The relevant items: a column of users, one of items and, optionally, one of relevances.
         Lists and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
@@ -205,7 +219,8 @@ def evaluate_table(
     Returns
     -------
     DataFrame or Table
-        One row for each list, in the order in which the lists first appear. The columns are those
+        One row for each list, in the order in which the lists first appear; for dicts alone, of the
+        first of pandas, polars and pyarrow that is installed. The columns are those
         of ``by`` and ``user`` (the index in pandas), ``nrecs``, the number of items of the list,
         and one column for each metric string as typed. An undefined value is NaN in pandas and null
         in polars and pyarrow. A metric of all lists, such as coverage, has one value for all
@@ -231,6 +246,7 @@ def evaluate_table(
     """
     request, system = _read_request(metrics_list, options)
     default_gaps = system.rank_gaps
+    recs, truth, options = in_frames(recs, truth, options)
     recs_frame = read_frame(recs, "recs")
     truth_frame = read_frame(truth, "truth")
     by = []
@@ -270,7 +286,7 @@ def evaluate_table(
     if by:
         systems = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
     values = measure_lists(lists, metrics, arrays, request, n_items, systems)
-    table: Table = lists.result(values, included=options["include_missing"])
+    table = lists.result(values, included=options["include_missing"])
     swallowed = swallowed_lists(lists)
     if not return_summary:
         warn_of_swallowed(*swallowed)
@@ -356,7 +372,7 @@ def _refuse_short_lists(lists: ListsAndTruth, text: str, n_items: int) -> None:
 
 @takes(ListOptions, **DEFAULTS)
 def identify_table(
-    recs: Table, truth: Table, value: str | float, metric: str, **options: Unpack[ListOptions]
+    recs: AnyForm, truth: AnyForm, value: str | float, metric: str, **options: Unpack[ListOptions]
 ) -> Identification:
     """Find the definitions of a metric that give a number, of a table of recommendations.
 
@@ -389,6 +405,7 @@ def identify_table(
     MetricSpecError, InputError, InputTypeError, ArgumentError
         As in ``recmetrics.identify`` and ``evaluate_table``.
     """
+    recs, truth, options = in_frames(recs, truth, options)
 
     def measure(definitions: Mapping[str, Definition], _: object) -> Mapping[str, UserValues]:
         texts = [*dict.fromkeys([*definitions, "hit"])]

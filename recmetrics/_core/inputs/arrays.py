@@ -1,7 +1,7 @@
 """Arrays of any library as NumPy arrays, without a copy; checks of dtypes and indices."""
 
 import sys
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 # name of the dtype that ml_dtypes registers.
 _BFLOAT16 = np.dtype([("bfloat16", np.int16)])
 _TEXT = {"object", "str", "string", "String", "category", "Categorical"}  # dtypes of tables
-OF_TABLES = "for tables of ids type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
+_OF_IDS = "recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
+OF_TABLES = f"for tables of ids type {_OF_IDS}"
 _CAST = dict.fromkeys("fOSU", "np.asarray({name}, np.float64)") | {
     "c": "np.real({name}) or np.abs({name}), whichever orders the items"
 }
@@ -38,6 +39,12 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         raise InputTypeError(msg)
     if isinstance(value, np.ndarray):
         return np.asarray(value)
+    if isinstance(value, Mapping):
+        msg = (
+            f"{name} is a {type(value).__name__}, expected an array with one entry per {axis}; for "
+            f"a dict of ids type {_OF_IDS}"
+        )
+        raise InputTypeError(msg)
     if sp.issparse(value):
         msg = f"{name} is sparse ({type(value).__name__}), expected a dense array; type .toarray()"
         raise InputTypeError(msg)

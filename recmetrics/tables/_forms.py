@@ -1,0 +1,131 @@
+"""The forms that hold a table -> frames of one library: dicts of each user's items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from importlib.util import find_spec
+from typing import Any, NamedTuple, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from recmetrics._core.errors import InputError, InputTypeError, install
+from recmetrics._core.spec import SIDE
+from recmetrics.tables._frames import PANDAS, POLARS, PYARROW, AnyTable
+
+AnyForm: TypeAlias = AnyTable | Mapping[Any, Any]
+"""Whatever holds a table: a frame, a dict of the items of each user."""
+
+_TABLES = ("exclude", "catalogue", *SIDE)  # beside recs and truth
+_OF_TRAIN = [name for name, side in SIDE.items() if side.of_train is not None]
+_OF_USERS = ("recs", "truth", "exclude", *_OF_TRAIN)  # these may be dicts
+
+_OF_USER = "expected a list or a set of items, or a dict from items to numbers"
+
+
+class Names(NamedTuple):
+    """The names of the columns of a table that is a dict."""
+
+    user: str
+    item: str
+    number: str  # of scores or relevances
+
+
+def in_frames(recs: Any, truth: Any, options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """Make frames of what a call of ``evaluate_table`` was given, where it is none.
+
+    They are of the library of the others, so that ids are compared as that library has them.
+    """
+    tables = {"recs": recs, "truth": truth}
+    tables |= {name: options[name] for name in _TABLES if options.get(name) is not None}
+    strata = options.get("strata") or {}
+    tables |= {f"strata[{name!r}]": table for name, table in strata.items()}
+    library = _library(tables.values())
+    for label, table in tables.items():
+        if isinstance(table, Mapping) and label in _OF_USERS:
+            columns = _columns_of(table, label, _names(label, options))
+            tables[label] = nw.from_dict(columns, backend=library).to_native()
+    if strata:
+        tables["strata"] = {name: tables.pop(f"strata[{name!r}]") for name in strata}
+    return tables.pop("recs"), tables.pop("truth"), {**options, **tables}
+
+
+def _library(tables: Iterable[Any]) -> nw.Implementation:
+    """Choose the library of the first frame, or one that is installed."""
+    for table in tables:
+        frame: Any = nw.from_native(table, pass_through=True)
+        if frame is not table:
+            return frame.implementation  # type: ignore[no-any-return]
+    for library in (PANDAS, POLARS, PYARROW):
+        if find_spec(library.value) is not None:
+            return library
+    msg = f"a dict becomes a table of polars, which is not installed; type: {install('cli')}"
+    raise InputTypeError(msg)
+
+
+def _names(label: str, options: Mapping[str, Any]) -> Names:
+    number = options.get("relevance") or "relevance"
+    if label == "recs":
+        number = options.get("rank") or options.get("score") or "score"
+    return Names(options["user"], options["item"], number)
+
+
+def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict[str, Any]:
+    """Write the items of each user one below another, with their numbers where they have any."""
+    if {names.user, names.item} <= dictionary.keys():
+        msg = (
+            f"{label} is a dict of columns, expected a table or a dict with the items of each "
+            f"user; type pandas.DataFrame({label})"
+        )
+        raise InputTypeError(msg, argument=label)
+    users: list[Any] = []
+    items: list[Any] = []
+    numbers: list[Any] = []
+    kind = None
+    for user, entries in dictionary.items():
+        items_of_user, numbers_of_user = _entries_of(entries, label, user)
+        first_kind = kind or type(entries)
+        kind = type(entries)
+        if isinstance(entries, Mapping) != issubclass(first_kind, Mapping):
+            msg = (
+                f"{label} of user {user!r} is a {kind.__name__}, and that of another user a "
+                f"{first_kind.__name__}; expected the same for every user"
+            )
+            raise InputTypeError(msg, argument=label)
+        users += [user] * len(items_of_user)
+        items += items_of_user
+        numbers += numbers_of_user
+    columns: dict[str, Any] = {names.user: users, names.item: items}
+    if kind is not None and issubclass(kind, Mapping):
+        columns[names.number] = _as_numbers(numbers, items, users, label)
+    return columns
+
+
+def _entries_of(entries: Any, label: str, user: Any) -> tuple[list[Any], list[Any]]:
+    """Give the items of a user, and their numbers in a dict."""
+    if isinstance(entries, Mapping):
+        return list(entries.keys()), list(entries.values())
+    if isinstance(entries, Set) and label == "recs":
+        msg = f"recs of user {user!r} is a set, which has no order; expected a list"
+        raise InputTypeError(msg, argument=label)
+    if isinstance(entries, Set | list | tuple):
+        return list(entries), []
+    if isinstance(entries, np.ndarray) and entries.ndim == 1:
+        return entries.tolist(), []
+    msg = f"{label} of user {user!r} is {entries!r:.40}; {_OF_USER}"
+    raise InputTypeError(msg, argument=label)
+
+
+def _as_numbers(numbers: list[Any], items: list[Any], users: list[Any], label: str) -> Any:
+    """Make one array of numbers, integers or floats."""
+    array = np.asarray(numbers)
+    if array.dtype.kind in "biuf":
+        return array
+    for number, item, user in zip(numbers, items, users, strict=True):
+        if not isinstance(number, int | float | np.number):
+            msg = (
+                f"{label} of user {user!r} holds {number!r:.40} for item {item!r}, expected a "
+                "number"
+            )
+            raise InputError(msg, argument=label)
+    return np.asarray(numbers, np.float64)
