@@ -47,7 +47,7 @@ class ListOptions(TypedDict, total=False):
     in_order: bool
     rank_gaps: RankGaps | None
     relevance: str | None
-    include_missing: bool
+    include_missing: bool | None
     n_threads: int | None
     exclude: AnyForm | None
     catalogue: AnyTable | None
@@ -59,7 +59,6 @@ DEFAULTS: dict[str, Any] = {
     "user": "user",
     "item": "item",
     "in_order": False,
-    "include_missing": True,
     "repeats": "raise",
     "unknown": "raise",
 }
@@ -145,7 +144,9 @@ def evaluate_table(
         one of items. Ids may have any type whose values can be compared. A Python list, for
         example, cannot be an id. All other tables must be of the same library. Also a dict,
         ``{user: {item: score}}`` or ``{user: [item, ...]}``, best first, as are ``truth``,
-        ``{user: {item: relevance}}`` or with lists or sets of items, and ``exclude``.
+        ``{user: {item: relevance}}`` or with lists or sets of items, and ``exclude``. Each table
+        may also be the path of a file that polars reads: ``.csv``, ``.tsv``, RecBole's ``.inter``,
+        ``.parquet``, a run or qrels of TREC; text may be packed by gzip. Ids in files are text.
     truth
         The relevant items: a column of users, one of items and, optionally, one of relevances.
         Lists and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
@@ -180,6 +181,8 @@ def evaluate_table(
         Add rows for users of the truth without recommendations, as empty lists, for each
         combination of the ``by`` columns that the truth does not have; and, after the metrics, a
         column ``ntruth``, the number of rows of the truth. The summary always counts these users.
+        Default: True; False under ``convention="trec"``, which leaves them out, and counts lists
+        with rows of the truth, none of them relevant, as 0.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     exclude
@@ -219,8 +222,9 @@ def evaluate_table(
     Returns
     -------
     DataFrame or Table
-        One row for each list, in the order in which the lists first appear; for dicts alone, of the
-        first of pandas, polars and pyarrow that is installed. The columns are those
+        One row for each list, in the order in which the lists first appear: of the library of the
+        tables, of polars if these are files alone, else of the first of pandas, polars and pyarrow
+        that is installed. The columns are those
         of ``by`` and ``user`` (the index in pandas), ``nrecs``, the number of items of the list,
         and one column for each metric string as typed. An undefined value is NaN in pandas and null
         in polars and pyarrow. A metric of all lists, such as coverage, has one value for all
@@ -272,7 +276,10 @@ def evaluate_table(
         _warn_of_gaps(lists)
     missing = lists.missing()
     treatment: Missing = "left out"
-    if options["include_missing"]:
+    has_missing = options.get("include_missing")
+    if has_missing is None:
+        has_missing = system.table_users == "all"
+    if has_missing:
         lists = lists.with_missing()
         treatment = "empty lists"
     lists = lists.without_excluded(side.excluded(lists.keys))
@@ -286,7 +293,10 @@ def evaluate_table(
     if by:
         systems = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
     values = measure_lists(lists, metrics, arrays, request, n_items, systems)
-    table = lists.result(values, included=options["include_missing"])
+    if system.table_users == "judged" and options.get("undefined") is None:
+        for value in values.values():
+            value[np.isnan(value) & (lists.truth_sizes > 0)] = 0.0
+    table = lists.result(values, included=has_missing)
     swallowed = swallowed_lists(lists)
     if not return_summary:
         warn_of_swallowed(*swallowed)

@@ -333,7 +333,12 @@ GROUPS = "GROUPS, a table without TRUTH"
         ("r.csv t", "--ties best", f"{SCORES}, or {GROUPS}", "RECS is a table of recommendations"),
         ("s.npy t.npy", "--include-missing", RECS, "SCORES is an .npy or .npz"),
         ("s.npz t.npy", "--score s", f"{RECS}, or {GROUPS}", "SCORES is an .npy or .npz"),
-        ("r.txt t", "--in-order", RECS, "SCORES 'r.txt' is neither .csv, .tsv nor .parquet"),
+        (
+            "r.txt t",
+            "--in-order",
+            RECS,
+            "SCORES 'r.txt' is neither .csv, .tsv nor .parquet, nor a TREC run",
+        ),
         ("g.csv", "--chance", SCORES, "GROUPS is a table without TRUTH"),
         (
             "g.csv",
