@@ -211,7 +211,7 @@ def _models(files: Sequence[str]) -> dict[Path, str]:
 def model_names(paths: Sequence[Path]) -> list[str]:
     """Name each file by its stem, and by as much of its path as makes the names different."""
     full = [Path(os.path.realpath(path)) for path in paths]
-    stems = [path.parent / path.stem for path in full]
+    stems = [path.parent / Path(path.name.removesuffix(".gz")).stem for path in full]
     depth = 0
     while True:  # full paths differ
         depth += 1

@@ -84,10 +84,12 @@ def _read_recommendations(args: Namespace, sources: Mapping[str, Source]) -> dic
     arguments: dict[str, Any] = {
         **columns,
         "include_missing": args.include_missing,
-        "strata": strata_of(args, sources) or None,
     }
     for name in ("rank", "score", "relevance", "in_order", "rank_gaps", "repeats", "unknown"):
         arguments[name] = getattr(args, name)
+    strata = strata_of(args, sources)
+    if strata:
+        arguments["strata"] = strata
     return arguments | {name: file for name, file in sources.items() if "strata" not in name}
 
 
