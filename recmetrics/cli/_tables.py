@@ -81,10 +81,7 @@ def _read_recommendations(args: Namespace, sources: Mapping[str, Source]) -> dic
     columns = {"user": args.user or "user", "item": args.item or "item"}
     order = {name: getattr(args, name) for name in ("score", "rank") if getattr(args, name)}
     refuse_same(columns | order)
-    arguments: dict[str, Any] = {
-        **columns,
-        "include_missing": args.include_missing,
-    }
+    arguments: dict[str, Any] = {**columns, "include_missing": args.include_missing}
     for name in ("rank", "score", "relevance", "in_order", "rank_gaps", "repeats", "unknown"):
         arguments[name] = getattr(args, name)
     strata = strata_of(args, sources)

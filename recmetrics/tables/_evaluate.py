@@ -31,7 +31,7 @@ from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_fra
 from recmetrics.tables._ids import number_ids
 from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine
-from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables
+from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, needed_tables
 from recmetrics.tables._values import StringMetric, measure_lists, swallowed_lists
 
 _NO_SYSTEM = System(name="", lines=())
@@ -250,7 +250,7 @@ def evaluate_table(
     """
     request, system = _read_request(metrics_list, options)
     default_gaps = system.rank_gaps
-    recs, truth, options = in_frames(recs, truth, options)
+    recs, truth, options = in_frames(recs, truth, options, needed_tables(request))
     recs_frame = read_frame(recs, "recs")
     truth_frame = read_frame(truth, "truth")
     by = []
@@ -415,7 +415,7 @@ def identify_table(
     MetricSpecError, InputError, InputTypeError, ArgumentError
         As in ``recmetrics.identify`` and ``evaluate_table``.
     """
-    recs, truth, options = in_frames(recs, truth, options)
+    recs, truth, options = in_frames(recs, truth, options, ["exclude", "catalogue"])
 
     def measure(definitions: Mapping[str, Definition], _: object) -> Mapping[str, UserValues]:
         texts = [*dict.fromkeys([*definitions, "hit"])]

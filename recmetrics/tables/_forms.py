@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +21,6 @@ from recmetrics.tables._frames import PANDAS, POLARS, PYARROW, AnyTable, as_name
 AnyForm: TypeAlias = AnyTable | Mapping[Any, Any] | str | Path | Source
 """Whatever holds a table: a frame, a dict of the items of each user, or the path of a file."""
 
-_TABLES = ("exclude", "catalogue", *SIDE)  # beside recs and truth
 _OF_TRAIN = [name for name, side in SIDE.items() if side.of_train is not None]
 _OF_USERS = ("recs", "truth", "exclude", *_OF_TRAIN)  # these may be dicts
 
@@ -36,13 +35,16 @@ class Names(NamedTuple):
     number: str  # of scores or relevances
 
 
-def in_frames(recs: Any, truth: Any, options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+def in_frames(
+    recs: Any, truth: Any, options: Mapping[str, Any], needs: Collection[str]
+) -> tuple[Any, Any, Any]:
     """Make frames of what a call of ``evaluate_table`` was given, where it is none.
 
-    They are of the library of the others, so that ids are compared as that library has them.
+    The frames are of one library. ``needs`` names the tables that the call looks at beside recs,
+    truth and strata.
     """
     tables = {"recs": recs, "truth": truth}
-    tables |= {name: options[name] for name in _TABLES if options.get(name) is not None}
+    tables |= {name: options[name] for name in needs if options.get(name) is not None}
     strata = options.get("strata") or {}
     tables |= {f"strata[{name!r}]": table for name, table in strata.items()}
     files = [label for label, table in tables.items() if isinstance(table, str | Path | Source)]

@@ -37,11 +37,17 @@ TABLES = SideWords(
 )
 
 
-def _read_tables(request: Request, options: Mapping[str, Any], recs: Frame) -> dict[str, Frame]:
-    """Read the tables that a metric of the call needs, the catalogue and the training items."""
+def needed_tables(request: Request) -> set[str]:
+    """Name the tables that a call looks at beside recs, truth and strata."""
     needs = {"catalogue", "exclude"}
     for definition in request.definitions.values():
         needs.update(*definition.spec.needs)
+    return needs
+
+
+def _read_tables(request: Request, options: Mapping[str, Any], recs: Frame) -> dict[str, Frame]:
+    """Read the tables that a metric of the call needs, the catalogue and the training items."""
+    needs = needed_tables(request)
     frames = {}
     for name in (*FORMS, "exclude"):
         if name in needs and options.get(name) is not None:

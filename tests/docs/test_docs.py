@@ -122,7 +122,8 @@ def test_the_commands_of_a_guide_run(name, least, tmp_path, monkeypatch, capsys)
         assert main(shlex.split(command)) == 0, command
         printed = capsys.readouterr()
         assert printed.out
-        assert all(line.startswith("recmetrics: note: ") for line in printed.err.splitlines())
+        told = ("recmetrics: note: ", "recmetrics: compiling ")  # the latter on a busy machine
+        assert all(line.startswith(told) for line in printed.err.splitlines())
 
 
 def test_the_workflow_of_the_guide_judges(tmp_path, monkeypatch, capsys):
