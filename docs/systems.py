@@ -96,8 +96,9 @@ PROSE: dict[str, Prose] = {
         gaps=(
             "It reads scores as float32. Scores that are equal after this rounding are ties. "
             "recmetrics does the same in tables",
-            "The value is 0 if all judgements of a user are 0; recmetrics gives NaN. A user "
-            "without judgements or without a list is left out",
+            "The value is 0 if all judgements of a user are 0, and a user without judgements or "
+            "without a list is left out. recmetrics does the same in tables; elsewhere the value "
+            "of the former is NaN",
             "A negative judgement means not relevant, as under the convention. Elsewhere in "
             "recmetrics it is an error",
         ),

@@ -45,7 +45,7 @@ WALLS = {
     "_report": {"_core", "_files", "_printing"},
     "_inspection": {"_core", "_printing"},
     "dask": {"_core"},
-    "tables": {"_core", "_inspection", "_printing"},
+    "tables": {"_core", "_files", "_inspection", "_printing"},
 }
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 STAGES = ("_core/inputs", "_core/selection", "_core/metrics", "_core/results", "dask")

@@ -419,7 +419,7 @@ def test_evaluate_table_shows_its_keywords_and_takes_no_other():
     module = importlib.import_module("recmetrics.tables._evaluate")
     own = keywords(module.evaluate_table)
     assert set(own) == {*module.TableOptions.__annotations__, "return_summary"}
-    assert (own["user"], own["unknown"], own["include_missing"]) == ("user", "raise", True)
+    assert (own["user"], own["unknown"], own["include_missing"]) == ("user", "raise", None)
     with pytest.raises(TypeError, match=r"evaluate_table\(\) got an unexpected .* 'rating'"):
         module.evaluate_table(None, None, "mrr", rating="stars")
 

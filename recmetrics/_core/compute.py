@@ -285,7 +285,8 @@ class Metrics:
         ----------
         ranking
             (n_users, k) item indices, best first, -1 after the end of a shorter list; or a list
-            with one array of item indices per user.
+            with one array of item indices per user; or a pair of arrays (ids, scores), as implicit
+            returns it, where an item with the lowest score of the dtype is none.
         ground_truth
             As in ``compute``. Relevant items that are in no list are misses: a list of one of two
             relevant items has an ``ndcg`` of 1 / (1 + 1 / log2(3)) = 0.613. Plain nested lists that

@@ -1,8 +1,9 @@
-"""Files that a user names -> arrays and rows, read by NumPy, SciPy and the csv module.
+"""Files that a user names -> arrays, rows and tables, read by NumPy, SciPy, polars and csv.
 
     source        ``Source``: a file and its argument; formats, errors with its name; .npy, mapped,
                   and sparse .npz
     lines         matrices of users and items, also as text: triples, lists, TREC's qrels and runs
+    table_files   tables of ids and numbers, read by polars: with a header, TREC's runs and qrels
     per_user      reads values of each user, which ``recmetrics evaluate --per-user`` wrote, and
                   segments
 
@@ -19,4 +20,14 @@ from recmetrics._files.source import (
     reason,
     refuse_other_formats,
     start,
+    suffix_of,
+)
+from recmetrics._files.table_files import (
+    SUFFIXES,
+    Columns,
+    holds_table,
+    looks_like,
+    read_any,
+    read_table,
+    refuse_same,
 )

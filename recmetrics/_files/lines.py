@@ -49,7 +49,7 @@ def read_user_items(
     In text, ``lines`` is the form of a file that leaves it open. Relevance is 1 where a line gives
     none, and no pair may stand twice. Of a set, every pair belongs to it, whatever its relevance.
     """
-    first_bytes = start(source, _MATRIX)
+    first_bytes = start(source, _MATRIX, of_text=True)
     if source.path.suffix.lower() in (".npy", ".npz") or first_bytes.startswith((NPY, ZIP)):
         return read_array(source, _MATRIX)
     if first_bytes:
@@ -158,7 +158,7 @@ def _refuse_repeats(source: Source, pairs: tuple[IntArray, IntArray], numbers: I
 def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     """Give the number and the fields of each line that is not empty."""
     # A comment may hold any byte.
-    with source.path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
+    with source.open_text(errors="surrogateescape") as file:
         for number, line in enumerate(file, start=1):
             body = line.partition("#")[0]
             fields = body.split()

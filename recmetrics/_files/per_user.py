@@ -20,6 +20,7 @@ from recmetrics._files.source import (
     read_number,
     reading,
     refuse_other_formats,
+    separator_of,
     start,
 )
 
@@ -34,7 +35,7 @@ def read_per_user(source: Source) -> PerUser:
     """Read the values of each metric, and the ids of the users where the file has them."""
     if start(source, _EXPECTED).startswith(ZIP):
         return _read_npz(source)
-    if source.path.suffix.lower() != ".csv":
+    if source.suffix != ".csv":
         msg = f"{source} is neither an .npz nor a .csv; expected {_EXPECTED}"
         raise InputError(msg)
     return _read_csv(source)
@@ -86,10 +87,12 @@ def _read_by_id(
     ``header`` says in an error what the first line should be; it has ``most`` names at most.
     ``advice`` says there, and where an id stands twice, what to do with a file of another kind.
     """
-    refuse_other_formats(source, start(source, expected), expected)
+    refuse_other_formats(source, start(source, expected, of_text=True), expected)
     lines: dict[str, tuple[int, list[str]]] = {}
-    with reading(source, expected), source.path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file, strict=True)
+    with reading(source, expected), source.open_text() as file:
+        separator = separator_of(source, file.readline())
+        file.seek(0)
+        rows = csv.reader(file, strict=True, delimiter=separator)
         filled = filter(None, rows)  # without empty lines
         names = next(filled, [])
         is_keyed = names[:1] in (["user"], ["group"]) and 1 < len(names) <= (most or len(names))
@@ -131,7 +134,7 @@ def _read_csv(source: Source) -> PerUser:
 
 def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
     """Read the label of each user, and the ids of the users where the file has them."""
-    first_bytes = start(source, _SEGMENTS)
+    first_bytes = start(source, _SEGMENTS, of_text=True)
     if first_bytes.startswith(NPY):
         labels = np.array(read_array(source, _SEGMENTS))
         if labels.ndim != 1 or labels.dtype.kind not in "Uiubf":
@@ -144,12 +147,12 @@ def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
         return labels, None
     refuse_other_formats(source, first_bytes, _SEGMENTS)
     ids = None
-    if source.path.suffix.lower() == ".csv":
+    if source.suffix == ".csv":
         _, rows = _read_by_id(source, _SEGMENTS, "'user' and a name for the groups", most=2)
         ids = list(rows)
         lines = [(line, cells[0]) for line, cells in rows.values()]
     else:
-        with reading(source, _SEGMENTS), source.path.open(encoding="utf-8-sig") as file:
+        with reading(source, _SEGMENTS), source.open_text() as file:
             lines = list(enumerate(file, start=1))
     texts = [text.strip() for _, text in lines]
     if "" in texts:

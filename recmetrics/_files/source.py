@@ -1,14 +1,21 @@
-"""Files that a user names, told apart by their first bytes; matrices; every error with the file."""
+"""Files that a user names, told apart by their first bytes; matrices; every error with the file.
+
+Text may be packed by gzip.
+"""
 
 from __future__ import annotations
 
+import csv
+import gzip
 import shlex
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from scipy import sparse
@@ -17,10 +24,11 @@ from recmetrics._core.errors import InputError, RecmetricsError
 
 NPY = b"\x93NUMPY"
 ZIP = b"PK"
+_GZIP = b"\x1f\x8b"
 _FORMATS = {
     NPY: "an .npy array",
     ZIP: "an .npz or another zip archive",
-    b"\x1f\x8b": "packed by gzip: unpack it first",
+    _GZIP: "packed by gzip: unpack it first",
     b"BZh": "packed by bzip2: unpack it first",
     b"\xfd7zXZ": "packed by xz: unpack it first",
     b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it first",
@@ -39,6 +47,7 @@ class Source:
     label: str
     path: Path
     sign: str = " "  # between the two
+    in_shell: bool = True  # whether a command names it, not Python
 
     def __str__(self) -> str:
         return f"{self.label}{self.sign}{str(self.path)!r}"
@@ -48,17 +57,50 @@ class Source:
         """Both as they are typed in a shell."""
         return f"{self.label}{self.sign}{shlex.quote(str(self.path))}"
 
+    @property
+    def suffix(self) -> str:
+        """The ending of the file's name in lower case, before that of gzip."""
+        return suffix_of(self.path)
 
-def start(source: Source, expected: str) -> bytes:
-    """Read the first bytes of a file, which show its format."""
+    def typed(self, option: str, value: str) -> str:
+        """Write how a user types an option where the file is named."""
+        if self.in_shell:
+            return f"--{option} {shlex.quote(value)}"
+        return f"{option}={value!r}"
+
+    def open_bytes(self) -> BinaryIO:
+        """Open the file; what gzip packed is unpacked as it is read."""
+        with self.path.open("rb") as file:
+            is_packed = file.read(len(_GZIP)) == _GZIP
+        if is_packed:
+            return cast(BinaryIO, gzip.open(self.path))
+        return self.path.open("rb")
+
+    def open_text(self, errors: str = "strict") -> TextIOWrapper:
+        """Open the file as text, with the line ends that it has."""
+        return TextIOWrapper(self.open_bytes(), "utf-8-sig", errors, newline="")
+
+
+def suffix_of(path: Path) -> str:
+    """Give the ending of a file's name in lower case, before that of gzip.
+
+    >>> suffix_of(Path("recs.csv.gz")), suffix_of(Path("scores.NPY"))
+    ('.csv', '.npy')
+    """
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
+    """Read the first bytes of a file, which show its format; ``of_text`` that may be packed."""
     # Its bytes are read twice, and opening a pipe would wait for ever.
     if source.path.exists() and not (source.path.is_file() or source.path.is_dir()):
         msg = f"{source} is a pipe or a device; write it to a file first; expected {expected}"
         raise InputError(msg)
     try:
-        with source.path.open("rb") as file:
+        with source.open_bytes() if of_text else source.path.open("rb") as file:
             return file.read(8)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, zlib.error) as error:
         msg = f"cannot open {source}: {reason(error)}; expected {expected}"
         raise InputError(msg) from error
 
@@ -108,6 +150,17 @@ def read_array(source: Source, expected: str) -> Any:
     refuse_other_formats(source, first_bytes, expected)
     msg = f"{source} is not in NumPy's .npy or .npz format; expected {expected}"
     raise InputError(msg)
+
+
+def separator_of(source: Source, header: str) -> str:
+    """Find the separator of a table's columns: that by which its header has the most.
+
+    >>> separator_of(Source("RECS", Path("recs.csv")), "user;item, or title;score")
+    ';'
+    """
+    separators = ",\t;|" if source.suffix == ".csv" else "\t,;|"
+    n_columns = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in separators}
+    return max(separators, key=n_columns.__getitem__)
 
 
 def at_line(source: Source, line: int, message: object) -> InputError:

@@ -5,7 +5,6 @@
     _arguments         the options of each command as rows of a table, with their help
     _tables            ``evaluate`` and ``identify`` of tables of recommendations and truth;
                        ``evaluate`` of groups, such as queries; ``audit-times``: times of a split
-    _table_files       tables of ids and numbers, read by polars
     _compare_files     ``compare``: models by per-user files or one table; the verdict of a gate as
                        exit code
     _metric_pages      ``metrics``: all metrics, or one in full

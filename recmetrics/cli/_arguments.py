@@ -135,7 +135,7 @@ EVALUATE = (
         f"which higher is better, at cutoff {DEFAULT_K})",
         _METRICS,
     ),
-    Row("--exclude", "items that must not be recommended, per user", _file("TRAIN"), "SCORES"),
+    Row("--exclude", "items that must not be recommended, per user", _file("TRAIN"), "SCORES RECS"),
     Row("--candidates", "the only items that may be recommended, per user", _file(), "SCORES"),
     Row(
         "--stratum",
@@ -163,8 +163,8 @@ EVALUATE = (
     ),
     Row(
         "--include-missing",
-        "with RECS: count users of TRUTH without recommendations as empty lists (default), or "
-        "leave them out",
+        "with RECS: count users of TRUTH without recommendations as empty lists (default, but "
+        "not under --convention trec), or leave them out",
         {"action": argparse.BooleanOptionalAction, "default": None},
         "RECS",
     ),
@@ -383,11 +383,6 @@ DEMO = (
     ),
     Row("--no-plot", "write no picture", _FLAG, instead_of="picture"),
 )
-
-
-def is_table(path: Path) -> bool:
-    """Say whether a file is a table, by its name; scores are an .npy or .npz."""
-    return path.suffix.lower() in (".csv", ".tsv", ".parquet")
 
 
 class Measured(NamedTuple):

@@ -38,7 +38,16 @@ from recmetrics import (
 from recmetrics._core.errors import at_fault, did_you_mean
 from recmetrics._core.results import spec_of
 from recmetrics._core.spec import SIDE, spell
-from recmetrics._files import Lines, Source, read_array, read_user_items, reason
+from recmetrics._files import (
+    SUFFIXES,
+    Lines,
+    Source,
+    holds_table,
+    read_array,
+    read_user_items,
+    reason,
+    suffix_of,
+)
 from recmetrics.cli._arguments import (
     AUDIT_TIMES,
     COMPARE,
@@ -50,7 +59,6 @@ from recmetrics.cli._arguments import (
     METRICS_PAGES,
     Measured,
     Row,
-    is_table,
     rules_of,
     sources_of,
     strata_of,
@@ -84,7 +92,7 @@ _TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 # Warnings of the library after which the numbers say nothing about the model.
 _MEANINGLESS = re.compile("^truth, .* no id of recs occurs here|are scores and truth exchanged")
 _CUTOFFS = ("-k", "--k", "--at", "--at-k", "--cutoff", "--cutoffs", "--top-k", "--topk")
-_SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".parquet")
+_SUFFIXES = (".npy", ".npz", ".txt", *SUFFIXES)
 
 
 def evaluate(args: Namespace) -> None:
@@ -105,21 +113,25 @@ def evaluate(args: Namespace) -> None:
     --exclude and --candidates take the same formats as TRUTH. In these text files,
     the relevance is ignored: every line counts, as does every one of a TREC run.
 
-    The second form takes tables (.csv, .tsv or .parquet) of recommendations and of
-    the truth. Columns are found by name:
+    The second form takes tables (.csv, .tsv, .parquet or RecBole's .inter) of
+    recommendations and of the truth, or a run of TREC and its qrels. Columns are
+    found by name, separated by a comma, a semicolon or a tab:
     RECS    Columns user, item, and rank or score. Rank orders the rows of a list;
             without it, score does. With neither, the rows must be in order; if
             there are other columns of numbers, give --in-order. Ids are text or
             numbers.
     TRUTH   Columns user, item and, optionally, relevance or rating, 0 = not
             relevant. Without it, every row is relevant.
+    --exclude takes a table of the columns user and item: the items of a list below
+    an excluded one move up.
 
     The third form takes one table, without TRUTH, with a row for each item of each
     group, such as the queries of a learning-to-rank model:
     GROUPS  Columns group, score (higher is better; -inf: not retrieved) and
             relevance (0 = not relevant). Ids are any text.
 
-    If your columns have other names, give them with --user, --item and so on.
+    If your columns have other names, give them with --user, --item and so on. Text
+    may be packed by gzip (.csv.gz).
 
     -m takes every word up to the next option, so the files come first, or after --.
 
@@ -132,6 +144,7 @@ def evaluate(args: Namespace) -> None:
       recmetrics evaluate recs.csv test.csv -m ndcg@10 --per-user users.csv
       recmetrics evaluate recs.csv test.csv --user user_id --item item_id \
           --score prediction
+      recmetrics evaluate results.run qrels.txt -m ndcg@10 map --convention trec
       recmetrics evaluate groups.csv -m ndcg@10 mrr --group qid --relevance label
     """
     form, sources = _files(args)
@@ -212,8 +225,10 @@ def _files(args: Namespace) -> tuple[str, dict[str, Source]]:
     path = Path(args.files[0])
     has_truth = len(args.files) > 1
     form = "SCORES"
-    if is_table(path):
-        form = "RECS" if has_truth else "GROUPS"
+    if has_truth and holds_table(path):
+        form = "RECS"
+    elif not has_truth and suffix_of(path) in SUFFIXES:
+        form = "GROUPS"
     if form == "SCORES" and not has_truth:
         msg = (
             f"{Source('SCORES', path)} needs a TRUTH; type: recmetrics evaluate "
@@ -240,9 +255,7 @@ def _refuse_option(row: Row, form: str, files: Sequence[str]) -> NoReturn:
     elif form == "GROUPS" and "RECS" in takers:
         reason += f"; type recmetrics evaluate {quote(str(path))} TRUTH"
     elif form == "SCORES" and path.suffix not in (".npy", ".npz"):
-        reason = f"{Source(form, path)} is neither .csv, .tsv nor .parquet"
-    elif form == "RECS" and row.name == "exclude":
-        reason += "; leave the items of training out of RECS instead"
+        reason = f"{Source(form, path)} is neither .csv, .tsv nor .parquet, nor a TREC run"
     msg = f"{row.flag} goes with {expected}; {reason}"
     raise CommandError(msg)
 
@@ -534,7 +547,7 @@ def _is_metric(word: str) -> bool:
 
 def _refuse_files_among_metrics(name: str, args: Namespace) -> None:
     metrics = [metric for several in getattr(args, "metrics", None) or [] for metric in several]
-    files = [word for word in metrics if Path(word).suffix.lower() in _SUFFIXES]
+    files = [word for word in metrics if suffix_of(Path(word)) in _SUFFIXES]
     if files:
         msg = (
             f"-m takes every word up to the next option, and {files[0]!r} is no metric; give the "

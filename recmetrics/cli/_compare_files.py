@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from recmetrics import Comparison, compare
-from recmetrics._files import Source, read_per_user, read_segments
+from recmetrics._files import Source, read_any, read_per_user, read_segments
 from recmetrics._printing import Printed
 from recmetrics._report import Gate, Movers
 from recmetrics.cli._output import atomic, check_output, require_matplotlib
-from recmetrics.cli._table_files import read_any
 from recmetrics.cli._terminal import CommandError, show, width, write, write_json
 
 Inputs: TypeAlias = tuple[dict[str, Any], Sequence[str] | None]
@@ -212,7 +211,7 @@ def _models(files: Sequence[str]) -> dict[Path, str]:
 def model_names(paths: Sequence[Path]) -> list[str]:
     """Name each file by its stem, and by as much of its path as makes the names different."""
     full = [Path(os.path.realpath(path)) for path in paths]
-    stems = [path.parent / path.stem for path in full]
+    stems = [path.parent / Path(path.name.removesuffix(".gz")).stem for path in full]
     depth = 0
     while True:  # full paths differ
         depth += 1

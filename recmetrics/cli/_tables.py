@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from recmetrics import Evaluation, Identification, Metrics
-from recmetrics._core.spec import SIDE, parse
-from recmetrics._files import Source
+from recmetrics._core.results import who_is_swallowed
+from recmetrics._core.spec import parse
+from recmetrics._files import Columns, Source, read_table, refuse_same
 from recmetrics._printing import counted
 from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
-from recmetrics.cli._table_files import Columns, read_frame, refuse_same
 from recmetrics.cli._terminal import CommandError, fold, show, write_json
 
-_GRADES = ("relevance", "rating")
 _ARGUMENTS = {"group": "ids", "score": "scores", "relevance": "relevance"}
 """The argument of the library for each column of groups, which an option of its name may rename."""
 
@@ -56,9 +55,13 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
         )
     if any(counts.invalid):
         notes.append(f"wasted or dropped: {counts.invalid}")
+    n_swallowed, n_with_relevant = counts.swallowed
+    if n_swallowed:
+        notes.append(who_is_swallowed(n_swallowed, n_with_relevant))
     evaluation = Evaluation(
         values,
         notes=notes,
+        swallowed=n_swallowed,
         invalid=counts.invalid,
         undefined=args.undefined,
         convention=args.convention,
@@ -74,55 +77,17 @@ def identify_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
 
 
 def _read_recommendations(args: Namespace, sources: Mapping[str, Source]) -> dict[str, Any]:
-    """Give the tables, and the options that say how they are read, as the library names them."""
-    columns = _columns(args, sources["truth"])
-    arguments: dict[str, Any] = {
-        "user": args.user or "user",
-        "item": args.item or "item",
-        "include_missing": args.include_missing is not False,
-    }
+    """Give the files, and the options that say how they are read, as the library names them."""
+    columns = {"user": args.user or "user", "item": args.item or "item"}
+    order = {name: getattr(args, name) for name in ("score", "rank") if getattr(args, name)}
+    refuse_same(columns | order)
+    arguments: dict[str, Any] = {**columns, "include_missing": args.include_missing}
     for name in ("rank", "score", "relevance", "in_order", "rank_gaps", "repeats", "unknown"):
         arguments[name] = getattr(args, name)
-    for name, source in sources.items():
-        if name in columns:
-            arguments[name] = read_frame(source, columns[name])
-    if strata := strata_of(args, sources):
-        arguments["strata"] = {
-            name: read_frame(source, columns["strata"]) for name, source in strata.items()
-        }
-    return arguments
-
-
-def _columns(args: Namespace, truth: Source) -> dict[str, Columns]:
-    """Give the columns of each table, by the argument that the table becomes."""
-    user = args.user or "user"
-    item = args.item or "item"
-    ids = {"user": user, "item": item}
-    order = {name: getattr(args, name) for name in ("score", "rank") if getattr(args, name)}
-    refuse_same(ids | order)
-
-    table = Columns([user, item], (), ids, is_first=False)
-    catalogue = table._replace(ids=[item])
-    recs = Columns(
-        [user, item],
-        list(order.values()),
-        ids,
-        required=True,
-        shared=["user", "item"],
-        instead=(("group", "qid"), f"a table of groups needs no {truth}"),
-    )
-    if not order and not args.in_order:
-        recs = recs._replace(numbers=("rank", "score"), required=False, maybe=None)
-    graded = table._replace(numbers=_GRADES, maybe=("score", "rank"))
-    if args.relevance:
-        graded = table._replace(numbers=[args.relevance], required=True)
-    return {
-        "recs": recs,
-        "truth": graded,
-        **{name: table for name, side in SIDE.items() if side.of_train is not None},
-        "catalogue": catalogue,
-        "strata": catalogue._replace(maybe_ids=[user]),
-    }
+    strata = strata_of(args, sources)
+    if strata:
+        arguments["strata"] = strata
+    return arguments | {name: file for name, file in sources.items() if "strata" not in name}
 
 
 def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
@@ -134,7 +99,7 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
         f"for recommendations give a TRUTH: recmetrics evaluate {quote(str(source.path))} TRUTH"
     )
     columns = Columns([group], numbers, names, required=True, instead=(["item"], advice))
-    frame = read_frame(source, columns)
+    frame = read_table(source, columns)
     ids = frame[group].to_list()
     for name in numbers:
         dtype = frame.schema[name]
@@ -185,7 +150,7 @@ def audit_time_files(args: Namespace) -> None:
     columns = Columns(ids, [time], names, required=True, times=[time], shared=[*names])
     sources = sources_of(args, "train")
     frames = {
-        source: read_frame(source, columns._replace(is_first=name == "train"))
+        source: read_table(source, columns._replace(is_first=name == "train"))
         for name, source in sources.items()
     }
     _refuse_one_zone(frames, time)

@@ -5,6 +5,7 @@ _times         ``audit_times``
 _analysis      ``RecListAnalysis``, in the shape of LensKit's class
 _lenskit       LensKit's metrics under their names
 _columns       the columns that are read, and the one that orders the lists
+_forms         dicts and files -> tables
 _frames        columns of any library's tables
 _ids           users and items of any type -> integers
 _list_cells    cells that hold lists as text are refused
@@ -20,7 +21,6 @@ _counts        ``TableSummary``: counts and means of a result
 from recmetrics.tables._analysis import RecListAnalysis
 from recmetrics.tables._counts import TableSummary
 from recmetrics.tables._evaluate import evaluate_table, identify_table
-from recmetrics.tables._frames import looks_like as looks_like  # for the command's own messages
 from recmetrics.tables._lenskit import dcg, hit, ndcg, precision, recall, recip_rank
 from recmetrics.tables._times import TimeAudit, TimeFinding, audit_times
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from recmetrics._core.errors import ArgumentError, InputError
 from recmetrics._core.spec import TableOrder
-from recmetrics.tables._frames import Frame, looks_like, require_columns, require_same_kind
+from recmetrics._files import looks_like
+from recmetrics.tables._frames import Frame, require_columns, require_same_kind
 
 _INDEX = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"  # in Arrow, in pandas, from files
 _SWAPPED = "they look swapped; the recommendations come first, then the truth"
-_GRADES = ("relevance", "rating")  # the columns of a truth that are read, the first that it has
+GRADES = ("relevance", "rating")  # the columns of a truth that are read, the first that it has
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Columns:
 
 def relevance_in(frame: Frame) -> str | None:
     """Find the column with graded relevance that is read by default."""
-    return next((name for name in _GRADES if name in frame.columns), None)
+    return next((name for name in GRADES if name in frame.columns), None)
 
 
 def choose_columns(

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from recmetrics._core.inputs import InvalidItems
-from recmetrics._core.results import how_graded
+from recmetrics._core.results import how_graded, who_is_swallowed
 from recmetrics._core.types import UserValues
 from recmetrics._printing import counted
 from recmetrics.tables._list_order import contradicted_lists
@@ -59,6 +59,11 @@ class TableSummary:
         The number of lists by rank in which the column "score" has another order.
     first_contradicted
         The keys of the first of them, "" if there is none.
+    n_shortened
+        Of the lists of ``n_short``, the number of those that had enough items before those of
+        ``exclude`` were taken out.
+    swallowed
+        The number of lists whose relevant items are all excluded, and of lists with relevant items.
     grades
         The column that grades the truth and its range, if a metric reads the grades, else "".
     """
@@ -77,6 +82,8 @@ class TableSummary:
     n_contradicted: int = 0
     first_contradicted: str = ""
     grades: str = ""
+    n_shortened: int = 0
+    swallowed: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
         lists = counted(self.n_lists, "list")
@@ -93,6 +100,8 @@ class TableSummary:
             lines.append(self.short)
         if self.n_contradicted:
             lines.append(f"{self.contradicted}; score='score' ranks them by score")
+        if self.swallowed[0]:
+            lines.append(who_is_swallowed(*self.swallowed))
         if self.grades:
             lines.append(self.grades)
         width = max(map(len, self.means), default=0)
@@ -105,7 +114,10 @@ class TableSummary:
     def short(self) -> str:
         """The line on lists that are shorter than the largest cutoff."""
         noun = "list has" if self.n_short == 1 else "lists have"
-        return f"{self.n_short:,} {noun} fewer than {self.largest_cutoff} items, the largest cutoff"
+        text = f"{self.n_short:,} {noun} fewer than {self.largest_cutoff} items, the largest cutoff"
+        if self.n_shortened:
+            text += f"; {self.n_shortened:,} had enough before items of exclude were taken out"
+        return text
 
     @property
     def contradicted(self) -> str:
@@ -138,6 +150,8 @@ def summarise(
         means[name] = float(defined.mean()) if defined.size else np.nan
         n_defined[name] = defined.size
     n_missing, first_missing = missing
+    full_lengths = lengths + lists.n_taken_out
+    is_short = (full_lengths > 0) & (lengths < largest)
     columns = lists.columns
     contradicted = contradicted_lists(lists.recs, columns, lists.lists.start, lists.order)
     first_contradicted = ""
@@ -156,7 +170,8 @@ def summarise(
         invalid=invalid or InvalidItems(),
         means=means,
         n_defined=n_defined,
-        n_short=int(((lengths > 0) & (lengths < largest)).sum()),
+        n_short=int(np.count_nonzero(is_short)),
+        n_shortened=int(np.count_nonzero(is_short & (full_lengths >= largest))),
         largest_cutoff=largest,
         n_contradicted=len(contradicted),
         first_contradicted=first_contradicted,

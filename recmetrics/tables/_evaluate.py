@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 import narwhals.stable.v2 as nw
@@ -10,6 +11,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, warn
 from recmetrics._core.options import SideTables, one_of, takes
+from recmetrics._core.results import warn_of_swallowed
 from recmetrics._core.spec import (
     CONVENTIONS,
     Definition,
@@ -24,13 +26,14 @@ from recmetrics._core.types import Convention, Invalid, RankGaps, Undefined, Use
 from recmetrics._inspection import Identification, identify_by
 from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_order
 from recmetrics.tables._counts import Missing, TableSummary, summarise
+from recmetrics.tables._forms import AnyForm, in_frames
 from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
 from recmetrics.tables._ids import number_ids
 from recmetrics.tables._list_cells import refuse_list_cells
 from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine
-from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables
-from recmetrics.tables._values import StringMetric, measure_lists
+from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, needed_tables
+from recmetrics.tables._values import StringMetric, measure_lists, swallowed_lists
 
 _NO_SYSTEM = System(name="", lines=())
 
@@ -45,8 +48,9 @@ class ListOptions(TypedDict, total=False):
     in_order: bool
     rank_gaps: RankGaps | None
     relevance: str | None
-    include_missing: bool
+    include_missing: bool | None
     n_threads: int | None
+    exclude: AnyForm | None
     catalogue: AnyTable | None
     repeats: Invalid
     unknown: Invalid
@@ -56,7 +60,6 @@ DEFAULTS: dict[str, Any] = {
     "user": "user",
     "item": "item",
     "in_order": False,
-    "include_missing": True,
     "repeats": "raise",
     "unknown": "raise",
 }
@@ -104,15 +107,26 @@ def evaluate_table(
 ) -> Table | tuple[Table, TableSummary]: ...
 
 
-@takes(TableOptions, **DEFAULTS)
+@overload
 def evaluate_table(
-    recs: Table,
-    truth: Table,
+    recs: AnyForm,
+    truth: AnyForm,
     metrics_list: MetricsList,
     *,
     return_summary: bool = False,
     **options: Unpack[TableOptions],
-) -> Table | tuple[Table, TableSummary]:
+) -> Any: ...
+
+
+@takes(TableOptions, **DEFAULTS)
+def evaluate_table(
+    recs: AnyForm,
+    truth: AnyForm,
+    metrics_list: MetricsList,
+    *,
+    return_summary: bool = False,
+    **options: Unpack[TableOptions],
+) -> Any:
     """Compute metrics for every list in a table of recommendations.
 
     >>> import pandas as pd
@@ -129,7 +143,11 @@ def evaluate_table(
     recs
         Recommendations: a pandas or polars DataFrame or a pyarrow Table with a column of users and
         one of items. Ids may have any type whose values can be compared. A Python list, for
-        example, cannot be an id. All other tables must be of the same library.
+        example, cannot be an id. All other tables must be of the same library. Also a dict,
+        ``{user: {item: score}}`` or ``{user: [item, ...]}``, best first, as are ``truth``,
+        ``{user: {item: relevance}}`` or with lists or sets of items, and ``exclude``. Each table
+        may also be the path of a file that polars reads: ``.csv``, ``.tsv``, RecBole's ``.inter``,
+        ``.parquet``, a run or qrels of TREC; text may be packed by gzip. Ids in files are text.
     truth
         The relevant items: a column of users, one of items and, optionally, one of relevances.
         Lists and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
@@ -164,8 +182,15 @@ def evaluate_table(
         Add rows for users of the truth without recommendations, as empty lists, for each
         combination of the ``by`` columns that the truth does not have; and, after the metrics, a
         column ``ntruth``, the number of rows of the truth. The summary always counts these users.
+        Default: True; False under ``convention="trec"``, which leaves them out, and counts lists
+        with rows of the truth, none of them relevant, as 0.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
+    exclude
+        A table with a column of users and one of items, such as the training interactions. Its
+        pairs are taken out of the lists, and the items below them move up. Lists that were cut at k
+        before are then shorter: the summary counts those. Excluded relevant items still count as
+        relevant. Pairs are matched by ``user``, and by those columns of ``by`` that the table has.
     catalogue
         A table with a row for each item that may be recommended. Metrics of all lists need it, and
         so does ``auc``, for which each list must contain all of these items. Items outside the
@@ -198,7 +223,9 @@ def evaluate_table(
     Returns
     -------
     DataFrame or Table
-        One row for each list, in the order in which the lists first appear. The columns are those
+        One row for each list, in the order in which the lists first appear: of the library of the
+        tables, of polars if these are files alone, else of the first of pandas, polars and pyarrow
+        that is installed. The columns are those
         of ``by`` and ``user`` (the index in pandas), ``nrecs``, the number of items of the list,
         and one column for each metric string as typed. An undefined value is NaN in pandas and null
         in polars and pyarrow. A metric of all lists, such as coverage, has one value for all
@@ -217,12 +244,14 @@ def evaluate_table(
     Warns
     -----
     RecmetricsWarning
-        If ``recs`` and ``truth`` have no user or no item in common, or ``recs`` and ``popularity``
-        no item; or if gaps in ranks are closed although neither ``rank_gaps`` nor the convention
-        asks for it.
+        If ``recs`` and ``truth`` have no user or no item in common, or ``recs`` and ``exclude``, or
+        ``recs`` and ``popularity`` no item; if ``exclude`` contains all relevant items of more than
+        half of the lists with relevant items, which the summary says instead; or if gaps in ranks
+        are closed although neither ``rank_gaps`` nor the convention asks for it.
     """
     request, system = _read_request(metrics_list, options)
     default_gaps = system.rank_gaps
+    recs, truth, options = in_frames(recs, truth, options, needed_tables(request))
     recs_frame = read_frame(recs, "recs")
     truth_frame = read_frame(truth, "truth")
     by = []
@@ -246,12 +275,16 @@ def evaluate_table(
     )
     if lists.gapped.size and rank_gaps is None and default_gaps == "close":
         _warn_of_gaps(lists)
-    lists, invalid = lists.without_invalid(options["repeats"], options["unknown"], side.n_items)
     missing = lists.missing()
     treatment: Missing = "left out"
-    if options["include_missing"]:
+    has_missing = options.get("include_missing")
+    if has_missing is None:
+        has_missing = system.table_users == "all"
+    if has_missing:
         lists = lists.with_missing()
         treatment = "empty lists"
+    lists = lists.without_excluded(side.excluded(lists.keys))
+    lists, invalid = lists.without_invalid(options["repeats"], options["unknown"], side.n_items)
     for text in request.of_all_items:
         _refuse_short_lists(lists, text, side.n_items)
 
@@ -261,10 +294,16 @@ def evaluate_table(
     if by:
         systems = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
     values = measure_lists(lists, metrics, arrays, request, n_items, systems)
-    table: Table = lists.result(values, included=options["include_missing"])
+    if system.table_users == "judged" and options.get("undefined") is None:
+        for value in values.values():
+            value[np.isnan(value) & (lists.truth_sizes > 0)] = 0.0
+    table = lists.result(values, included=has_missing)
+    swallowed = swallowed_lists(lists)
     if not return_summary:
+        warn_of_swallowed(*swallowed)
         return table
-    return table, summarise(lists, values, missing, treatment, metrics, invalid)
+    summary = summarise(lists, values, missing, treatment, metrics, invalid)
+    return table, replace(summary, swallowed=swallowed)
 
 
 def _choose_columns(
@@ -324,14 +363,18 @@ def _warn_of_gaps(lists: ListsAndTruth) -> None:
 
 
 def _refuse_short_lists(lists: ListsAndTruth, text: str, n_items: int) -> None:
-    short = np.flatnonzero((lists.lengths < n_items) & (lists.truth_sizes > 0))
+    n_recommendable = n_items - lists.n_excluded
+    short = np.flatnonzero((lists.lengths < n_recommendable) & (lists.truth_sizes > 0))
     if short.size:
         length = lists.lengths[short[0]]
+        of_all = f"{n_recommendable[short[0]]:,} items of the catalogue"
+        if lists.excluded is not None:
+            of_all += " that are not excluded"
         advice = ""
         if not length:
             advice = "; include_missing=False leaves out users without recommendations"
         msg = (
-            f"recs lists {length:,} of the {n_items:,} items of the catalogue for "
+            f"recs lists {length:,} of the {of_all} for "
             f"{lists.key_of(int(short[0]))}, but {text} counts all of them; "
             "expected lists of all items; with scores of all items, and the truth as a matrix, "
             f"type Metrics.compute(scores, truth, [{text!r}]); for {of_shown_items(text)}{advice}"
@@ -341,12 +384,12 @@ def _refuse_short_lists(lists: ListsAndTruth, text: str, n_items: int) -> None:
 
 @takes(ListOptions, **DEFAULTS)
 def identify_table(
-    recs: Table, truth: Table, value: str | float, metric: str, **options: Unpack[ListOptions]
+    recs: AnyForm, truth: AnyForm, value: str | float, metric: str, **options: Unpack[ListOptions]
 ) -> Identification:
     """Find the definitions of a metric that give a number, of a table of recommendations.
 
-    The lists have one order, and no item is excluded from them: the definitions differ in their
-    options, in the treatment of users without relevant items, and in the cutoff.
+    The lists have one order, and one set of items is excluded from them: the definitions differ in
+    their options, in the treatment of users without relevant items, and in the cutoff.
 
     >>> import pandas as pd
     >>> from recmetrics.tables import identify_table
@@ -374,6 +417,7 @@ def identify_table(
     MetricSpecError, InputError, InputTypeError, ArgumentError
         As in ``recmetrics.identify`` and ``evaluate_table``.
     """
+    recs, truth, options = in_frames(recs, truth, options, ["exclude", "catalogue"])
 
     def measure(definitions: Mapping[str, Definition], _: object) -> Mapping[str, UserValues]:
         texts = [*dict.fromkeys([*definitions, "hit"])]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, did_you_mean, install
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
+from recmetrics._files import looks_like
 
 try:
     import narwhals.stable.v2 as nw
@@ -149,18 +149,6 @@ def as_names(value: Any) -> list[Any]:
     if isinstance(value, Collection) and not isinstance(value, str):
         return list(value)
     return [value]
-
-
-def looks_like(column: str, name: str) -> bool:
-    """Say whether a column may be the one that goes by ``name`` here."""
-    synonyms = {
-        "user": "user uid member customer",
-        "item": "item iid movie product article track",
-        "score": "score scores prediction predictions predicted pred est",
-        "rank": "rank ranks ranking position pos place",
-    }
-    words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column).lower())
-    return any(word in synonyms.get(name, name).split() for word in words)
 
 
 def with_item_column(frame: Frame, item: str) -> Frame:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError
-from recmetrics._core.inputs import FlatLists, InvalidItems, Rankings, Rows
+from recmetrics._core.inputs import FlatLists, InvalidItems, ItemSets, Rankings, Rows
 from recmetrics._core.spec import TableTies
 from recmetrics._core.types import IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
@@ -41,6 +41,8 @@ class ListsAndTruth:
     model_of: IntArray  # lists with the same values of the other keys are of one model
     truth_rows: Rows
     truth_order: IntArray
+    excluded: ItemSets | None = None  # the items that must not be recommended in each list
+    n_taken_out: IntArray | int = 0  # of each list, because they are excluded
 
     @property
     def lengths(self) -> IntArray:
@@ -51,6 +53,13 @@ class ListsAndTruth:
     def truth_sizes(self) -> IntArray:
         """The number of rows of the truth of each list."""
         return np.diff(self.truth_rows.start)[self.truth_of]
+
+    @property
+    def n_excluded(self) -> IntArray:
+        """The number of items that must not be recommended in each list, listed or not."""
+        if self.excluded is None:
+            return np.zeros(len(self.truth_of), np.int64)
+        return np.diff(self.excluded.rows(slice(0, len(self.truth_of))).start)
 
     def key_of(self, index: int) -> str:
         """Write the keys of a list, for a message."""
@@ -95,6 +104,21 @@ class ListsAndTruth:
             lists=lists,
             truth_of=np.concatenate([self.truth_of, truths]),
             model_of=np.concatenate([self.model_of, models]),
+        )
+
+    def without_excluded(self, excluded: ItemSets | None) -> ListsAndTruth:
+        """Take out the items that must not be recommended: those below them move up."""
+        if excluded is None:
+            return self
+        items = Rows(self.lists.start, self.lists.items, np.empty(len(self.order)))
+        is_excluded = items.among(excluded.rows(slice(0, len(self.truth_of))))
+        lists = self.lists.without(is_excluded, np.zeros_like(is_excluded), "drop", "raise")
+        return replace(
+            self,
+            lists=lists._replace(places=None),
+            order=self.order[~is_excluded],
+            excluded=excluded,
+            n_taken_out=self.lists.count_in(is_excluded),
         )
 
     def without_invalid(

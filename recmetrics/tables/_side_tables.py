@@ -1,4 +1,7 @@
-"""Side information as tables: matched by item and user, brought into the form of the core."""
+"""Side information and training items as tables, brought into the form of the core.
+
+They are matched by item and user.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._core.errors import InputError
+from recmetrics._core.inputs import ItemSets, read_set_if_given
 from recmetrics._core.spec import SIDE, ItemNumber, Request, SideWords
 from recmetrics._core.types import FloatArray, IntArray
 from recmetrics.tables._frames import (
@@ -21,6 +25,7 @@ from recmetrics.tables._frames import (
     value_at,
 )
 from recmetrics.tables._ids import number_ids, refuse_repeats, warn_of_foreign_ids
+from recmetrics.tables._numbering import combine, number
 
 _OTHERS = "other items of "
 FORMS = {name: side.table for name, side in SIDE.items()}
@@ -32,13 +37,19 @@ TABLES = SideWords(
 )
 
 
-def _read_tables(request: Request, options: Mapping[str, Any], recs: Frame) -> dict[str, Frame]:
-    """Read the tables that a metric of the call needs, and the catalogue where there is one."""
-    needs = {"catalogue"}
+def needed_tables(request: Request) -> set[str]:
+    """Name the tables that a call looks at beside recs, truth and strata."""
+    needs = {"catalogue", "exclude"}
     for definition in request.definitions.values():
         needs.update(*definition.spec.needs)
+    return needs
+
+
+def _read_tables(request: Request, options: Mapping[str, Any], recs: Frame) -> dict[str, Frame]:
+    """Read the tables that a metric of the call needs, the catalogue and the training items."""
+    needs = needed_tables(request)
     frames = {}
-    for name in FORMS:
+    for name in (*FORMS, "exclude"):
         if name in needs and options.get(name) is not None:
             frames[name] = read_frame(options[name], name)
     for stratum in request.strata:
@@ -50,7 +61,7 @@ def _read_tables(request: Request, options: Mapping[str, Any], recs: Frame) -> d
 
 
 class ItemTables:
-    """The tables of side information of a call; the items of all tables are numbered together.
+    """The tables of a call beside recs and truth; the items of all tables are numbered together.
 
     Those of the catalogue come first. Without a catalogue, ``n_items`` counts all items. The
     ``options`` are those of ``evaluate_table``.
@@ -110,14 +121,38 @@ class ItemTables:
         arrays["strata"] = {name: self._stratum(f"strata[{name!r}]", keys) for name in self._strata}
         return arrays
 
-    def _shares(self, name: str) -> FloatArray:
-        items = self._items[name]
+    def excluded(self, keys: Frame) -> ItemSets | None:
+        """Read the items that must not be recommended in each list.
+
+        ``keys`` are those of the lists; of these columns, the table has that of users, maybe more.
+        """
+        name = "exclude"
+        if name not in self._tables:
+            return None
         table = self._tables[name]
+        require_columns(table, name, [self._user])
+        self._warn_of_foreign_items(name)
+        n_lists = len(keys)
+        numbers = []
+        for column in keys.columns:
+            if column in table.columns:
+                ids, _ = number_ids((keys, "recs", column), (table, name, column))
+                warn_of_foreign_ids(keys, table, name, column, ids[:n_lists], ids[n_lists:])
+                numbers.append(ids)
+        codes, first = number(combine(numbers))
+        sets = self._pairs(name, codes[n_lists:], len(first))[codes[:n_lists]]
+        return read_set_if_given(sets, name, (n_lists, self.n_items))
+
+    def _warn_of_foreign_items(self, name: str) -> None:
+        items = self._items
         recs = self._frames["recs"]
-        warn_of_foreign_ids(recs, table, name, self._item, self._items["recs"], items)
-        if self._user in table.columns:
+        warn_of_foreign_ids(recs, self._tables[name], name, self._item, items["recs"], items[name])
+
+    def _shares(self, name: str) -> FloatArray:
+        self._warn_of_foreign_items(name)
+        if self._user in self._tables[name].columns:
             return self._of_train(name)
-        return _spread(self._numbers(name), items, self.n_items)
+        return _spread(self._numbers(name), self._items[name], self.n_items)
 
     def _of_train(self, name: str) -> FloatArray:
         """Compute a number for each item from the training interactions of a table."""

@@ -101,6 +101,7 @@ def measure_lists(
         request = Request.of(definitions, rules)
         users = Users(
             _truth(lists, n_items, of_presence=reading.of_presence),
+            lists.excluded,
             side=read_side(request.of_side, side or {}, len(lists.truth_of), n_items),
             n_items=n_items,
         )
@@ -114,6 +115,15 @@ def measure_lists(
         if isinstance(metric, StringMetric):
             _settle_empty(values[metric.name], metric, lists)
     return {metric.name: values[metric.name] for metric in metrics}
+
+
+def swallowed_lists(lists: ListsAndTruth) -> tuple[int, int]:
+    """Count the lists whose relevant items are all excluded, and those with relevant items."""
+    if lists.excluded is None:
+        return 0, 0
+    users = Users(_truth(lists, None, of_presence=False), lists.excluded)
+    n_swallowed, n_with_relevant, _ = users.swallowed()
+    return n_swallowed, n_with_relevant
 
 
 def _truth(lists: ListsAndTruth, n_items: int | None, *, of_presence: bool) -> _TruthOfLists:

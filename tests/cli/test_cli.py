@@ -328,17 +328,17 @@ GROUPS = "GROUPS, a table without TRUTH"
 @pytest.mark.parametrize(
     ("files", "option", "forms", "got"),
     [
-        (
-            "r.csv t.csv",
-            "--exclude t.csv",
-            SCORES,
-            "RECS is a table of recommendations; leave the items of training out of RECS instead",
-        ),
+        ("r.csv t.csv", "--candidates t", SCORES, "RECS is a table of recommendations"),
         ("r.csv t.csv", "--genres g.csv", SCORES, "RECS is a table of recommendations"),
         ("r.csv t", "--ties best", f"{SCORES}, or {GROUPS}", "RECS is a table of recommendations"),
         ("s.npy t.npy", "--include-missing", RECS, "SCORES is an .npy or .npz"),
         ("s.npz t.npy", "--score s", f"{RECS}, or {GROUPS}", "SCORES is an .npy or .npz"),
-        ("r.txt t", "--in-order", RECS, "SCORES 'r.txt' is neither .csv, .tsv nor .parquet"),
+        (
+            "r.txt t",
+            "--in-order",
+            RECS,
+            "SCORES 'r.txt' is neither .csv, .tsv nor .parquet, nor a TREC run",
+        ),
         ("g.csv", "--chance", SCORES, "GROUPS is a table without TRUTH"),
         (
             "g.csv",

@@ -1,5 +1,6 @@
 """``recmetrics compare``: what it prints and writes, and its one-line errors."""
 
+import gzip
 import json
 import re
 import sys
@@ -51,6 +52,21 @@ def test_all_output_is_that_of_the_library(old, capsys):
     assert printed(capsys, *argv, "--markdown") == expected.to_markdown()
     assert printed(capsys, *argv, "--latex") == expected.to_latex()
     assert json.loads(printed(capsys, *argv, "--json")) == expected.to_dict()
+
+
+def test_packed_files_and_other_separators(capsys):
+    """The name of a model is that of its file, without both endings."""
+    expected = printed(capsys, "old.csv", "new.csv")
+    text = Path("old.csv").read_text()
+    Path("old.csv.gz").write_bytes(gzip.compress(text.encode()))
+    assert printed(capsys, "old.csv.gz", "new.csv") == expected
+    Path("old.csv").write_text(text.replace(",", ";"))
+    assert printed(capsys, "old.csv", "new.csv") == expected
+    table = "model;user;hit@1\nA;1;1\nA;2;0\nB;1;1\nB;2;1\n"
+    Path("values.csv").write_text(table.replace(";", ","))
+    expected = printed(capsys, "values.csv", "--model", "model")
+    Path("values.csv.gz").write_bytes(gzip.compress(table.encode()))
+    assert printed(capsys, "values.csv.gz", "--model", "model") == expected
 
 
 def test_the_seed_is_that_of_the_permutation_test_alone(capsys):

@@ -1,6 +1,7 @@
 """``recmetrics identify``: the same as ``identify``, of files of scores and of tables."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,10 +50,21 @@ def test_tables(capsys):
     assert found["n_definitions"] == expected["n_definitions"] / 2  # equal scores have one order
     for name in ("n_distinct", "low", "high", "by_chance"):
         assert found[name] == pytest.approx(expected[name])
-    refusal = refused(
-        capsys, "identify", "recs.csv", "truth.csv", *columns, *ASKED, "--exclude", "x"
-    )
-    assert refusal.startswith("--exclude goes with SCORES")
+    users, items = np.nonzero(TRAIN)
+    pl.DataFrame({"u": users, "i": items}).write_csv("train.csv")
+    files = ("recs.csv", "truth.csv", "--exclude", "train.csv")
+    found = json.loads(printed(capsys, "identify", *files, *columns, *ASKED, "--json"))
+    expected = identify(SCORES, TRUTH, "0.50", "recall@2", exclude=TRAIN).to_dict()
+    assert found["matches"][0]["mean"] == expected["matches"][0]["mean"]
+
+
+def test_a_run_and_qrels(capsys):
+    """The relevant document is second."""
+    pytest.importorskip("polars", reason="polars is not installed")
+    Path("a.run").write_text("q Q0 a 1 2 x\nq Q0 b 2 1 x\n")
+    Path("qrels.txt").write_text("q 0 b 1\nq 0 a 0\n")
+    files = ("identify", "a.run", "qrels.txt", "--value", "0.5", "-m", "mrr", "--json")
+    assert json.loads(printed(capsys, *files))["matches"][0]["mean"] == 1 / 2
 
 
 @pytest.mark.parametrize("more", [["mrr"], ["-m", "mrr"]], ids=["a word", "an option"])

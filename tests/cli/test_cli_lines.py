@@ -1,5 +1,6 @@
 """Text files of users and items: the form is that of the file, and each message is followed."""
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,15 @@ def test_the_form_is_that_of_the_file(form, capsys):
     text, total = FORMS[form]
     Path("test.txt").write_text(text)
     assert mean_of(capsys, "scores.npy", "test.txt") == total / 3
+
+
+def test_a_packed_text_is_read(capsys):
+    text, total = FORMS["lists of three or four"]
+    Path("test.txt.gz").write_bytes(gzip.compress(text.encode()))
+    assert mean_of(capsys, "scores.npy", "test.txt.gz") == total / 3
+    Path("scores.npy.gz").write_bytes(gzip.compress(Path("scores.npy").read_bytes()))
+    message = rejected(capsys, "scores.npy.gz", "test.txt.gz", "-m", "mrr")
+    assert message.startswith("SCORES 'scores.npy.gz' is packed by gzip: unpack it first; ")
 
 
 # Item 2 is relevant to all. User 0 has had items 0, 1 and 3, user 1 item 0: its ranks are 1, 2, 3.

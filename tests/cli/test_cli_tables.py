@@ -1,6 +1,7 @@
 """``recmetrics evaluate RECS TRUTH`` with tables of recommendations."""
 
 import csv
+import gzip
 import json
 import math
 import sys
@@ -310,10 +311,65 @@ def test_ids_that_are_written_in_two_ways_are_told(capsys, suffix):
 
 
 def test_columns_with_another_separator(files, capsys):
-    (files / "s.csv").write_text("user;item;score\na;8;1\n")
-    assert rejected(capsys, files / "s.csv", files / "truth.csv") == (
-        f"RECS {str(files / 's.csv')!r} separates its columns by ';'; expected ',' in a .csv"
-    )
+    for mark in ",;\t|":
+        (files / "s.csv").write_text("user;item;score\nb;8;2\nb;7;1\n".replace(";", mark))
+        options = ["-m", "mrr", "--no-include-missing"]
+        found = evaluated(capsys, files / "s.csv", files / "truth.csv", *options)
+        assert found["of"]["mrr"]["mean"] == 1 / 2
+    (files / "s.tsv").write_text("user\titem\tscore, or so\tscore\nb\t8\t9\t2\nb\t7\t9\t1\n")
+    found = evaluated(capsys, files / "s.tsv", files / "truth.csv", *options)
+    assert found["of"]["mrr"]["mean"] == 1 / 2
+
+
+def test_the_atomic_files_of_recbole(files, capsys):
+    """Items 7 and 8 of user b by score; --item names a column with another name."""
+    header = "user_id:token\titem_id:token\tscore:float\n"
+    (files / "r.inter").write_text(header + "b\t8\t2\nb\t7\t1\n")
+    truth = "user_id:token\titem_id:token\trating:float\tgenres:token_seq\nb\t7\t3\ta b\n"
+    (files / "t.inter").write_text(truth)
+    found = evaluated(capsys, files / "r.inter", files / "t.inter", "-m", "cg@2")
+    assert found["of"]["cg@2"]["mean"] == 3
+    for name in ("r.inter", "t.inter"):
+        text = (files / name).read_text()
+        (files / name).write_text(text.replace("item_id", "movie"))
+    found = evaluated(capsys, files / "r.inter", files / "t.inter", "-m", "cg@2", "--item", "movie")
+    assert found["of"]["cg@2"]["mean"] == 3
+
+
+def test_training_items_and_packed_files(files, capsys):
+    """Without item 8, user b has item 7 first; user x is in no truth."""
+    (files / "train.csv").write_text("user,item\nb,8\nb,8\nx,9\n")
+    argv = ["-m", "mrr@2", "--no-include-missing", "--exclude"]
+    for suffix in ("", ".gz"):
+        names = [files / f"{name}.csv{suffix}" for name in ("recs", "truth", "train")]
+        if suffix:
+            for name in names:
+                name.write_bytes(gzip.compress(name.with_suffix("").read_bytes()))
+        found = evaluated(capsys, *names[:2], *argv, names[2])
+        assert found["of"]["mrr@2"]["mean"] == (1 + 1 / 2) / 2
+        short = "2 lists have fewer than 2 items, the largest cutoff; 1 had enough before items of "
+        assert f"{short}exclude were taken out" in found["notes"]
+
+
+# By score q1 ranks b, a, c and q2 a, b; in trec_eval the last of equal scores by name is first.
+RUN = "q1 Q0 a 1 1.0 x\nq1 Q0 b 2 2.0 x\nq1\tQ0\tc\t3\t1.0 x\nq2 Q0 a 1 3 x\n\nq2 Q0 b 1 2 x\n"
+QRELS = "# judged\nq1 0 b -2\nq1 0 c 1\nq1 0 a 3\nq2 0 b 1\n"
+
+
+def test_a_run_and_qrels_of_trec(files, capsys):
+    (files / "a.run").write_text(RUN)
+    for name in ("a.qrels", "qrels.txt", "qrels.tsv"):
+        (files / name).write_text(QRELS)
+        argv = [files / "a.run", files / name, "-m", "mrr", "ndcg@2"]
+        found = evaluated(capsys, *argv, "--convention", "trec")
+        assert found["of"]["mrr"]["mean"] == (1 / 2 + 1 / 2) / 2
+        second = 1 / math.log2(3)
+        expected = (second / (3 + second) + second / 1) / 2
+        assert found["of"]["ndcg@2"]["mean"] == pytest.approx(expected, rel=1e-12)
+    assert "truth, column 'relevance': row 0" in rejected(capsys, *argv)
+    # Qrels are no run, and a run is no table of groups.
+    assert rejected(capsys, files / "a.qrels", files / "a.run").startswith("SCORES ")
+    assert " needs a TRUTH" in rejected(capsys, files / "a.run")
 
 
 @pytest.fixture

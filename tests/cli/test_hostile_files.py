@@ -3,6 +3,7 @@
 Missing files and bad lines of text are in ``test_cli_errors.py``, bad words in ``test_cli.py``.
 """
 
+import gzip
 import warnings
 import zipfile
 from io import BytesIO
@@ -172,7 +173,7 @@ BAD_TABLES = {
     "empty": Hostile(b"", "RECS 'bad.csv' is empty; ", RECS),
     "no row": Hostile(b"user,item\n", "RECS 'bad.csv' has no rows; ", b"user,item\n\na,x\n"),
     "a missing cell": Hostile(
-        b"user,item\na,x\na,\n", "RECS 'bad.csv', row 1 (counted from 0) has no item; ", RECS
+        b"user,item\na,x\na,\n", "RECS 'bad.csv', line 3: has no item; ", RECS
     ),
     "no header": Hostile(b"a,x\n", "RECS 'bad.csv' has no columns 'user' and 'item'; ", RECS),
     "a column twice": Hostile(
@@ -183,7 +184,11 @@ BAD_TABLES = {
     "a quote that is not closed": Hostile(
         b'user,item\n"a,x\n', "cannot read RECS 'bad.csv': could not parse", RECS
     ),
-    "a long row": Hostile(b"user,item\na,x,1\n", "cannot read RECS 'bad.csv': found more ", RECS),
+    "a long row": Hostile(
+        b"user,item\n\na,x,1\n",
+        "RECS 'bad.csv', line 3: 3 fields; expected 2, as in the header",
+        RECS,
+    ),
     "Latin-1": Hostile(
         "user,item\na,\xe9\n".encode("latin-1"),
         "RECS 'bad.csv': byte 0xe9 is not text; save it as UTF-8",
@@ -191,7 +196,7 @@ BAD_TABLES = {
     ),
     "a number as Python writes it": Hostile(
         b"user,item,score\na,x,1_0\n",
-        "RECS 'bad.csv', row 0 (counted from 0) holds '1_0' as score; expected a number",
+        "RECS 'bad.csv', line 2: holds '1_0' as score; expected a number",
         b"user,item,score\na,x, 1e1\n",
     ),
     "NaN as a score": Hostile(
@@ -208,6 +213,49 @@ def test_tables_of_recommendations(name, capsys):
     pytest.importorskip("polars", reason="polars is not installed")
     argv = ["evaluate", "bad.csv", "truth.csv", "-m", "hit@2", "--json"]
     check(capsys, BAD_TABLES[name], "bad.csv", *argv)
+
+
+BAD_PACKED = {
+    "cut": Hostile(gzip.compress(RECS)[:-9], "cannot ", gzip.compress(RECS)),
+    "no gzip": Hostile(b"\x1f\x8b\x08\x00", "cannot open RECS 'bad.csv.gz': ", RECS),
+    "a matrix": Hostile(gzip.compress(NPY), "RECS 'bad.csv.gz' is an .npy array; ", RECS),
+}
+
+
+@check_all(BAD_PACKED)
+def test_packed_tables(name, capsys):
+    pytest.importorskip("polars", reason="polars is not installed")
+    argv = ["evaluate", "bad.csv.gz", "truth.csv", "-m", "hit@2", "--json"]
+    check(capsys, BAD_PACKED[name], "bad.csv.gz", *argv)
+
+
+RUN = b"a Q0 x 1 3 tag\na Q0 y 2 2 tag\n"
+
+BAD_RUNS = {
+    "a line that is cut": Hostile(
+        RUN + b"b Q0 x 1 1\n",
+        "RECS 'bad.run', line 3: 5 fields; expected the 6 of a TREC run: 'query Q0 item rank score "
+        "tag'",
+        RUN + b"b Q0 x 1 1 tag\n",
+    ),
+    "a score of text": Hostile(
+        b"# by BM25\n" + RUN + b"\nb Q0 x 1 high tag\n",
+        "RECS 'bad.run', line 5: holds 'high' as score; expected a number",
+        b"# by BM25\n" + RUN + b"\nb\tQ0\tx 1  1e0 tag\r\n",
+    ),
+    "Latin-1": Hostile(
+        RUN + "b Q0 \xe9 1 1 tag\n".encode("latin-1"),
+        "RECS 'bad.run': byte 0xe9 is not text; save it as UTF-8",
+        RUN,
+    ),
+}
+
+
+@check_all(BAD_RUNS)
+def test_runs(name, capsys):
+    pytest.importorskip("polars", reason="polars is not installed")
+    argv = ["evaluate", "bad.run", "truth.csv", "-m", "hit@2", "--json"]
+    check(capsys, BAD_RUNS[name], "bad.run", *argv)
 
 
 def test_parquet_that_is_cut_and_columns_that_are_no_ids(capsys):
@@ -271,7 +319,7 @@ BAD_PER_USER_CSV = {
         ", line 1: the header is 'user'; expected 'user' or 'group', then metrics of different ",
     ),
     "a column twice": (b"user,m,m\n0,1,1\n", ", line 1: the header is 'user,m,m'; expected 'user'"),
-    "other separators": (CSV.replace(b",", b";"), ", line 1: the header is 'user;hit@2;mrr@2'; ex"),
+    "other separators": (CSV.replace(b",", b"/"), ", line 1: the header is 'user/hit@2/mrr@2'; ex"),
     "a user twice": (
         CSV.replace(b"2,1", b"0,1"),
         ", line 4: user '0' is already on line 2; expected every user once",

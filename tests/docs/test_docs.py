@@ -108,20 +108,24 @@ def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, monkeypatch, capsy
         assert process.is_large or not process.compilations, "a small block waits for the compiler"
 
 
-def test_the_commands_of_the_guide_run(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("name, least", [("command", 11), ("your_data", 3)])
+def test_the_commands_of_a_guide_run(name, least, tmp_path, monkeypatch, capsys):
     if find_spec("polars") is None or find_spec("matplotlib") is None:
         pytest.skip("the extra cli is not installed")
-    page = ROOT / "docs" / "guides" / "command.md"
+    page = ROOT / "docs" / "guides" / f"{name}.md"
     monkeypatch.chdir(tmp_path)
+    scope = {}
     for code, _ in blocks(page):
-        exec(code, {})
+        exec(code, scope)
+    capsys.readouterr()
     commands = re.findall(r"^recmetrics (.*)", page.read_text(), re.MULTILINE)
-    assert len(commands) > 10
+    assert len(commands) >= least
     for command in commands:
         assert main(shlex.split(command)) == 0, command
         printed = capsys.readouterr()
         assert printed.out
-        assert all(line.startswith("recmetrics: note: ") for line in printed.err.splitlines())
+        told = ("recmetrics: note: ", "recmetrics: compiling ")  # the latter on a busy machine
+        assert all(line.startswith(told) for line in printed.err.splitlines())
 
 
 def test_the_workflow_of_the_guide_judges(tmp_path, monkeypatch, capsys):

@@ -113,7 +113,12 @@ for name, of, whole in (("scores", scores, SCORES), ("truth", truth, TRUTH)):
             whole.astype(object),
             whole,
         ),
-        "a mapping": (f"{name} {ONE_ENTRY} {{0: [0]}} of type dict", {0: [0]}, whole),
+        "a mapping": (
+            f"{name} is a dict, expected an array with one entry per user; for a dict of ids type "
+            "recmetrics.tables.evaluate_table(recs, truth, metrics_list)",
+            {0: [0]},
+            whole,
+        ),
     }
     MISTAKES[name] = {fault: of(InputTypeError, *rest) for fault, rest in text.items()}
     flat = "position of each sequence type {0}[:, -1], for every one {0}.reshape(-1, 3)"

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from asserts import message_of
 
-from recmetrics import ArgumentError, Evaluator, InputError, Metrics
+from recmetrics import ArgumentError, Evaluator, InputError, InputTypeError, Metrics, ShapeError
 
 INDICES = [np.array([0, 5]), np.array([2])]
 
@@ -162,3 +162,50 @@ def test_a_metric_that_counts_all_items_takes_a_shorter_ranking_with_a_cutoff(na
     assert Metrics.compute_ranked(*call, f"{name}@2")[f"{name}@2"].tolist() == [expected]
     with pytest.raises(InputError, match=f"{name} counts all of them; expected whole rankings"):
         Metrics.compute_ranked(*call, name)
+
+
+# --- Pairs of ids and scores ---------------------------------------------------------------------
+
+LOWEST = np.finfo(np.float32).min
+PAIR = np.array([[3, 1, 0], [2, 3, 1]]), np.array([[2, 1, 1], [5, LOWEST, LOWEST]], np.float32)
+
+
+def test_a_pair_of_ids_and_scores():
+    """Behind item 2, the second list has items without a score."""
+    truth = [np.array([1]), np.array([3])]
+    got = Metrics.compute_ranked(PAIR, truth, ["mrr", "precision(denom=list)"])
+    assert got["mrr"].tolist() == [1 / 2, 0]
+    assert got["precision(denom=list)"].tolist() == [1 / 3, 0 / 1]
+    # Two lists of items are no such pair.
+    assert Metrics.compute_ranked((PAIR[0][0], PAIR[0][1]), truth, "mrr")["mrr"].tolist() == [
+        1 / 2,
+        1 / 2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pair", "message", "typed"),
+    [
+        (PAIR[::-1], "a pair of scores and ids, expected (ids, scores); type ranking[1]", PAIR[0]),
+        (
+            (PAIR[0], -PAIR[1]),
+            "a pair of ids and scores, and user 0 has a higher score at rank 2 than before; "
+            "expected the best item first; type ranking[0] if the ids are in order, as beside "
+            "distances",
+            PAIR[0],
+        ),
+        (
+            (PAIR[0][0], PAIR[1][0]),
+            "a pair of ids of shape (3,) and scores of shape (3,), expected (n_users, k) for both; "
+            "for one user type [ranking[0]]",
+            [PAIR[0][0]],
+        ),
+    ],
+)
+def test_another_pair_is_refused(pair, message, typed):
+    truth = [np.array([1]), np.array([3])][: len(typed)]
+    with pytest.raises((InputError, InputTypeError, ShapeError)) as caught:
+        Metrics.compute_ranked(pair, truth, "mrr")
+    assert str(caught.value) == f"ranking is {message}"
+    got = Metrics.compute_ranked(typed, truth, "mrr")["mrr"].tolist()
+    assert got == [1 / 2, 1 / 2][: len(typed)]

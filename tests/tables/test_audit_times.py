@@ -282,12 +282,11 @@ def test_a_zone_in_some_times_of_files_alone_is_refused(tmp_path, capsys, monkey
     )
     assert refused(capsys, "audit-times", "none.csv", "zone.csv").startswith("TRAIN 'none.csv'")
     assert refused(capsys, "audit-times", "both.csv", "zone.csv") == (
-        "TRAIN 'both.csv', row 1 (counted from 0) has no time zone in '2020-01-01T11:30:00', where "
-        "row 0 has one; expected a zone such as Z or +01:00 behind each time, or behind none"
+        "TRAIN 'both.csv', line 3: has no time zone in '2020-01-01T11:30:00', where "
+        "the first row has one; expected a zone such as Z or +01:00 behind each time, or behind "
+        "none"
     )
     write_times("other.csv", "2020-01-01T11:00:00", "2020-01-01T11:30:00+02:00")
-    assert "row 1 (counted from 0) has a time zone in" in refused(
-        capsys, "audit-times", "zone.csv", "other.csv"
-    )
+    assert "line 3: has a time zone in" in refused(capsys, "audit-times", "zone.csv", "other.csv")
     for files in (("zone.csv", "zone.csv"), ("none.csv", "day.csv")):
         assert "2 training rows" in printed(capsys, "audit-times", *files)

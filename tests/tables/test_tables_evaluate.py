@@ -105,6 +105,88 @@ def test_popularity_from_training_interactions(kind):
         evaluated(["popularity@2"], kind=kind, popularity=train | {"item": [6, 5, 6, 5, 5]})
 
 
+# --- Training items ------------------------------------------------------------------------------
+
+
+@EVERY_KIND
+def test_training_items_are_excluded_as_from_scores(kind):
+    rng = np.random.default_rng(3)
+    scores = rng.standard_normal((N_USERS, N_ITEMS))
+    relevant, had = rng.random((2, *scores.shape)) < 0.3
+    metrics = ["ndcg@3", "recall@5", "precision(denom=list)@5", "coverage@2", "auc", "mean_rank"]
+    users, items = np.indices(scores.shape).reshape(2, -1)
+    recs = {"user": users, "item": items, "score": scores.ravel()}
+    train = dict(zip(("user", "item"), np.nonzero(had), strict=True))
+    # A pair that stands twice, and ids of neither table.
+    train = {name: [*ids, ids[0], 77] for name, ids in train.items()}
+    got = evaluated(
+        metrics,
+        recs,
+        dict(zip(("user", "item"), np.nonzero(relevant), strict=True)),
+        kind,
+        exclude=train,
+        catalogue={"item": range(N_ITEMS)},
+    )
+    expected = Metrics.compute(scores, relevant, metrics, exclude=had)
+    for metric in metrics:
+        values = np.broadcast_to(expected[metric], N_USERS)[got["user"]]
+        np.testing.assert_allclose(got[metric], values, rtol=1e-12, err_msg=metric)
+    assert got["nrecs"] == (N_ITEMS - had.sum(axis=1))[got["user"]].tolist()
+
+
+@EVERY_KIND
+def test_the_items_below_an_excluded_one_move_up(kind):
+    recs = {"user": [1, 1, 1, 1], "item": ["w", "x", "y", "z"], "rank": [1, 2, 3, 7]}
+    truth, train = {"user": [1], "item": ["z"]}, {"user": [1, 1, 2], "item": ["x", "w", "y"]}
+    closed = {"rank_gaps": "close"}
+    assert evaluated("mrr", recs, truth, kind, exclude=train, **closed)["mrr"] == [1 / 2]
+    kept = evaluated("mrr", recs, truth, kind, exclude=train, rank_gaps="keep")
+    assert kept["mrr"] == [1 / (7 - 2)]
+    # Without gaps, those that exclude makes are none to warn of.
+    assert evaluated("mrr", recs | {"rank": [1, 2, 3, 4]}, truth, kind, exclude=train)["mrr"] == [
+        1 / 2
+    ]
+    # An item that is excluded is none that repeats another.
+    recs = {"user": [1, 1, 1], "item": ["x", "x", "z"]}
+    assert evaluated("mrr", recs, truth, kind, exclude=train, repeats="waste")["mrr"] == [1.0]
+
+
+@EVERY_KIND
+def test_training_items_are_those_of_the_fold_where_the_table_has_one(kind):
+    recs = {"fold": [1, 1, 2, 2], "user": ["a"] * 4, "item": ["x", "y"] * 2, "rank": [1, 2] * 2}
+    truth = {"user": ["a"], "item": ["y"]}
+    train = {"item": ["x"], "fold": [2], "user": ["a"]}
+    got = evaluated("mrr", recs, truth, kind, by="fold", exclude=train)
+    assert got["mrr"] == [1 / 2, 1.0]
+    del train["fold"]
+    assert evaluated("mrr", recs, truth, kind, by="fold", exclude=train)["mrr"] == [1.0, 1.0]
+
+
+@EVERY_KIND
+def test_a_table_of_training_items_is_checked(kind):
+    assert message_of(InputError, evaluated, "mrr", kind=kind, exclude={"item": [7]}) == (
+        "exclude has no column 'user'; it has 'item'"
+    )
+    foreign = {"user": ["b"], "item": [5]}
+    with pytest.warns(RecmetricsWarning, match="^exclude, column 'item': no id of recs occurs"):
+        evaluated("mrr", kind=kind, exclude=foreign)
+    foreign = {"user": ["B"], "item": [7]}
+    with pytest.warns(RecmetricsWarning, match="^exclude, column 'user': no id of recs occurs"):
+        evaluated("mrr", kind=kind, exclude=foreign)
+    truth = {"user": ["a", "b"], "item": [9, 7]}
+    with pytest.warns(RecmetricsWarning, match="^exclude holds all relevant items of 2 of the 2"):
+        got = evaluated("mrr", truth=truth, kind=kind, exclude=truth)
+    assert got["mrr"] == [0.0, 0.0]
+    catalogue = {"item": [7, 8, 9]}
+    short = message_of(
+        InputError, evaluated, "auc", kind=kind, exclude={"user": ["b"], "item": [7]},
+        catalogue=catalogue,
+    )  # fmt: skip
+    assert short.startswith(
+        "recs lists 1 of the 2 items of the catalogue that are not excluded for user='b', but auc"
+    )
+
+
 # --- Its own choices -----------------------------------------------------------------------------
 
 

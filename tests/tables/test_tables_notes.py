@@ -124,3 +124,30 @@ def test_an_impression_log_is_one_of_groups():
         assert "Metrics.compute_groups(scores, labels, ['auc'], ids=users)" in str(caught.value)
     got = Metrics.compute_groups(log["score"], clicked, ["auc"], ids=log["user"])["auc"]
     assert got.tolist() == [1, 0]
+
+
+# --- Training items ------------------------------------------------------------------------------
+
+
+@EVERY_KIND
+def test_lists_that_exclude_makes_short_are_told(kind):
+    """User 1 had b, user 2 had both items, user 3 had one of three."""
+    recs = BOTH | {
+        "user": [*BOTH["user"], 3, 3, 3, 4],
+        "item": [*BOTH["item"], "a", "b", "c", "a"],
+        "rank": [1, 2, 1, 2, 1, 2, 3, 1],
+    }
+    del recs["score"]
+    train = make(kind, {"user": [1, 2, 2, 3], "item": ["b", "a", "b", "c"]})
+    mean, lines = measured(recs, RELEVANT, "mrr@2", kind, exclude=train)
+    assert mean == 0
+    assert lines[1:3] == [
+        "3 lists have fewer than 2 items, the largest cutoff; 2 had enough before items of exclude "
+        "were taken out",
+        "exclude holds all relevant items of 2 of the 2 users with relevant items, and excluded "
+        "items are never hits; is exclude= the test set instead of the training set? give the "
+        "items seen in training",
+    ]
+    _, lines = measured(recs, RELEVANT, "mrr@2", kind)
+    assert lines[1] == "1 list has fewer than 2 items, the largest cutoff"
+    assert "exclude" not in "".join(lines)

@@ -1,7 +1,7 @@
 """Arrays of any library as NumPy arrays, without a copy; checks of dtypes and indices."""
 
 import sys
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 _BFLOAT16 = np.dtype([("bfloat16", np.int16)])
 # The dtypes with which columns of tables hold text.
 _TEXT_DTYPES = {"object", "str", "string", "String", "category", "Categorical"}
-OF_TABLES = "for tables of ids type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
+_OF_IDS = "recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
+OF_TABLES = f"for tables of ids type {_OF_IDS}"
 # By the kind of a dtype that is no real number: how to make real numbers of an array.
 _CAST = dict.fromkeys("fOSU", "np.asarray({name}, np.float64)") | {
     "c": "np.real({name}) or np.abs({name}), whichever orders the items"
@@ -40,6 +41,12 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         raise InputTypeError(msg)
     if isinstance(value, np.ndarray):
         return np.asarray(value)
+    if isinstance(value, Mapping):
+        msg = (
+            f"{name} is a {type(value).__name__}, expected an array with one entry per {axis}; for "
+            f"a dict of ids type {_OF_IDS}"
+        )
+        raise InputTypeError(msg)
     if sp.issparse(value):
         argument, of_user, _ = name.partition(" of user ")
         advice = f"scipy.sparse.vstack({argument})" if of_user else f"{name}.toarray()"

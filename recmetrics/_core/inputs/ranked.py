@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import InputTypeError, ShapeError, at_fault
+from recmetrics._core.errors import InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.inputs.arrays import (
     as_array,
     as_kernel_array,
@@ -268,7 +268,14 @@ class Rankings:
 
 
 def _as_lists(ranking: Any) -> FlatLists:
-    """Read rankings from a list with the items of each user, or from a matrix of items."""
+    """Read rankings from a list with the items of each user, or from a matrix of items.
+
+    The pair (items, scores) of matrices is read as its items.
+    """
+    if isinstance(ranking, tuple) and len(ranking) == 2:
+        parts = [as_array(part, "ranking") for part in ranking if hasattr(part, "dtype")]
+        if sorted(part.dtype.kind for part in parts) in (["f", "i"], ["f", "u"]):
+            ranking = _without_scores(*parts)
     lists = per_user(ranking, "ranking")
     if lists is not None:
         for user, items in enumerate(ranking):
@@ -291,3 +298,32 @@ def _as_lists(ranking: Any) -> FlatLists:
     if not array.size:
         array = np.empty(array.shape, np.int64)
     return FlatLists.of(array)
+
+
+def _without_scores(ids: npt.NDArray[Any], scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Read the ids of the pair (ids, scores) that recommenders return, -1 behind the last item.
+
+    Recommenders fill up a list with items of the lowest score of the dtype, which are none.
+    """
+    if scores.dtype.kind != "f":
+        msg = "ranking is a pair of scores and ids, expected (ids, scores); type ranking[1]"
+        raise InputTypeError(msg)
+    if ids.ndim != 2 or ids.shape != scores.shape:
+        advice = ""
+        if ids.ndim == 1:
+            advice = "; for one user type [ranking[0]]"
+        msg = (
+            f"ranking is a pair of ids of shape {ids.shape} and scores of shape {scores.shape}, "
+            f"expected (n_users, k) for both{advice}"
+        )
+        raise ShapeError(msg)
+    ascends = scores[:, 1:] > scores[:, :-1]
+    if ascends.any():
+        user, place = np.argwhere(ascends)[0]
+        msg = (
+            f"ranking is a pair of ids and scores, and user {user} has a higher score at rank "
+            f"{place + 2} than before; expected the best item first; type ranking[0] if the ids "
+            "are in order, as beside distances"
+        )
+        raise InputError(msg)
+    return np.where(scores > np.finfo(scores.dtype).min, ids, -1)

@@ -76,10 +76,10 @@ def advice_for(specs_with_missing: Iterable[MetricSpec], nouns: str = "users") -
     return [f"to count {nouns} without a value as 0, give undefined='zero'"]
 
 
-def who_is_swallowed(n_swallowed: int, n_users: int, n_relevant: int) -> str:
+def who_is_swallowed(n_swallowed: int, n_users: int, n_relevant: int | None = None) -> str:
     """Say how many users have all relevant items excluded; ask why, if these are too many.
 
-    ``n_users`` have ``n_relevant`` relevant items.
+    ``n_users`` have ``n_relevant`` relevant items; None if these are not counted, as of tables.
 
     >>> who_is_swallowed(1, 9, 20)
     'exclude holds all relevant items of 1 of the 9 users with relevant items'
@@ -102,7 +102,7 @@ def who_is_swallowed(n_swallowed: int, n_users: int, n_relevant: int) -> str:
     return note
 
 
-def warn_of_swallowed(n_swallowed: int, n_users: int, n_relevant: int) -> None:
+def warn_of_swallowed(n_swallowed: int, n_users: int, n_relevant: int | None = None) -> None:
     """Warn if ``exclude`` holds all relevant items of most users, or the one item of any."""
     has_one = n_swallowed > 0 and _has_one_target(n_users, n_relevant)
     if has_one or _is_most(n_swallowed, n_users):
@@ -114,7 +114,7 @@ def _is_most(n_swallowed: int, n_users: int) -> bool:
     return 2 * n_swallowed > n_users
 
 
-def _has_one_target(n_users: int, n_relevant: int) -> bool:
+def _has_one_target(n_users: int, n_relevant: int | None) -> bool:
     """True if every user with relevant items has one, as the rows of link prediction."""
     return n_users == n_relevant
 

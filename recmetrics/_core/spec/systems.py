@@ -26,6 +26,9 @@ TableTies = Literal["rows", "trec"]
 """The order of equal scores in a table: that of the rows, or that of trec_eval, which reads scores
 as float32 and orders equal ones by item id, the last one first."""
 
+TableUsers = Literal["all", "judged"]
+"""Whom the means of a table count: "judged" are users with a list and a row of the truth."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -61,6 +64,7 @@ class System:
     rank_gaps: RankGaps = "close"  # "keep": it reads the numbers of a column of ranks
     table_order: TableOrder = "rank"
     table_ties: TableTies = "rows"
+    table_users: TableUsers = "all"
     negative: Literal["error", "zero"] = "error"  # "zero": a negative relevance is not relevant
     also: str = ""  # other names of it, in lower case, with a space between them
 

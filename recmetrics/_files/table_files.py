@@ -1,0 +1,408 @@
+"""Tables of ids and numbers, read by polars: with a header, Parquet, and TREC's runs and qrels.
+
+Text with a header is ``.csv``, ``.tsv`` or RecBole's ``.inter``.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from recmetrics._core.errors import InputError, did_you_mean, install
+from recmetrics._files.source import (
+    Source,
+    at_line,
+    read_number,
+    reading,
+    refuse_other_formats,
+    separator_of,
+    start,
+    suffix_of,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+TrecForm: TypeAlias = Literal["run", "qrels"]
+SUFFIXES = (".csv", ".tsv", ".inter", ".parquet")
+"""The endings of the names of tables, of text before that of gzip."""
+
+_TREC_LINES = {
+    "run": "the 6 of a TREC run: 'query Q0 item rank score tag'",
+    "qrels": "the 4 of TREC's qrels: 'query 0 item relevance'",
+}
+_TREC_FIELDS = {  # of these lines, those that are read
+    "run": r"^\s*(\S+)\s+\S+\s+(\S+)\s+\S+\s+(\S+)\s+\S+\s*$",
+    "qrels": r"^\s*(\S+)\s+\S+\s+(\S+)\s+(\S+)\s*$",
+}
+_ZONE = r"(?i)(z|:\d\d(\.\d+)?\s*[+-]\d\d(:?\d\d)?)\s*$"  # the end of a time with a zone
+
+
+class Columns(NamedTuple):
+    """The columns to read of a table.
+
+    If the table has no column of ``numbers``, those columns of ``maybe`` (None: all others) are
+    read that hold only numbers.
+    """
+
+    ids: Sequence[str]  # read as text, so that files of two formats have ids of one type
+    numbers: Sequence[str]
+    options: Mapping[str, str]  # the options that name columns; of RECS where it is not the first
+    required: bool = False  # whether each of the numbers must be there
+    maybe: Collection[str] | None = ()
+    maybe_ids: Collection[str] = ()  # read as text where they are there
+    times: Collection[str] = ()  # of the numbers, those that may be dates
+    is_first: bool = True
+    shared: Collection[str] = ()  # the options whose columns every table has
+    of_lines: tuple[str, str] = ("score", "relevance")  # in TREC's runs and in its qrels
+    instead: tuple[Collection[str], str] = ((), "")  # columns of another kind of table, and advice
+
+    @property
+    def required_names(self) -> list[str]:
+        """The columns that must be there."""
+        return [*self.ids, *self.numbers] if self.required else [*self.ids]
+
+    @property
+    def expected(self) -> str:
+        """The kind of table, in errors."""
+        *names, last_name = self.required_names
+        columns = f"column {last_name}"
+        if names:
+            columns = f"columns {', '.join(names)} and {last_name}"
+        return f"a table .csv, .tsv or .parquet with a header and the {columns}"
+
+    def of_trec(self, form: TrecForm) -> list[str]:
+        """Name the columns that the lines of TREC's files have."""
+        return [*self.ids[:2], self.of_lines[form == "qrels"]]
+
+    def of_recbole(self, header: Sequence[str]) -> list[str]:
+        """Take the types off a header of RecBole, whose ids are user_id and item_id by default."""
+        names = [name.partition(":")[0] for name in header]
+        for column in self.ids:
+            if column not in names and f"{column}_id" in names:
+                names[names.index(f"{column}_id")] = column
+        return names
+
+    def choose(self, source: Source, header: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Give the columns to read, and those to read if they hold numbers."""
+        for name in header:
+            if header.count(name) > 1:
+                msg = f"{source} has the column {name!r} twice; expected every name once"
+                raise InputError(msg)
+        if missing := [name for name in self.required_names if name not in header]:
+            noun = "column" if len(missing) == 1 else "columns"
+            msg = (
+                f"{source} has no {noun} {' and '.join(map(repr, missing))}; it has "
+                f"{', '.join(map(repr, header)) or 'no columns'}; expected "
+                f"{self._advice(source, missing, header)}"
+            )
+            raise InputError(msg)
+
+        names = [name for name in header if name in (*self.ids, *self.maybe_ids, *self.numbers)]
+        if any(name in self.numbers for name in names):
+            return names, []
+        other_names = [name for name in header if name not in names]
+        if self.maybe is not None:
+            other_names = [name for name in other_names if name in self.maybe]
+        return names, other_names
+
+    def _advice(self, source: Source, missing: Sequence[str], header: Sequence[str]) -> str:
+        """Say what a table should have, and what to type where it lacks columns."""
+        lacks_id = not set(missing).isdisjoint(self.ids)
+        expected = self.expected if lacks_id else "one of these"
+        if lacks_id and not set(self.instead[0]).isdisjoint(header):
+            return f"{expected}; {self.instead[1]}"
+
+        options = [option for option, name in self.options.items() if name in missing]
+        likely = _likely(options, header)
+        if self.is_first and options:
+            words = [source.typed(option, likely.get(option, "COLUMN")) for option in options]
+            advice = f"type {' '.join(words)}"
+            if len(likely) < len(options):
+                it_has = "it has" if len(options) == 1 else "they have"
+                advice += f" if {it_has} another name"
+            elif not likely.keys().isdisjoint(self.shared):
+                advice += f" if the other tables have the same, else rename {self._renamed(likely)}"
+            return f"{expected}; {advice}"
+        if likely:
+            renamed = self._renamed(likely)
+            return f"{expected}; rename {renamed}: the columns have the same names in every table"
+        hint = did_you_mean(missing[0], header)
+        return f"{expected}; {hint}" if hint and not lacks_id else expected
+
+    def _renamed(self, likely: Mapping[str, str]) -> str:
+        """Write which column of a table should have which name."""
+        pairs = [f"{column!r} to {self.options[option]!r}" for option, column in likely.items()]
+        return " and ".join(pairs)
+
+
+def _likely(options: Sequence[str], header: Sequence[str]) -> dict[str, str]:
+    """Find the first column that each option may mean."""
+    likely: dict[str, str] = {}
+    for option in options:
+        for column in header:
+            if looks_like(column, option):
+                likely.setdefault(option, column)
+    return likely
+
+
+def looks_like(column: str, name: str) -> bool:
+    """Say whether a column may be the one that goes by ``name`` here."""
+    synonyms = {
+        "user": "user uid member customer",
+        "item": "item iid movie product article track",
+        "score": "score scores prediction predictions predicted pred est",
+        "rank": "rank ranks ranking position pos place",
+    }
+    words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column).lower())
+    return any(word in synonyms.get(name, name).split() for word in words)
+
+
+def refuse_same(names: Mapping[str, str]) -> None:
+    """Refuse two options that name one column."""
+    option_of: dict[str, str] = {}
+    for option, name in names.items():
+        if name in option_of:
+            msg = (
+                f"--{option_of[name]} and --{option} have the same column {name!r}; expected a "
+                "column for each"
+            )
+            raise InputError(msg)
+        option_of[name] = option
+
+
+def read_table(source: Source, columns: Columns) -> pl.DataFrame:
+    """Read the columns of a table; numbers of text are float64, of Parquet what they are."""
+    expected = columns.expected
+    layout = _layout(source, expected)
+    import polars
+
+    with reading(source, expected):
+        if layout is not None:
+            frame = _read_text(source, columns, layout)
+        else:
+            schema = polars.read_parquet_schema(source.path)
+            names, maybe = columns.choose(source, list(schema))
+            names += [name for name in maybe if schema[name].is_numeric()]
+            frame = polars.read_parquet(source.path, columns=names)
+    if frame.is_empty():
+        msg = f"{source} has no rows; expected {expected}"
+        raise InputError(msg)
+    ids = [name for name in frame.columns if name in (*columns.ids, *columns.maybe_ids)]
+    for name in ids:
+        dtype = frame.schema[name]
+        if not (dtype.is_integer() or dtype in (polars.String, polars.Categorical, polars.Enum)):
+            msg = f"{source}, column {name!r} holds {dtype}; expected text or integers as ids"
+            raise InputError(msg)
+        if frame[name].null_count():
+            row = frame[name].is_null().arg_true()[0]
+            raise _in_row(source, layout, row, f"has no {name}; expected an id in every row")
+    return frame.with_columns(polars.col(ids).cast(polars.String))
+
+
+def read_any(source: Source) -> pl.DataFrame:
+    """Read all columns of a table, each of the type that its cells have."""
+    expected = "a .csv, .tsv or .parquet with a header"
+    layout = _layout(source, expected)
+    import polars
+
+    with reading(source, expected):
+        if layout is None:
+            return polars.read_parquet(source.path)
+        with source.open_bytes() as file:
+            return polars.read_csv(
+                file.read(), separator=layout.separator, infer_schema_length=None
+            )
+
+
+def holds_table(path: Path) -> bool:
+    """Say whether a file is a table, by its name, or a run of TREC, by its first line."""
+    suffix = suffix_of(path)
+    if suffix in (*SUFFIXES, ".npy", ".npz"):
+        return suffix in SUFFIXES
+    source = Source("", path)
+    try:
+        return path.is_file() and _trec_form(_first_line(source), is_table=False) == "run"
+    except (OSError, ValueError, EOFError, zlib.error):  # no text
+        return False
+
+
+class _Layout(NamedTuple):
+    """How a text holds a table: lines of TREC, or columns below a header."""
+
+    form: TrecForm | None
+    separator: str
+
+
+def _layout(source: Source, expected: str) -> _Layout | None:
+    """Refuse what polars cannot read; give the layout of text, None for Parquet."""
+    if find_spec("polars") is None:
+        msg = f"tables need the package polars; type: {install('cli')}"
+        raise InputError(msg)
+    first_bytes = start(source, expected, of_text=True)
+    if source.suffix == ".parquet":
+        return None
+    refuse_other_formats(source, first_bytes, expected)
+    with reading(source, expected):
+        line = _first_line(source)
+        form = _trec_form(line, is_table=source.suffix in SUFFIXES)
+        return _Layout(form, separator_of(source, line))
+
+
+def _first_line(source: Source) -> str:
+    """Give the first line that is neither empty nor a comment of TREC."""
+    with source.open_text(errors="surrogateescape") as file:  # the rest may hold any byte
+        return next(filter(_is_filled, file), "")
+
+
+def _is_filled(line: str) -> bool:
+    return bool(line.strip()) and not line.startswith("#")
+
+
+def _trec_form(line: str, *, is_table: bool) -> TrecForm | None:
+    """Tell TREC's files by the fields of a line; ``is_table`` by the file's name."""
+    fields = line.split()
+    if len(fields) == 6 and _is_number(fields[3]) and _is_number(fields[4]):
+        return "run"
+    # The second field of qrels is ignored, and 0 nearly always; no header begins so.
+    if len(fields) == 4 and _is_number(fields[3]) and (fields[1] in ("0", "Q0") or not is_table):
+        return "qrels"
+    return None
+
+
+def _is_number(field: str) -> bool:
+    try:
+        read_number(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_text(source: Source, columns: Columns, layout: _Layout) -> pl.DataFrame:
+    """Read the text of each cell, so that ids stay as they are, then the numbers."""
+    frame, maybe = _read_cells(source, columns, layout)
+    import polars
+
+    ids = {*columns.ids, *columns.maybe_ids}
+    if any(frame[name].null_count() for name in frame.columns if name in ids):
+        rows = polars.any_horizontal(polars.all().is_not_null())
+        frame = frame.filter(rows)  # without empty lines
+    for name in set(frame.columns) - ids:
+        text = frame[name]
+        numbers = text.cast(polars.Float64, strict=False)
+        if numbers.null_count():  # blanks around a number are rare: a second reading
+            numbers = text.str.strip_chars().cast(polars.Float64, strict=False)
+        if numbers.null_count() and name in columns.times:
+            numbers = _dates(source, layout, text)
+        if name in columns.times and numbers.dtype == polars.Float64:
+            integers = text.str.strip_chars().cast(polars.Int64, strict=False)
+            if not integers.null_count():  # float64 would make two times of nanoseconds one
+                numbers = integers
+        if not numbers.null_count():
+            frame = frame.with_columns(numbers)
+        elif name in maybe:
+            frame = frame.drop(name)
+        else:
+            row = numbers.is_null().arg_true()[0]
+            cell = (text[row] or "")[:40]
+            raise _in_row(source, layout, row, f"holds {cell!r} as {name}; expected a number")
+    return frame
+
+
+def _read_cells(
+    source: Source, columns: Columns, layout: _Layout
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read the columns to read as text; gives those, too, that are kept if they hold numbers."""
+    import polars
+
+    with source.open_bytes() as file:
+        text = file.read().removeprefix(b"\xef\xbb\xbf")
+    if layout.form is not None:
+        names, maybe = columns.choose(source, columns.of_trec(layout.form))
+        frame = _read_trec(source, text.decode(), columns, layout.form)
+        return frame.select([*names, *maybe]), maybe
+
+    with source.open_text() as file:
+        header = next(csv.reader(file, delimiter=layout.separator), [])
+    typed_names = header
+    if source.suffix == ".inter":
+        typed_names = columns.of_recbole(header)
+    names, maybe = columns.choose(source, typed_names)
+    places = [typed_names.index(name) for name in (*names, *maybe)]
+    try:
+        frame = polars.read_csv(
+            text, columns=places, separator=layout.separator, infer_schema_length=0
+        )
+    except polars.exceptions.ComputeError:
+        _refuse_ragged(source, layout.separator, len(header))
+        raise
+    new_names = {header[place]: typed_names[place] for place in places}
+    return frame.rename(new_names), maybe
+
+
+def _refuse_ragged(source: Source, separator: str, n_columns: int) -> None:
+    """Refuse the first line that has more fields than the header."""
+    with source.open_text() as file:
+        rows = csv.reader(file, delimiter=separator)
+        for fields in rows:
+            if len(fields) > n_columns:
+                text = f"{len(fields)} fields; expected {n_columns}, as in the header"
+                raise at_line(source, rows.line_num, text)
+
+
+def _read_trec(source: Source, text: str, columns: Columns, form: TrecForm) -> pl.DataFrame:
+    """Read the query, the document and the score or relevance of each line."""
+    import polars
+
+    lines = polars.Series("line", text.split("\n"))
+    lines = lines.filter(~lines.str.contains(r"^(#|\s*$)"))
+    fields = lines.str.extract_groups(_TREC_FIELDS[form]).struct.unnest()
+    frame = fields.rename(dict(zip(fields.columns, columns.of_trec(form), strict=True)))
+    is_wrong = frame[columns.ids[0]].is_null()
+    if is_wrong.any():
+        row = is_wrong.arg_max() or 0
+        layout = _Layout(form, "")
+        n_fields = len(lines[row].split())
+        noun = "field" if n_fields == 1 else "fields"
+        raise _in_row(source, layout, row, f"{n_fields} {noun}; expected {_TREC_LINES[form]}")
+    return frame
+
+
+def _dates(source: Source, layout: _Layout, text: pl.Series) -> pl.Series:
+    """Read dates as ISO 8601 writes them, in UTC if they have a zone; null where none is read."""
+    import polars
+
+    is_date = text.str.contains(r"^\s*\d{4}-")
+    has_zone = text.str.contains(_ZONE)
+    if is_date.all() and has_zone.any() and not has_zone.all():
+        row = has_zone.ne(has_zone[0]).arg_max() or 0
+        fault = f"has no time zone in {text[row]!r}, where the first row has one"
+        if has_zone[row]:
+            fault = f"has a time zone in {text[row]!r}, where the first row has none"
+        expected = "expected a zone such as Z or +01:00 behind each time, or behind none"
+        raise _in_row(source, layout, row, f"{fault}; {expected}")
+    try:
+        dates = text.str.to_datetime(strict=False, time_zone="UTC")
+    except polars.exceptions.ComputeError:  # pragma: no cover  # no date; newer ones give null
+        return polars.repeat(None, len(text), eager=True)
+    return dates if has_zone.all() else dates.dt.replace_time_zone(None)
+
+
+def _in_row(source: Source, layout: _Layout | None, row: int, fault: str) -> InputError:
+    """Name a row in an error: by its line in a text."""
+    if layout is None:
+        return InputError(f"{source}, row {row} (counted from 0) {fault}")
+    with source.open_text() as file:
+        if layout.form is not None:
+            numbers = (n for n, line in enumerate(file, start=1) if _is_filled(line))
+            return at_line(source, next(islice(numbers, row, None)), fault)
+        rows = csv.reader(file, delimiter=layout.separator)
+        numbers = (rows.line_num for fields in rows if any(fields))
+        return at_line(source, next(islice(numbers, row + 1, None)), fault)  # below the header

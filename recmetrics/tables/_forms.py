@@ -1,0 +1,218 @@
+"""The forms that hold a table -> frames of one library: files, and dicts of each user's items."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Set
+from contextlib import nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from recmetrics._core.errors import InputError, InputTypeError, at_fault, install
+from recmetrics._core.spec import SIDE
+from recmetrics._files import Columns as FileColumns
+from recmetrics._files import Source, read_any, read_table
+from recmetrics.tables._columns import GRADES
+from recmetrics.tables._frames import PANDAS, POLARS, PYARROW, AnyTable, as_names, read_frame
+
+AnyForm: TypeAlias = AnyTable | Mapping[Any, Any] | str | Path | Source
+"""Whatever holds a table: a frame, a dict of the items of each user, or the path of a file."""
+
+_OF_TRAIN = [name for name, side in SIDE.items() if side.of_train is not None]
+_OF_USERS = ("recs", "truth", "exclude", *_OF_TRAIN)  # these may be dicts
+
+_OF_USER = "expected a list or a set of items, or a dict from items to numbers"
+
+
+class Names(NamedTuple):
+    """The names of the columns of a table that is a dict."""
+
+    user: str
+    item: str
+    number: str  # of scores or relevances
+
+
+def in_frames(
+    recs: Any, truth: Any, options: Mapping[str, Any], needs: Collection[str]
+) -> tuple[Any, Any, Any]:
+    """Make frames of what a call of ``evaluate_table`` was given, where it is none.
+
+    The frames are of one library. ``needs`` names the tables that the call looks at beside recs,
+    truth and strata.
+    """
+    tables = {"recs": recs, "truth": truth}
+    tables |= {name: options[name] for name in needs if options.get(name) is not None}
+    strata = options.get("strata") or {}
+    tables |= {f"strata[{name!r}]": table for name, table in strata.items()}
+    files = [label for label, table in tables.items() if isinstance(table, str | Path | Source)]
+    dicts = [label for label in _OF_USERS if isinstance(tables.get(label), Mapping)]
+    if not (files or dicts):
+        return recs, truth, options
+    frames = {label: tables[label] for label in tables if label not in (*files, *dicts)}
+    library = _library(frames, has_files=bool(files))
+    for label in files:
+        tables[label] = _from_file(tables[label], label, options, library)
+    for label in dicts:
+        columns = _columns_of(tables[label], label, _names(label, options))
+        tables[label] = nw.from_dict(columns, backend=library).to_native()
+    if strata:
+        tables["strata"] = {name: tables.pop(f"strata[{name!r}]") for name in strata}
+    return tables.pop("recs"), tables.pop("truth"), {**options, **tables}
+
+
+def _library(frames: Mapping[str, Any], *, has_files: bool) -> Any:
+    """Choose the library of the first frame, that of files, or one that is installed."""
+    for label, table in frames.items():
+        return read_frame(table, label).implementation
+    if has_files:
+        return POLARS
+    for library in (PANDAS, POLARS, PYARROW):
+        if find_spec(library.value) is not None:
+            return library
+    msg = f"a dict becomes a table of polars, which is not installed; type: {install('cli')}"
+    raise InputTypeError(msg)
+
+
+def _names(label: str, options: Mapping[str, Any]) -> Names:
+    number = options.get("relevance") or "relevance"
+    if label == "recs":
+        number = options.get("rank") or options.get("score") or "score"
+    return Names(options["user"], options["item"], number)
+
+
+# --- Files ---------------------------------------------------------------------------------------
+
+
+def _from_file(
+    file: str | Path | Source, label: str, options: Mapping[str, Any], library: Any
+) -> Any:
+    """Read a table by polars, and make it one of the library."""
+    source = file
+    if not isinstance(source, Source):
+        source = Source(label, Path(source), in_shell=False)
+    # A command names the file, and its option with it.
+    with nullcontext() if source.in_shell else at_fault(label):
+        if label == "similarity":
+            frame = read_any(source)
+            frame = frame.cast(dict.fromkeys(frame.columns[:2], str))
+        else:
+            frame = read_table(source, _columns_in_file(source, label, options))
+    if library is POLARS:
+        return frame
+    columns = {
+        name: series.to_numpy() if series.dtype.is_numeric() else series.to_list()
+        for name, series in frame.to_dict().items()
+    }
+    return nw.from_dict(columns, backend=library).to_native()
+
+
+def _columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> FileColumns:
+    """Say which columns of a file are ids, and which are numbers."""
+    user = options["user"]
+    item = options["item"]
+    by = as_names(options["by"]) if options.get("by") is not None else []
+    ids = {"user": user, "item": item}
+    pairs = FileColumns([user, item], (), ids, is_first=False, maybe_ids=by)
+    pairs = pairs._replace(
+        of_lines=(options.get("score") or "score", options.get("relevance") or "relevance")
+    )
+    if label == "recs":
+        return _columns_of_recs(source, pairs, options)
+    if label == "truth":
+        if options.get("relevance") is not None:
+            return pairs._replace(numbers=[options["relevance"]], required=True)
+        return pairs._replace(numbers=GRADES, maybe=("score", "rank"))
+    if label == "exclude" or (label in _OF_TRAIN and source.in_shell):
+        return pairs
+    of_items = pairs._replace(ids=[item], maybe_ids=[user])
+    if label == "profile":
+        return pairs._replace(ids=[user], maybe_ids=(), maybe=None)
+    if label == "catalogue" or label.startswith("strata"):
+        return of_items
+    return of_items._replace(maybe=None)
+
+
+def _columns_of_recs(source: Source, pairs: FileColumns, options: Mapping[str, Any]) -> FileColumns:
+    order = [options[name] for name in ("score", "rank") if options.get(name) is not None]
+    advice = "for a table of groups type Metrics.compute_groups(scores, relevance, ids=)"
+    if source.in_shell:
+        advice = "a table of groups needs no TRUTH"
+    recs = pairs._replace(
+        ids=[*pairs.ids, *pairs.maybe_ids],
+        maybe_ids=(),
+        numbers=order,
+        required=True,
+        is_first=True,
+        shared=["user", "item"],
+        instead=(("group", "qid"), advice),
+    )
+    if not order and not options["in_order"]:
+        recs = recs._replace(numbers=("rank", "score"), required=False, maybe=None)
+    return recs
+
+
+# --- Dicts ---------------------------------------------------------------------------------------
+
+
+def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict[str, Any]:
+    """Write the items of each user one below another, with their numbers where they have any."""
+    if {names.user, names.item} <= dictionary.keys():
+        msg = (
+            f"{label} is a dict of columns, expected a table or a dict with the items of each "
+            f"user; type pandas.DataFrame({label})"
+        )
+        raise InputTypeError(msg, argument=label)
+    users: list[Any] = []
+    items: list[Any] = []
+    numbers: list[Any] = []
+    kind = None
+    for user, entries in dictionary.items():
+        items_of_user, numbers_of_user = _entries_of(entries, label, user)
+        first_kind = kind or type(entries)
+        kind = type(entries)
+        if isinstance(entries, Mapping) != issubclass(first_kind, Mapping):
+            msg = (
+                f"{label} of user {user!r} is a {kind.__name__}, and that of another user a "
+                f"{first_kind.__name__}; expected the same for every user"
+            )
+            raise InputTypeError(msg, argument=label)
+        users += [user] * len(items_of_user)
+        items += items_of_user
+        numbers += numbers_of_user
+    columns: dict[str, Any] = {names.user: users, names.item: items}
+    if kind is not None and issubclass(kind, Mapping):
+        columns[names.number] = _as_numbers(numbers, items, users, label)
+    return columns
+
+
+def _entries_of(entries: Any, label: str, user: Any) -> tuple[list[Any], list[Any]]:
+    """Give the items of a user, and their numbers in a dict."""
+    if isinstance(entries, Mapping):
+        return list(entries.keys()), list(entries.values())
+    if isinstance(entries, Set) and label == "recs":
+        msg = f"recs of user {user!r} is a set, which has no order; expected a list"
+        raise InputTypeError(msg, argument=label)
+    if isinstance(entries, Set | list | tuple):
+        return list(entries), []
+    if isinstance(entries, np.ndarray) and entries.ndim == 1:
+        return entries.tolist(), []
+    msg = f"{label} of user {user!r} is {entries!r:.40}; {_OF_USER}"
+    raise InputTypeError(msg, argument=label)
+
+
+def _as_numbers(numbers: list[Any], items: list[Any], users: list[Any], label: str) -> Any:
+    """Make one array of numbers, integers or floats."""
+    array = np.asarray(numbers)
+    if array.dtype.kind in "biuf":
+        return array
+    for number, item, user in zip(numbers, items, users, strict=True):
+        if not isinstance(number, int | float | np.number):
+            msg = (
+                f"{label} of user {user!r} holds {number!r:.40} for item {item!r}, expected a "
+                "number"
+            )
+            raise InputError(msg, argument=label)
+    return np.asarray(numbers, np.float64)

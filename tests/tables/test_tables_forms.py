@@ -1,0 +1,233 @@
+"""evaluate_table of dicts and of files, as other systems hold runs and judgements."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from asserts import message_of
+from tables_problems import EVERY_KIND, KINDS, make, read
+
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+
+from recmetrics import InputError, InputTypeError, Metrics
+from recmetrics.tables import evaluate_table, identify_table
+
+# By score b, c, a for q1 and a for q2, which has no judgement.
+RUN = {"q1": {"a": 0.25, "b": 2, "c": 1.5}, "q2": {"a": 1}}
+QRELS = {"q1": {"c": 2, "a": 0, "z": 1}, "q3": {"a": 1}}
+
+
+def values(recs, truth, **options):
+    got = read(evaluate_table(recs, truth, "mrr", **options))
+    return dict(zip(got["user"], got["mrr"], strict=True))
+
+
+# --- Dicts ---------------------------------------------------------------------------------------
+
+
+def test_a_dict_of_scores_and_a_dict_of_relevances():
+    got = read(evaluate_table(RUN, QRELS, ["mrr", "cg@3"]))
+    assert got["user"] == ["q1", "q2", "q3"]
+    assert got["nrecs"] == [3, 1, 0]
+    np.testing.assert_array_equal(got["mrr"], [1 / 2, np.nan, 0])
+    np.testing.assert_array_equal(got["cg@3"], [2, 0, 0])
+
+
+@pytest.mark.parametrize("lists", [list, tuple, np.array])
+def test_lists_are_in_order_and_sets_are_judgements(lists):
+    run = {"u": lists(["x", "y", "z"]), "v": lists(["z"])}
+    truth = {"u": {"y", "z"}, "v": {"x"}}
+    assert values(run, truth) == {"u": 1 / 2, "v": 0}
+    truth = {user: list(items) for user, items in truth.items()}
+    assert values(run, truth) == {"u": 1 / 2, "v": 0}
+    assert values(run, truth, exclude={"u": {"x"}, "v": set()}) == {"u": 1, "v": 0}
+
+
+@EVERY_KIND
+def test_a_dict_beside_a_frame_is_of_its_library(kind):
+    truth = make(kind, {"who": [1, 2], "what": [7, 8], "stars": [1, 3]})
+    names = {"user": "who", "item": "what"}
+    got = evaluate_table({1: [8, 7], 2: [8]}, truth, "mrr", relevance="stars", **names)
+    assert type(got) is type(truth)
+    assert read(got)["mrr"] == [1 / 2, 1]
+    recs = make(kind, {"who": [1, 1], "what": [7, 8], "points": [1, 2]})
+    got = evaluate_table(recs, {1: {8: 5.0, 7: 1}}, "cg@1", score="points", **names)
+    assert type(got) is type(truth)
+    assert read(got)["cg@1"] == [5]
+    train = {1: {8: 1}}
+    assert read(evaluate_table(recs, truth, "mrr", score="points", exclude=train, **names))[
+        "mrr"
+    ] == [1, 0]
+
+
+def test_a_dict_of_ranks():
+    assert values({"u": {"x": 2, "y": 1}}, {"u": ["x"]}, rank="place") == {"u": 1 / 2}
+
+
+def test_no_item_and_no_user():
+    assert values({"u": [], "v": ["x"]}, {"u": ["x"], "v": ["x"]}) == {"v": 1, "u": 0}
+    assert values({}, {"u": {"x": 1}}) == {"u": 0}
+
+
+def test_dicts_are_identified():
+    found = identify_table({"u": ["x", "y"]}, {"u": ["y", "z"]}, "50 %", "recall@2")
+    assert found.matches[0].metric == "recall@2"
+
+
+@pytest.mark.parametrize(
+    ("recs", "truth", "message"),
+    [
+        (
+            {"user": [1], "item": [2]},
+            {},
+            "recs is a dict of columns, expected a table or a dict with the items of each user; "
+            "type pandas.DataFrame(recs)",
+        ),
+        ({"u": {"x"}}, {}, "recs of user 'u' is a set, which has no order; expected a list"),
+        (
+            {"u": ["x"]},
+            {"u": "x"},
+            "truth of user 'u' is 'x'; expected a list or a set of items, or a dict from items to "
+            "numbers",
+        ),
+        (
+            {"u": ["x"], "v": {"x": 1.0}},
+            {},
+            "recs of user 'v' is a dict, and that of another user a list; expected the same for "
+            "every user",
+        ),
+        (
+            {"u": {"x": 1, "y": "high"}},
+            {},
+            "recs of user 'u' holds 'high' for item 'y', expected a number",
+        ),
+    ],
+)
+def test_other_dicts_are_refused(recs, truth, message):
+    error = InputError if "high" in message else InputTypeError
+    assert message_of(error, evaluate_table, recs, truth, "mrr") == message
+
+
+@pytest.mark.parametrize("argument", ["pred_scores", "ground_truth", "exclude"])
+def test_arrays_name_the_door_of_dicts(argument):
+    inputs = {"pred_scores": [[1.0, 2.0]], "ground_truth": [[0, 1]], argument: QRELS}
+    name = {"pred_scores": "scores", "ground_truth": "truth"}.get(argument, argument)
+    assert message_of(InputTypeError, Metrics.compute, metrics_list="mrr", **inputs) == (
+        f"{name} is a dict, expected an array with one entry per user; for a dict of ids type "
+        "recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
+    )
+
+
+def test_what_the_message_says_to_type_is_right():
+    pd = pytest.importorskip(KINDS[0], reason="pandas is not installed")
+    columns = {"user": ["u", "u"], "item": ["x", "y"], "score": [1, 2]}
+    assert values(pd.DataFrame(columns), {"u": ["x"]}) == {"u": 1 / 2}
+
+
+# --- Files ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The run of two users, its truth, and what user 1 had in training."""
+    pytest.importorskip("polars", reason="polars is not installed")
+    monkeypatch.chdir(tmp_path)
+    Path("recs.csv").write_text("model,user,item,score\nA,1,7,3\nA,1,8,2\nA,2,7,1\n")
+    Path("truth.csv").write_text("user,item\n1,8\n2,7\n")
+    Path("train.csv.gz").write_bytes(gzip.compress(b"item;user\n7;1\n"))
+    return tmp_path
+
+
+def test_paths_of_files(folder):
+    assert values("recs.csv", Path("truth.csv")) == {"1": 1 / 2, "2": 1}
+    assert values(folder / "recs.csv", "truth.csv", exclude="train.csv.gz") == {"1": 1, "2": 1}
+    got = read(evaluate_table("recs.csv", "truth.csv", "mrr", by="model"))
+    assert got["model"] == ["A", "A"]
+    found = identify_table("recs.csv", "truth.csv", 0.75, "mrr")
+    assert found.matches[0].metric == "mrr"
+
+
+@EVERY_KIND
+@pytest.mark.usefixtures("folder")
+def test_a_file_beside_a_frame_is_of_its_library(kind):
+    """Ids of files are text."""
+    truth = make(kind, {"user": ["1", "2"], "item": ["8", "8"]})
+    got = evaluate_table("recs.csv", truth, "mrr")
+    assert type(got) is type(truth)
+    assert read(got)["mrr"] == [1 / 2, 0]
+    assert read(evaluate_table("recs.csv", {"1": {"8"}}, "mrr"))["mrr"][0] == 1 / 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_tables_of_items_in_files():
+    Path("features.csv").write_text("item,x,y,title\n7,1,0,a\n8,0,2,b\n")
+    Path("similarity.csv").write_text("item,other,value\n7,8,0.25\n")
+    Path("shares.csv").write_text("item,share\n7,0.5\n8,0.25\n")
+    Path("items.csv").write_text("item\n8\n9\n10\n7\n")
+
+    def value(metric, **files):
+        return read(evaluate_table("recs.csv", "truth.csv", metric, **files))[metric][0]
+
+    assert value("diversity", features="features.csv") == 1  # of orthogonal vectors
+    assert value("diversity", similarity="similarity.csv") == 1 - 0.25
+    assert value("popularity", popularity="shares.csv") == (0.5 + 0.25) / 2
+    assert value("popularity", popularity="truth.csv") == (1 / 2 + 1 / 2) / 2
+    assert value("coverage@2", catalogue="items.csv") == 2 / 4
+    assert value("recall(of=rest)@1", strata={"rest": Path("shares.csv")}) == 0
+
+
+@pytest.mark.parametrize(
+    ("recs", "message"),
+    [
+        (
+            "uid,item,score\n1,7,3\n",
+            "recs 'bad.csv' has no column 'user'; it has 'uid', 'item', 'score'; expected a table "
+            ".csv, .tsv or .parquet with a header and the columns user and item; type user='uid' "
+            "if the other tables have the same, else rename 'uid' to 'user'",
+        ),
+        (
+            "user,item,score\n1,7,3\n1,8,x\n",
+            "recs 'bad.csv', line 3: holds 'x' as score; expected a number",
+        ),
+        (
+            "user,item,points\n1,7,3\n",
+            "recs has no column 'rank' or 'score' to order its lists, but it has the column of "
+            "numbers 'points'; type score='points' if higher is better, rank='points' if 1 is "
+            "best, or in_order=True if the rows are in order",
+        ),
+        ("", "recs 'bad.csv' is empty; expected a table .csv, .tsv or .parquet with a header and "
+         "the columns user and item"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("folder")
+def test_a_bad_file_is_named(recs, message):
+    Path("bad.csv").write_text(recs)
+    with pytest.raises(InputError) as caught:
+        evaluate_table("bad.csv", "truth.csv", "mrr")
+    assert str(caught.value) == message
+    assert caught.value.argument == "recs"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_and_qrels():
+    """By score b is first for q1; -2 is not relevant."""
+    Path("a.run").write_text("q1 Q0 a 1 1 x\nq1 Q0 b 2 2 x\nq2 Q0 a 1 3 x\n")
+    Path("a.qrels").write_text("q1 0 a 2\nq1 0 b -2\nq2 0 a 1\n")
+    assert values("a.run", "a.qrels", convention="trec") == {"q1": 1 / 2, "q2": 1}
+    got = evaluate_table("a.run", "a.qrels", "hit@1", user="q", item="d", convention="trec")
+    assert read(got) == {"q": ["q1", "q2"], "nrecs": [2, 1], "hit@1": [0, 1]}
+
+
+@EVERY_KIND
+def test_trec_counts_users_with_a_list_and_a_judgement(kind):
+    """q1 has no relevant document, q2 no judgement, q3 no list: trec_eval prints q1 alone."""
+    recs = make(kind, {"user": ["q1", "q2"], "item": ["a", "a"], "score": [1, 1]})
+    truth = make(kind, {"user": ["q1", "q3"], "item": ["a", "a"], "relevance": [0, 1]})
+    got, summary = evaluate_table(recs, truth, "map", convention="trec", return_summary=True)
+    assert read(got)["user"] == ["q1", "q2"]
+    np.testing.assert_array_equal(read(got)["map"], [0, np.nan])
+    assert (summary.means["map"], summary.missing) == (0, "left out")
+    rules = {"convention": "trec", "include_missing": True, "undefined": "nan"}
+    got = read(evaluate_table(recs, truth, "map", **rules))
+    np.testing.assert_array_equal(got["map"], [np.nan, np.nan, 0])
