@@ -137,7 +137,10 @@ def _columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> 
 
 def _columns_of_recs(source: Source, pairs: FileColumns, options: Mapping[str, Any]) -> FileColumns:
     order = [options[name] for name in ("score", "rank") if options.get(name) is not None]
-    advice = "for a table of groups type Metrics.compute_groups(scores, relevance, ids=)"
+    advice = (
+        "for a table of groups type "
+        "Metrics.compute_groups(scores, relevance, metrics_list, ids=ids)"
+    )
     if source.in_shell:
         advice = "a table of groups needs no TRUTH"
     recs = pairs._replace(

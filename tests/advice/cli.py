@@ -101,7 +101,7 @@ CASES = [
         then="sorted({each['model'] for each in answer['means']})",
     ),
     Case(
-        "cli/_table_files.py: type {}",
+        "_files/table_files.py: type {}",
         TABLES.format("uid,movie_id"),
         "run('recmetrics evaluate recs.csv liked.csv -m mrr --json')",
         {"mrr": (1 / 2 + 1) / 2},

@@ -26,7 +26,44 @@ ON_GPU = (
     "        return self.as_subclass(torch.Tensor)\n"
 )
 
+PAIRS = [
+    Case(
+        "ranking is a pair of scores and ids",
+        "truth = [[1], [2]]\n"
+        "ranking = np.array([[3.0, 2.0], [3.0, 2.0]]), np.array([[0, 1], [2, 0]])\n",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2, 1 / 1]},
+        altered="np.zeros((2, 2), int)",
+    ),
+    Case(
+        "; for one user type [ranking[0]]",
+        "truth = [[1]]\nranking = np.array([0, 1]), np.array([3.0, 2.0])\n",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2]},
+        altered="[[1, 0]]",
+    ),
+    Case(
+        "has a higher score at rank {} than before",
+        "truth = [[1], [2]]\n"
+        "ranking = np.array([[0, 1], [2, 0]]), np.array([[0.1, 0.4], [0.2, 0.3]])\n",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2, 1 / 1]},
+        altered="ranking[0][:, ::-1]",
+    ),
+]
 ARRAYS = [
+    Case(
+        "for a dict of ids type",
+        "from recmetrics import tables\n"
+        "metrics_list = 'mrr'\n"
+        "recs = {'a': ['x', 'y'], 'b': ['x']}\n"
+        "truth = {'a': ['y'], 'b': ['x']}\n",
+        "Metrics.compute(recs, truth, metrics_list)",
+        [1 / 2, 1.0],
+        whole="",
+        then="list(answer['mrr'])",
+        altered="recmetrics.tables.evaluate_table(truth, recs, metrics_list)",
+    ),
     Case(
         "for tables of ids type",
         "import pandas as pd\n"
@@ -458,4 +495,4 @@ SIDE = [
         altered="None",
     ),
 ]
-CASES = [*ARRAYS, *INDICES, *SHAPES, *NEGATIVE, *FLAT_GROUPS, *SIDE]
+CASES = [*PAIRS, *ARRAYS, *INDICES, *SHAPES, *NEGATIVE, *FLAT_GROUPS, *SIDE]

@@ -132,6 +132,33 @@ IDS = [
         then=MRR,
     ),
 ]
+FORMS = [
+    Case(
+        "expected a table or a dict with the items of each user",
+        "import pandas\nfrom recmetrics import tables\n"
+        "recs = {'user': ['a', 'a', 'b'], 'item': ['x', 'y', 'x'], 'rank': [1, 2, 1]}\n"
+        "truth = pandas.DataFrame({'user': ['a', 'b'], 'item': ['y', 'x']})\n",
+        CALL,
+        [1 / 2, 1.0],
+        altered="pandas.DataFrame(recs)[:1]",
+        then=MRR,
+    ),
+    Case(
+        "for a table of groups type",
+        "from recmetrics import tables\n"
+        "Path('recs.csv').write_text('qid,score,relevance\\n1,3,0\\n1,2,1\\n2,1,1\\n')\n"
+        "recs = 'recs.csv'\n"
+        "Path('truth.csv').write_text('qid,item\\n1,5\\n')\n"
+        "truth = 'truth.csv'\n"
+        "ids = [1, 1, 2]; scores = np.array([3.0, 2.0, 1.0]); relevance = np.array([0, 1, 1])\n"
+        "metrics_list = 'mrr'\n",
+        CALL,
+        [1 / 2, 1.0],
+        whole="-",
+        altered="Metrics.compute_groups(-scores, relevance, metrics_list, ids=ids)",
+        then=MRR,
+    ),
+]
 LISTS = [
     Case(
         "holds lists as text, such as",
@@ -180,7 +207,7 @@ LISTS = [
         then=MRR,
     ),
     Case(
-        "of the {} items of the catalogue for",
+        "but {} counts all of them; expected lists of all",
         TABLES + CATALOGUE + "scores = [[3.0, 2.0, 1.0], [3.0, 2.0, 1.0]]; liked = truth; "
         "truth = np.array([[0, 1, 0], [1, 0, 0]])",
         OF_ALL,
@@ -220,4 +247,4 @@ LISTS = [
         then="answer.findings['after_own_test'].n",
     ),
 ]
-CASES = [*COLUMNS, *IDS, *LISTS]
+CASES = [*COLUMNS, *IDS, *FORMS, *LISTS]
