@@ -89,7 +89,7 @@ class Metrics(compute.Metrics):
         is_sparse = sp.issparse(ground_truth)
         notes += how_graded(selection.hits.ideal, specs, is_sparse=is_sparse)
         notes += notes_of_signs(selection, users, specs)
-        if selection.n_swallowed:
+        if selection.n_swallowed_users:
             notes.insert(0, who_is_swallowed(*selection.swallowed()))
         policies: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
-        return Evaluation(values, notes=notes, swallowed=selection.n_swallowed, **policies)
+        return Evaluation(values, notes=notes, swallowed=selection.n_swallowed_users, **policies)

@@ -16,7 +16,7 @@ def _random(rng, n):
 
 def _one_huge_value_per_block(rng, n):
     row = rng.standard_normal(n)
-    row[:: kernels.BLOCK] += 1e30
+    row[:: kernels.BLOCK_SCORES] += 1e30
     return row
 
 

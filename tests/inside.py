@@ -55,7 +55,7 @@ def as_a_new_process():
         patch.setattr(jit._Work, "total", 0.0)
         patch.setattr(jit.Kernel, "__call__", call)
         yield process
-        process.is_large = jit._Work.total >= jit._TO_COMPILE
+        process.is_large = jit._Work.total >= jit._WORK_TO_COMPILE
 
 
 @contextmanager

@@ -5,27 +5,29 @@ from contextlib import contextmanager
 
 # Sizes that cut even a small problem into blocks and tiles, and send it into threads.
 TIGHT = {
-    "_core.selection.tied": {"_ENTRIES": 8},
-    "_core.selection.device": {"_BLOCK": 8, "_MANY": 2},
+    "_core.selection.tied": {"_BLOCK_ENTRIES": 8},
+    "_core.selection.device": {"_BLOCK_SCORES": 8, "_MANY_RELEVANT": 2},
     "_core.selection.factors": {
-        "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_PAD": 1, "_SMALL": 0, "_CANDIDATES": 3,
-        "_POOL_BYTES": 64, "_HOST_BYTES": 64,
+        "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_BLAS_MULTIPLE": 1, "_SMALL_PRODUCTS": 0,
+        "_MAX_CANDIDATES": 3, "_POOL_BYTES": 64, "_HOST_BYTES": 64,
     },
     "_core.inputs.scores": {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
-    "_core.selection.factors:FactorScores": {"short_rows": 3},
+    "_core.selection.factors:FactorScores": {"short_row_items": 3},
     "_core.inputs.sparse": {"_HEAD_ROWS": 2},
     "_core.inputs.sets": {"_DENSE_ENTRIES": 8, "_SORTED_ENTRIES": 4},
     "_core.results.measure": {"_MIN_THREADED_WORK": 0, "_MAX_BLOCK_USERS": 2},
-    "_core.selection.matrix": {"MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0},
-    "_core.selection.rankings": {"_SMALL": 0, "_RANKED_ITEMS": 8},
+    "_core.selection.matrix": {
+        "MANY_RELEVANT": 2, "_MANY_HITS": 1, "_MAX_PAIRS": 0, "_MAX_PAIRS_WITH_LANES": 0,
+    },
+    "_core.selection.rankings": {"_SMALL_ITEMS": 0, "_BLOCK_ITEMS": 8},
     "_core.results.rows": {"_SUMMED_ITEMS": 4},
     "_core.results.store": {"MAX_WAITING": (3, 8, 1 << 22), "MAX_WAITING_BATCHES": 3},
 }  # fmt: skip
 # Blocks of a few users, also in one thread.
 SMALL = {
     "_core.inputs.scores": {"LEAST_SCORES": 1 << 9, "_COPY_BYTES": 1 << 11},
-    "_core.selection.factors": {"_SMALL": 0},
-    "_core.selection.rankings": {"_RANKED_ITEMS": 1 << 9, "_SMALL": 0},
+    "_core.selection.factors": {"_SMALL_PRODUCTS": 0},
+    "_core.selection.rankings": {"_BLOCK_ITEMS": 1 << 9, "_SMALL_ITEMS": 0},
 }
 
 

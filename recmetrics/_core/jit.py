@@ -21,10 +21,10 @@ from recmetrics._core.errors import ArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Microseconds of work in Python. Work is estimated and no clock is read, so that the same program
-# always runs the same code.
-_TO_LOAD = 0.3e6  # to import Numba and to load the kernels of a call from the disk
-_TO_COMPILE = 3e6
+# Microseconds of work in Python, from which on a step pays off. Work is estimated and no clock is
+# read, so that the same program always runs the same code.
+_WORK_TO_LOAD = 0.3e6  # to import Numba and to load the kernels of a call from the disk
+_WORK_TO_COMPILE = 3e6
 
 
 class _Work:
@@ -35,7 +35,7 @@ class _Work:
 
 def counts_work() -> bool:
     """Say whether more work can still change how kernels run."""
-    return _Work.total < _TO_COMPILE
+    return _Work.total < _WORK_TO_COMPILE
 
 
 def add_work(microseconds: float) -> None:
@@ -58,7 +58,8 @@ class Kernel:
         # NumPy warns of what machine code does in silence, such as 0.0 / 0.0.
         self.python = np.errstate(all="ignore")(function)
         self.compiled: Callable[..., Any] | None = None
-        self.was_missing = False  # its machine code was not on the disk when this process looked
+        # Whether this process has looked for the machine code on the disk, and it was not there.
+        self.was_missing = False
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         run = self.compiled or _chosen(self, arguments, keywords)
@@ -101,7 +102,7 @@ def prefetch(array: Any, index: int) -> None:
 helper(prefetch)
 prefetch.intrinsic = "prefetch"  # type: ignore[attr-defined]  # what it is for Numba
 
-_reports: list[Callable[[bool], object]] = []  # who wants to know of compilation
+_reports: list[Callable[[bool], object]] = []  # called when compilation begins and ends
 
 
 @contextmanager
@@ -118,6 +119,7 @@ def while_compiling(report: Callable[[bool], object]) -> Iterator[None]:
 
 
 def _report_compilation(begins: bool) -> None:
+    """Tell all who asked that compilation begins, or that it has ended."""
     for report in _reports:
         report(begins)
 
@@ -138,24 +140,26 @@ def _mode() -> str:
 def _chosen(
     kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Callable[..., Any]:
-    """Choose how a kernel runs that this process has neither compiled nor loaded.
+    """Choose how to run a kernel that this process has neither compiled nor loaded.
 
-    Python, as long as the work of the process is below the price of the next step. So no process
-    takes more than about twice the time of its better choice.
+    It runs as Python as long as the work of the process is below the price of the next step: to
+    load machine code, then to compile it. So no process takes more than about twice the time of its
+    better choice. ``arguments`` and ``keywords`` are those of the call, whose types tell which
+    machine code it needs.
     """
     mode = _mode()
     if mode == "never":
         return kernel.python
-    if mode == "auto" and _Work.total < _TO_LOAD:
+    if mode == "auto" and _Work.total < _WORK_TO_LOAD:
         return kernel.python
-    may_compile = mode == "always" or _Work.total >= _TO_COMPILE
+    may_compile = mode == "always" or _Work.total >= _WORK_TO_COMPILE
     if kernel.was_missing and not may_compile:
         return kernel.python
     machine_code = _machine_code()
     compiled = machine_code.dispatcher_of(kernel)
     if not may_compile:
         bound = inspect.signature(kernel).bind(*arguments, **keywords)
-        # To look takes milliseconds, as long as a small call: once is enough.
+        # The disk is looked at once, since that takes milliseconds, as long as a small call.
         kernel.was_missing = not machine_code.is_saved(compiled, bound.args)
         if kernel.was_missing:
             return kernel.python
@@ -165,7 +169,7 @@ def _chosen(
 
 @functools.cache
 def _machine_code() -> ModuleType:
-    """Import Numba."""
+    """Import ``machine_code``, and Numba with it; compilation is reported from then on."""
     from recmetrics._core import machine_code
 
     machine_code.on_compilation(_report_compilation)

@@ -42,6 +42,7 @@ def dispatcher_of(function: Any) -> Any:
 
 
 def _compiled(function: Any) -> Any:
+    """Make a new dispatcher of a kernel or a helper."""
     is_helper = function.is_helper
     code = _linked(function if is_helper else function.__wrapped__)
     if not _HAS_INTERNALS:
@@ -70,11 +71,13 @@ def _linked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _plainly_compiled(function: Callable[..., Any]) -> Any:
-    # Numba looks for changes in the file of the function alone. Its name is in that of the cache.
+    """Make a dispatcher without the internals of Numba."""
+    # Numba looks for changes in the file of the function alone, so the stamp of all files goes into
+    # the function's name, which is part of the name of the cached file.
     function.__qualname__ += f"-{_stamp()[:16]}"
     try:
         return _jit(cache=True)(function)
-    except RuntimeError:  # no folder can be written
+    except RuntimeError:  # no cache folder can be written
         return _jit()(function)
 
 
@@ -83,7 +86,7 @@ def is_saved(dispatcher: Any, arguments: tuple[Any, ...]) -> bool:
     return _HAS_INTERNALS and numba_internals.is_saved(dispatcher, arguments)
 
 
-_WITHOUT_KERNELS = ("_files", "_inspection", "_printing", "_report", "cli", "dask")
+_FOLDERS_WITHOUT_KERNELS = ("_files", "_inspection", "_printing", "_report", "cli", "dask")
 
 
 @functools.cache
@@ -99,7 +102,7 @@ def _stamp() -> str:
         for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
             if entry.name.endswith(".py"):
                 digest.update(entry.read_bytes())
-            elif entry.is_dir() and entry.name not in _WITHOUT_KERNELS:
+            elif entry.is_dir() and entry.name not in _FOLDERS_WITHOUT_KERNELS:
                 folders.append(entry)
     return digest.hexdigest()
 

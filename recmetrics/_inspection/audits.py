@@ -329,7 +329,7 @@ def _of_invalid(rankings: Rankings, selection: Selection, n_items: int | None) -
     """The items that the lists repeat, and those that are outside the catalogue."""
     findings: dict[str, Any] = {}
     for place, name in enumerate(("repeats", "unknown")):
-        counts = np.asarray(selection.invalid)[place]
+        counts = np.asarray(selection.n_invalid)[place]
         users = np.flatnonzero(counts)
         if users.size:
             user = int(users[0])

@@ -205,7 +205,7 @@ def test_a_profile_may_be_the_training_matrix(as_sparse):
 
 @pytest.mark.parametrize("dense", ["truth", "profile"])
 def test_blocks_of_rankings_are_short_where_dense_rows_are_read_beside(dense, monkeypatch):
-    monkeypatch.setattr(rankings, "_RANKED_ITEMS", 100)
+    monkeypatch.setattr(rankings, "_BLOCK_ITEMS", 100)
     rng = np.random.default_rng(0)
     train = (rng.random((20, 50)) < 0.1).astype(float)
     matrices = {"truth": sp.csr_array(train), "profile": sp.csr_array(train)} | {dense: train}

@@ -207,7 +207,7 @@ def test_the_coverage_of_nobody_is_undefined(sent):
 @on_every_device
 @pytest.mark.parametrize("rows", [1, 3])
 def test_values_do_not_depend_on_the_blocks(rows, sent, monkeypatch):
-    monkeypatch.setattr(devices, "_BLOCK", rows * N_ITEMS)
+    monkeypatch.setattr(devices, "_BLOCK_SCORES", rows * N_ITEMS)
     tensor = scores_of("float32")
     for case in SETS.values():
         assert_like_the_cpu(sent, tensor, metrics=[*RANKED, *LISTED], **SIDE, **case)
@@ -279,7 +279,7 @@ def test_a_device_needs_no_float64(dtype, sent):
 @on_every_device
 @pytest.mark.parametrize("kind", ["random", "nan", "uint64"])
 def test_memory_is_bounded_by_the_block(kind, sent, monkeypatch):
-    monkeypatch.setattr(devices, "_BLOCK", 1 << 15)
+    monkeypatch.setattr(devices, "_BLOCK_SCORES", 1 << 15)
     shape = n_users, n_items = 40, 4_000
     scores = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     if kind == "nan":
@@ -297,7 +297,7 @@ def test_memory_is_bounded_by_the_block(kind, sent, monkeypatch):
     ):
         with Watch(scores) as made:
             Metrics.compute(scores, truth, ["ndcg@10", "coverage"], nan="exclude", **some)
-        assert made.peak < 80 * devices._BLOCK
+        assert made.peak < 80 * devices._BLOCK_SCORES
 
 
 @on_every_device

@@ -177,7 +177,7 @@ def test_nan_among_candidates():
 @pytest.fixture(params=[0, 1 << 20], ids=["lists", "whole rows"])
 def _by(request, monkeypatch):
     """Ranks read in lists, or counted in whole rows."""
-    monkeypatch.setattr(FactorScores, "short_rows", request.param)
+    monkeypatch.setattr(FactorScores, "short_row_items", request.param)
 
 
 @pytest.mark.usefixtures("_by")
@@ -277,8 +277,8 @@ CASES = {
 def test_factors_give_the_metrics_of_their_scores(case, metrics, short_rows):
     expected = Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE)
     options = {"item_bias": BIAS, **CASES[case], **SIDE}
-    sizes = {"_CANDIDATES": 20_000}  # of a few users at once
-    own = {"short_rows": short_rows}
+    sizes = {"_MAX_CANDIDATES": 20_000}  # of a few users at once
+    own = {"short_row_items": short_rows}
     with patched({"_core.selection.factors": sizes, "_core.selection.factors:FactorScores": own}):
         found = Metrics.compute_factors(USERS, ITEMS, TRUTH, metrics, **options)
     assert_identical(found, expected)

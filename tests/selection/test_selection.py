@@ -54,12 +54,18 @@ def test_ranks_are_those_of_a_sort(kind, n_items, dtype, many):
             relevant.append(np.unique(np.concatenate([some, *near])).astype(np.int64))
         ranks = [ranks_by_sort(row, items) for row, items in zip(rows, excluded, strict=True)]
         with patched(
-            {"_core.selection.matrix": {"MANY": many, "_MANY_HITS": 0, "_PAIRS": 1 << 60}}
+            {
+                "_core.selection.matrix": {
+                    "MANY_RELEVANT": many,
+                    "_MANY_HITS": 0,
+                    "_MAX_PAIRS": 1 << 60,
+                }
+            }
         ):
             assert_ranked(rows, relevant, ranks, CUTOFFS, exclude=excluded)
 
 
-TILE = kernels._TILE
+TILE = kernels._TILE_SCORES
 
 
 @pytest.mark.parametrize("n_items", [TILE - 1, TILE, TILE + 1, 2 * TILE + 65])
@@ -159,7 +165,7 @@ def hidden(monkeypatch):
     return found
 
 
-NO_PAIRS = {"_core.selection.matrix": {"_PAIRS": 0, "_PAIRS_WITH_LANES": 0}}
+NO_PAIRS = {"_core.selection.matrix": {"_MAX_PAIRS": 0, "_MAX_PAIRS_WITH_LANES": 0}}
 
 
 @pytest.mark.parametrize("n_items", [40, 900])  # without lanes, and with

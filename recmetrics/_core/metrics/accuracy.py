@@ -5,11 +5,12 @@ for one user), its kernel (the same over the hits of all users), and its declara
 metric, add a block and its name to ``Metrics``; the command, the README, the tests and the
 benchmarks find it.
 
-A kernel is called with the ``Hits``, the cutoff (``WHOLE_LIST`` without one), the array to fill,
-and then the options that it names: a choice by its number in the ``Literal``, a number that is not
-set as 0 (so ``gain >= rel`` holds for every relevant item if ``rel`` is not set). The array comes
-filled with 0, NaN for users without relevant items, so the kernels below visit only users with
-hits, and only relevant items of these count. The options
+A kernel is called with the ``Hits``, the cutoff (``WHOLE_LIST`` without one), the array ``out`` to
+fill, and then the options that it names: a choice by its number in the ``Literal``, a number that
+is not set as 0 (so ``gain >= rel`` holds for every relevant item if ``rel`` is not set). Each user
+has a slot in the hits for each relevant item, and an entry in ``out``. This comes filled with 0,
+NaN for users without relevant items, so the kernels below visit only users with hits, and only
+relevant items of these count. The options
 ``gain``, ``discount``, ``ideal``, and ``rel`` of a metric with ``gain``, change the ``Hits``
 instead, so no kernel names them.
 
@@ -93,7 +94,7 @@ _DISCOUNTS = {
 
 # The weights of relevant items; the catalogue of the metrics below says which sources have them.
 Weigh = Literal["no", "ips", "snips", "ps"]
-_PS = choice(Weigh, "ps")
+_WEIGH_PS = choice(Weigh, "ps")
 _WEIGH_WORDS = {
     "no": "hits in {top}",
     "ips": "sum of 1 / propensity over the hits in {top}",
@@ -119,26 +120,26 @@ Weighed = Annotated[
 
 
 @helper
-def _cut(hits: Hits, k: int, user: int) -> int:
-    """The number of ranks that count: k, or the length of the user's list."""
+def _cutoff_of(hits: Hits, k: int, user: int) -> int:
+    """The number of ranks of a user that count: k, or for ``WHOLE_LIST`` the length of the list."""
     length = hits.length[user]
     return length if k == WHOLE_LIST else k
 
 
 @helper
 def _n_relevant(hits: Hits, user: int, rel: float) -> int:
-    """The number of relevant items whose relevance, in descending order, reaches ``rel``."""
+    """R: the number of a user's relevant items, those of at least ``rel`` if that is not 0."""
     begin = hits.start[user]
     end = hits.start[user + 1]
-    if rel > 0.0:
+    if rel > 0.0:  # the ideal descends, so those that do not reach it are at the end
         while end > begin and hits.ideal[end - 1] < rel:
             end -= 1
     return end - begin  # type: ignore[no-any-return]
 
 
 @helper
-def _end(hits: Hits, user: int, depth: int) -> int:
-    """The end of the slots of the hits within ``depth``, which begin at ``hits.start[user]``."""
+def _end_of_hits(hits: Hits, user: int, depth: int) -> int:
+    """The slot behind a user's hits that may be within rank ``depth``; they begin at ``start``."""
     slot = hits.start[user]
     end = slot + hits.n_hits[user]
     while slot < end and hits.first[slot] <= depth:
@@ -148,12 +149,16 @@ def _end(hits: Hits, user: int, depth: int) -> int:
 
 @helper
 def _hit_sum(hits: Hits, user: int, depth: int, rel: Any) -> float:
-    """The number of hits within ``depth``; with None for ``rel`` the sum of their gains."""
+    """The number of a user's hits of at least ``rel`` within rank ``depth``.
+
+    With None for ``rel`` it is the sum of the gains of all hits instead. The number, or the sum, is
+    the expected one where a tie group reaches beyond the depth.
+    """
     total = 0.0
     slot = hits.start[user]
     end = slot + hits.n_hits[user]
-    while slot < end and hits.first[slot] <= depth:  # not by _end: half of the time
-        worth = hits.gain[slot]
+    while slot < end and hits.first[slot] <= depth:  # not by _end_of_hits: half of the time
+        worth = hits.gain[slot]  # what the hit adds to the sum
         if rel is not None:
             worth = 1.0 if worth >= rel else 0.0
         first = hits.first[slot]
@@ -167,7 +172,7 @@ def _hit_sum(hits: Hits, user: int, depth: int, rel: Any) -> float:
 
 @helper
 def _group_end(hits: Hits, slot: int, end: int) -> int:
-    """The end of the slots of the tie group that begins at ``slot``."""
+    """The slot behind the tie group that begins at ``slot``; ``end`` is that behind all hits."""
     after = slot + 1
     while after < end and hits.first[after] == hits.first[slot]:
         after += 1
@@ -176,7 +181,7 @@ def _group_end(hits: Hits, slot: int, end: int) -> int:
 
 @helper
 def _n_in_group(hits: Hits, slot: int, after: int, rel: float) -> int:
-    """The number of hits in the slots before ``after``."""
+    """The number of hits of at least ``rel`` in the slots from ``slot`` to before ``after``."""
     count = 0
     for member in range(slot, after):
         count += hits.gain[member] >= rel
@@ -191,15 +196,16 @@ def _ratio(numerator: float, denominator: float) -> float:
 
 @helper
 def _hits_over(divisor: float, hits: Hits, user: int, cut: int, rel: float, weigh: Any) -> float:
-    """Divide the hits, or their weights; with "ps" by the weight of the best order.
+    """The hits of a user within rank ``cut``, divided by ``divisor``; 0/0 is 0.
 
-    With weights the slots are of the relevant items alone, whose gains are their weights.
+    ``weigh`` is None without weights. With them, each hit counts its weight, which is its gain, and
+    with "ps" the divisor is the sum of the weights of the best order instead.
     """
     if weigh is None:
         total = _hit_sum(hits, user, cut, rel)
     else:
         total = _hit_sum(hits, user, cut, None)
-        if weigh == _PS:
+        if weigh == _WEIGH_PS:
             begin = hits.start[user]
             divisor = 0.0
             for slot in range(begin, min(begin + cut, hits.start[user + 1])):
@@ -218,11 +224,12 @@ def hit_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 @kernel
 def _hit(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    """Write whether a user has a hit; with ties, the chance of one."""
     for user in hits.users:
-        depth = _cut(hits, k, user)
+        depth = _cutoff_of(hits, k, user)
         missed = 1.0  # the chance that every hit of the groups so far is below the cutoff
-        n_before = 0  # hits of the tie group
-        for slot in range(hits.start[user], _end(hits, user, depth)):
+        n_before = 0  # earlier hits of the tie group
+        for slot in range(hits.start[user], _end_of_hits(hits, user, depth)):
             first = hits.first[slot]
             last = hits.last[slot]
             if slot == hits.start[user] or first != hits.first[slot - 1]:
@@ -267,7 +274,7 @@ def hit_at_k(
 
 
 PrecisionDenom = Literal["k", "list"]
-_BY_LIST = choice(PrecisionDenom, "list")
+_PRECISION_LIST = choice(PrecisionDenom, "list")
 _PRECISION_WORDS = {"k": "/ {k}", "list": "/ {cut}"}
 
 
@@ -284,10 +291,11 @@ def precision_reference(
 
 @kernel
 def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: Any) -> None:
+    """Write the precision of each user with hits."""
     for user in hits.users:
-        cut = _cut(hits, k, user)
+        cut = _cutoff_of(hits, k, user)
         divisor = cut
-        if denom == _BY_LIST:
+        if denom == _PRECISION_LIST:
             divisor = min(cut, hits.length[user])
         out[user] = _hits_over(divisor, hits, user, cut, rel, weigh)
 
@@ -355,6 +363,7 @@ def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None, we
 
 @helper
 def _recall_divisor(relevant: int, cut: int, length: int, denom: int) -> int:
+    """The divisor of recall for R ``relevant`` items: R, min(R, cut), or min(R, cut, length)."""
     divisor = relevant
     if denom != _RECALL_RELEVANT:
         divisor = min(divisor, cut)
@@ -365,12 +374,13 @@ def _recall_divisor(relevant: int, cut: int, length: int, denom: int) -> int:
 
 @kernel
 def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: Any) -> None:
-    least = rel
+    """Write the recall of each user with hits."""
+    min_rel = rel
     if weigh is not None:
-        least = 0.0  # the gains are weights of relevant items
+        min_rel = 0.0  # gains are weights then, and only items of at least rel have any
     for user in hits.users:
-        cut = _cut(hits, k, user)
-        relevant = _n_relevant(hits, user, least)
+        cut = _cutoff_of(hits, k, user)
+        relevant = _n_relevant(hits, user, min_rel)
         divisor = _recall_divisor(relevant, cut, hits.length[user], denom)
         out[user] = _hits_over(divisor, hits, user, cut, rel, weigh)
 
@@ -427,7 +437,8 @@ _F1_RELEVANT = choice(F1Denom, "relevant")
 _F1_BOTH = choice(F1Denom, "list+relevant")
 
 
-def _of_both(precision: str, recall: str) -> str:
+def _f1_words(precision: str, recall: str) -> str:
+    """The words of a formula that define precision and recall by their denominators."""
     return (
         f"precision = hits in {{top}} {_PRECISION_WORDS[precision]}, "
         f"recall = hits in {{top}} {_RECALL_WORDS[recall]}"
@@ -444,20 +455,23 @@ def f1_reference(user: OneUser, k: int, *, denom: str, beta: float, rel: float |
 
 @kernel
 def _f1(hits: Hits, k: int, out: FloatArray, denom: int, beta: float, rel: float) -> None:
+    """Write the F-measure of each user with hits."""
     of_list = denom in (_F1_LIST, _F1_BOTH)
     recall_denom = _RECALL_CAPPED
     if denom in (_F1_RELEVANT, _F1_BOTH):
         recall_denom = _RECALL_RELEVANT
-    square = beta * beta
+    beta_square = beta * beta
 
     for user in hits.users:
-        cut = _cut(hits, k, user)
+        cut = _cutoff_of(hits, k, user)
         length = hits.length[user]
         n_hits = _hit_sum(hits, user, cut, rel)
         precision = _ratio(n_hits, min(cut, length) if of_list else cut)
         relevant = _n_relevant(hits, user, rel)
         recall = _ratio(n_hits, _recall_divisor(relevant, cut, length, recall_denom))
-        out[user] = _ratio((1.0 + square) * precision * recall, square * precision + recall)
+        out[user] = _ratio(
+            (1.0 + beta_square) * precision * recall, beta_square * precision + recall
+        )
 
 
 @metric(
@@ -470,11 +484,11 @@ def _f1(hits: Hits, k: int, out: FloatArray, denom: int, beta: float, rel: float
             float: "(1 + {number}^2) precision recall / ({number}^2 precision + recall)",
         },
         "denom": {
-            "k": _of_both("k", "capped"),
-            "list": _of_both("list", "capped"),
-            "capped": _of_both("k", "capped"),
-            "relevant": _of_both("k", "relevant"),
-            "list+relevant": _of_both("list", "relevant"),
+            "k": _f1_words("k", "capped"),
+            "list": _f1_words("list", "capped"),
+            "capped": _f1_words("k", "capped"),
+            "relevant": _f1_words("k", "relevant"),
+            "list+relevant": _f1_words("list", "relevant"),
         },
     },
     latex=r"\frac{(1 + \beta^2) \cdot \mathrm{precision} \cdot \mathrm{recall}}{\beta^2 \cdot "
@@ -519,7 +533,7 @@ _MAP_HITS = choice(MapDenom, "hits")
 _MAP_LIST = choice(MapDenom, "list")
 _MAP_K = choice(MapDenom, "k")
 MapOver = Literal["hits", "ranks"]
-_OVER_RANKS = choice(MapOver, "ranks")
+_MAP_OVER_RANKS = choice(MapOver, "ranks")
 
 
 def map_reference(user: OneUser, k: int, *, denom: str, over: str, rel: float | None) -> float:
@@ -541,8 +555,9 @@ def map_reference(user: OneUser, k: int, *, denom: str, over: str, rel: float | 
 
 
 def _map(hits: Hits, k: int, out: FloatArray, denom: int, over: int, rel: float) -> None:
-    # Two loops, since in one each call would wait until both are compiled.
-    if over == _OVER_RANKS:
+    """Write the average precision of each user with hits."""
+    # There are two kernels, since with one each call would wait until both loops are compiled.
+    if over == _MAP_OVER_RANKS:
         _mean_precision(hits, k, out, rel)
     else:
         _average_precision(hits, k, out, denom, rel)
@@ -550,15 +565,17 @@ def _map(hits: Hits, k: int, out: FloatArray, denom: int, over: int, rel: float)
 
 @kernel
 def _mean_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    """Write the mean of the precision at all ranks of each user with hits."""
     for user in hits.users:
-        cut = _cut(hits, k, user)
+        cut = _cutoff_of(hits, k, user)
         slot = hits.start[user]
-        end = _end(hits, user, cut)
+        end = _end_of_hits(hits, user, cut)
         total = 0.0
-        n_hits = 0.0  # expected so far
-        first = 0  # rank of the tie group
+        n_hits = 0.0  # the expected number of hits so far
+        # The tie group that was reached last: its ranks, and the chance of a hit at each of them.
+        first = 0
         last = 0
-        chance = 0.0  # of a hit at each rank of the group
+        chance = 0.0
         for rank in range(1, cut + 1):
             if rank > last and slot < end:
                 after = _group_end(hits, slot, end)
@@ -574,28 +591,30 @@ def _mean_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
 
 @kernel
 def _average_precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
+    """Write the sum of the precision at the hits of each user with hits, divided by ``denom``."""
     for user in hits.users:
-        cut = _cut(hits, k, user)
+        cut = _cutoff_of(hits, k, user)
         relevant = _n_relevant(hits, user, rel)
-        end = _end(hits, user, cut)
+        end = _end_of_hits(hits, user, cut)
         n_hits = 0
-        precisions = 0.0
+        precisions = 0.0  # their sum over the hits
         slot = hits.start[user]
         while slot < end:
             after = _group_end(hits, slot, end)
-            tied = _n_in_group(hits, slot, after, rel)
-            if tied > 0:
+            n_tied = _n_in_group(hits, slot, after, rel)
+            if n_tied > 0:
                 first = hits.first[slot]
                 last = hits.last[slot]
-                places = last - first + 1
-                # The chance of a hit at a rank, and given one, of a hit at each rank before it.
-                chance = tied / places
+                n_ranks = last - first + 1
+                # The chance of a hit at a rank of the group, and that of another hit at each rank
+                # of the group before it.
+                chance = n_tied / n_ranks
                 chance_before = 0.0
-                if tied > 1:
-                    chance_before = (tied - 1) / (places - 1)
+                if n_tied > 1:
+                    chance_before = (n_tied - 1) / (n_ranks - 1)
                 for rank in range(first, min(last, cut) + 1):
                     precisions += chance * (n_hits + 1 + (rank - first) * chance_before) / rank
-                n_hits += tied
+                n_hits += n_tied
             slot = after
 
         if denom == _MAP_HITS:
@@ -667,9 +686,10 @@ def mrr_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 @kernel
 def _mrr(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    """Add 1 / rank of the first hit to the 0 that ``out`` holds; with ties, its expectation."""
     for user in hits.users:
-        cut = _cut(hits, k, user)
-        end = _end(hits, user, cut)
+        cut = _cutoff_of(hits, k, user)
+        end = _end_of_hits(hits, user, cut)
         slot = hits.start[user]
         while slot < end:
             after = _group_end(hits, slot, end)
@@ -677,8 +697,8 @@ def _mrr(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
             if n_tied > 0:
                 first = hits.first[slot]
                 last = hits.last[slot]
-                # That the first hit is at this rank: C(last - rank, n_tied - 1) of the
-                # C(last - first + 1, n_tied) sets of ranks that the hits may have.
+                # The chance that the first hit is at a rank: C(last - rank, n_tied - 1) of the
+                # C(last - first + 1, n_tied) sets of ranks that the hits may have put one there.
                 chance = n_tied / (last - first + 1)
                 for rank in range(first, min(last - n_tied + 1, cut) + 1):
                     out[user] += chance / rank
@@ -716,9 +736,9 @@ def mrr_at_k(
 
 
 IdealDepth = Literal["k", "all", "list", "full"]
-_ALL = choice(IdealDepth, "all")
-_LIST = choice(IdealDepth, "list")
-_FULL = choice(IdealDepth, "full")
+_DEPTH_ALL = choice(IdealDepth, "all")
+_DEPTH_LIST = choice(IdealDepth, "list")
+_DEPTH_FULL = choice(IdealDepth, "full")
 
 
 def ndcg_reference(
@@ -748,6 +768,7 @@ def ndcg_reference(
 
 @helper
 def _dcg_of(hits: Hits, user: int, cut: int) -> float:
+    """The sum of a user's gains within rank ``cut``, each times the mean discount of its ranks."""
     total = 0.0
     weight = 0.0  # mean discount of the ranks of the tie group
     begin = hits.start[user]
@@ -770,38 +791,42 @@ def _dcg_of(hits: Hits, user: int, cut: int) -> float:
 
 @kernel
 def _ndcg(hits: Hits, k: int, out: FloatArray, ideal_depth: int) -> None:
-    ideal = 0.0
-    # The gain and the depth of this ideal, where all gains are equal, as in binary truth.
-    equal_gain = 0.0
-    equal_depth = 0
+    """Write the NDCG of each user with hits; ``ideal_depth`` is the option of that name."""
+    # The DCG of one user's ideal is used again for the next one if all gains of both ideals equal
+    # ``cached_gain``, as in binary truth, and both have ``cached_ranks``. That is 0 if the gains of
+    # the last ideal were not equal, so that the next one needs a sum of its own.
+    ideal_dcg = 0.0
+    cached_gain = 0.0
+    cached_ranks = 0
     for user in hits.users:
-        depth = _cut(hits, k, user)
-        dcg = _dcg_of(hits, user, depth)
-        if dcg == 0.0:
+        cut = _cutoff_of(hits, k, user)
+        dcg = _dcg_of(hits, user, cut)
+        if dcg == 0.0:  # no hit within the cutoff; ``out`` holds 0 already
             continue
 
+        ideal_ranks = cut
         begin = hits.start[user]
         relevant = hits.start[user + 1] - begin
-        step = 1
-        if ideal_depth == _FULL:
+        step = 1  # from the gain of a rank of the ideal to that of the next
+        if ideal_depth == _DEPTH_FULL:
             step = 0  # the largest gain at every rank
         else:
-            if ideal_depth == _LIST and hits.length[user] < depth:
-                depth = hits.length[user]
-            if ideal_depth == _ALL or relevant < depth:
-                depth = relevant
+            if ideal_depth == _DEPTH_LIST and hits.length[user] < ideal_ranks:
+                ideal_ranks = hits.length[user]
+            if ideal_depth == _DEPTH_ALL or relevant < ideal_ranks:
+                ideal_ranks = relevant
 
-        largest = hits.ideal[begin]
-        least = hits.ideal[begin + step * (depth - 1)]
-        if depth != equal_depth or largest != equal_gain or least != equal_gain:
-            ideal = 0.0
-            for i in range(depth):
-                ideal += hits.ideal[begin + step * i] * hits.discount[i]
-            equal_gain = largest
-            equal_depth = 0
-            if least == largest:
-                equal_depth = depth
-        out[user] = _ratio(dcg, ideal)
+        largest_gain = hits.ideal[begin]
+        least_gain = hits.ideal[begin + step * (ideal_ranks - 1)]
+        if ideal_ranks != cached_ranks or largest_gain != cached_gain or least_gain != cached_gain:
+            ideal_dcg = 0.0
+            for i in range(ideal_ranks):
+                ideal_dcg += hits.ideal[begin + step * i] * hits.discount[i]
+            cached_gain = largest_gain
+            cached_ranks = 0
+            if least_gain == largest_gain:
+                cached_ranks = ideal_ranks
+        out[user] = _ratio(dcg, ideal_dcg)
 
 
 @metric(
@@ -880,8 +905,9 @@ def dcg_reference(
 
 @kernel
 def _dcg(hits: Hits, k: int, out: FloatArray) -> None:
+    """Write the DCG of each user with hits."""
     for user in hits.users:
-        out[user] = _dcg_of(hits, user, _cut(hits, k, user))
+        out[user] = _dcg_of(hits, user, _cutoff_of(hits, k, user))
 
 
 @metric(
@@ -932,8 +958,9 @@ def cg_reference(user: OneUser, k: int, *, gain: str, rel: float | None) -> floa
 
 @kernel
 def _cg(hits: Hits, k: int, out: FloatArray) -> None:
+    """Write the sum of the gains of each user with hits."""
     for user in hits.users:
-        out[user] = _hit_sum(hits, user, _cut(hits, k, user), None)
+        out[user] = _hit_sum(hits, user, _cutoff_of(hits, k, user), None)
 
 
 @metric(
@@ -977,9 +1004,10 @@ def r_precision_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 @kernel
 def _r_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    """Write the precision at R of each user with hits."""
     for user in hits.users:
         relevant = _n_relevant(hits, user, rel)
-        depth = min(relevant, _cut(hits, k, user))
+        depth = min(relevant, _cutoff_of(hits, k, user))
         out[user] = _hit_sum(hits, user, depth, rel) / relevant
 
 
@@ -1025,7 +1053,7 @@ def rbp_reference(user: OneUser, k: int, *, p: float, normalize: str, rel: float
 
 @helper
 def _power(base: float, exponent: int) -> float:
-    """Raise by squaring: ``**`` has other last bits compiled than in plain Python."""
+    """``base`` to a whole power >= 0, by squaring: ``**`` has other last bits when compiled."""
     power = 1.0
     while exponent > 0:
         if exponent & 1:
@@ -1037,13 +1065,14 @@ def _power(base: float, exponent: int) -> float:
 
 @kernel
 def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: Any, rel: float) -> None:
+    """Write the rank-biased precision of each user with hits; ``normalize`` is None for "no"."""
     for user in hits.users:
         relevant = _n_relevant(hits, user, rel)
-        cut = _cut(hits, k, user)
+        cut = _cutoff_of(hits, k, user)
         total = 0.0
-        weight = 0.0  # mean over the ranks of the tie group
+        weight = 0.0  # the mean of p^(rank - 1) over the ranks of the tie group
         begin = hits.start[user]
-        for slot in range(begin, _end(hits, user, cut)):
+        for slot in range(begin, _end_of_hits(hits, user, cut)):
             first = hits.first[slot]
             last = hits.last[slot]
             if slot == begin or first != hits.first[slot - 1]:
@@ -1056,10 +1085,10 @@ def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: Any, rel: flo
                 total += weight
         out[user] = (1.0 - p) * total
         if normalize is not None:
-            largest = 0.0  # that of a list with hits at all its first ranks
+            largest_total = 0.0  # that of a list with hits at all its first ranks
             for rank in range(1, min(relevant, cut, hits.length[user]) + 1):
-                largest += _power(p, rank - 1)
-            out[user] = _ratio(total, largest)
+                largest_total += _power(p, rank - 1)
+            out[user] = _ratio(total, largest_total)
 
 
 @metric(
@@ -1118,8 +1147,11 @@ def err_reference(user: OneUser, k: int, *, max_rel: float | None) -> float:
 
 @helper
 def _satisfied(grade: float, top_grade: float) -> float:
-    """(2^g - 1) / 2^G without the overflow of 2^G."""
-    # 1 - 2^-g; by expm1 where the difference would lose digits.
+    """The chance that an item of grade g satisfies, (2^g - 1) / 2^G, without the overflow of 2^G.
+
+    G is the top grade.
+    """
+    # The share is 1 - 2^-g, by expm1 where the difference would lose digits.
     share = -math.expm1(-grade * math.log(2.0)) if grade < 0.5 else 1.0 - 2.0**-grade
     return share * 2.0 ** (grade - top_grade)  # type: ignore[no-any-return]
 
@@ -1135,13 +1167,16 @@ def _err_of_group(
     stopping: FloatArray,
     above: FloatArray,
 ) -> float:
-    """The contribution of the tie group of the hits ``slot`` to ``after``.
+    """The sum of P(rank) / rank over a tie group, times the product of 1 - P before, as expected.
 
-    Over all orders, with P the chance to be satisfied by an item: ``going_on[j]`` is the mean
-    product of 1 - P over j of the relevant items, ``stopping[j]`` the same times the P of one more.
-    At each rank, ``above[j]`` is the chance that j relevant items came before it. All are means,
-    so nothing overflows or cancels. ``going_on[n]``, the chance to go on after the group, stays in
-    ``going_on``.
+    The n hits of the group are those in the slots ``slot`` to before ``after``. P is the chance to
+    be satisfied by an item. The last three arrays are work memory, of which ``going_on[n]``, the
+    chance to go on after the group, is read by the caller.
+
+    Over all orders of the group: ``going_on[j]`` is the mean product of 1 - P over j of the
+    relevant items, ``stopping[j]`` that mean product times the P of one more item. At each rank,
+    ``above[j]`` is the chance that j relevant items came before it. All are means, so nothing
+    overflows or cancels.
     """
     n = after - slot
     first = hits.first[slot]
@@ -1151,7 +1186,7 @@ def _err_of_group(
     above[: n + 1] = 0.0
 
     going_on[0] = 1.0
-    for t in range(n):  # the means over t items become those over t + 1
+    for t in range(n):  # the means over the first t items become those over t + 1
         satisfied = _satisfied(hits.gain[slot + t], top_grade)
         for j in range(t + 1, 0, -1):
             unsatisfied = j * (1.0 - satisfied)
@@ -1164,9 +1199,9 @@ def _err_of_group(
     above[0] = 1.0
     total = 0.0
     for rank in range(first, min(last, cut) + 1):
-        left = last - rank + 1  # places, the one at this rank included
+        n_ranks_left = last - rank + 1  # of the group, this rank included
         for j in range(min(rank - first, n), -1, -1):
-            chance = (n - j) / left  # that this rank holds a relevant item
+            chance = (n - j) / n_ranks_left  # that this rank holds a relevant item
             total += above[j] * chance * stopping[j] / rank
             if j < n:
                 above[j + 1] += above[j] * chance
@@ -1175,8 +1210,9 @@ def _err_of_group(
 
 
 def _err(hits: Hits, k: int, out: FloatArray, max_rel: float) -> None:
-    most = int(np.diff(hits.start).max(initial=1))  # relevant items of a user
-    _fill_err(hits, k, out, max_rel, np.empty(most + 1), np.empty(most + 1), np.empty(most + 1))
+    """Write the expected reciprocal rank of each user with hits."""
+    size = int(np.diff(hits.start).max(initial=1)) + 1  # the most relevant items of a user, and 0
+    _fill_err(hits, k, out, max_rel, np.empty(size), np.empty(size), np.empty(size))
 
 
 @kernel
@@ -1189,7 +1225,11 @@ def _fill_err(
     stopping: FloatArray,
     above: FloatArray,
 ) -> None:
-    """Fill the values; the last three are work memory for the largest tie group."""
+    """Write the expected reciprocal rank of each user with hits.
+
+    ``max_rel`` is 0 where it is not set. The last three arrays are work memory for the largest tie
+    group, see ``_err_of_group``.
+    """
     for user in hits.users:
         slot = hits.start[user]
         top_grade = max_rel
@@ -1197,11 +1237,11 @@ def _fill_err(
             top_grade = hits.ideal[slot]
         total = 0.0
         still_looking = 1.0
-        cut = _cut(hits, k, user)
-        end = _end(hits, user, cut)
+        cut = _cutoff_of(hits, k, user)
+        end = _end_of_hits(hits, user, cut)
         while slot < end:
             after = _group_end(hits, slot, end)
-            if hits.first[slot] == hits.last[slot]:  # as below, without the work of a group
+            if hits.first[slot] == hits.last[slot]:  # a group of one rank takes less work
                 satisfied = _satisfied(hits.gain[slot], top_grade)
                 total += still_looking * satisfied / hits.first[slot]
                 still_looking *= 1.0 - satisfied
@@ -1215,12 +1255,13 @@ def _fill_err(
 
 
 def _check_max_rel(hits: Hits, options: dict[str, Any]) -> None:
+    """Refuse relevances above the option ``max_rel``."""
     max_rel = options["max_rel"]
-    largest = hits.ideal.max(initial=0.0)
-    if max_rel is not None and largest > max_rel:
+    top_grade = hits.ideal.max(initial=0.0)
+    if max_rel is not None and top_grade > max_rel:
         msg = (
-            f"err(max_rel={max_rel:g}) needs relevances of at most {max_rel:g}, got {largest:g}; "
-            f"give the largest grade of the scale: max_rel={largest:g} or more"
+            f"err(max_rel={max_rel:g}) needs relevances of at most {max_rel:g}, got {top_grade:g}; "
+            f"give the largest grade of the scale: max_rel={top_grade:g} or more"
         )
         raise InputError(msg)
 

@@ -2,10 +2,10 @@
 
 The file is structured like ``accuracy.py``, but these kernels read the lists themselves: a kernel
 is called with the lists of a block of users, the side information of the call, the cutoff, the
-array to fill, and then the options that it names. It passes the arrays that it needs to a jitted
-loop. If a metric has a ``prepare`` function, its kernel gets the result of that function in place
-of the side information; it is computed once for all blocks and batches. A mean over an empty list
-is 0.
+array ``out`` to fill, and then the options that it names. It passes the arrays that it needs to a
+jitted loop, which writes the value of every user of the block. If a metric has a ``prepare``
+function, its kernel gets the result of that function in place of the side information; it is
+computed once for all blocks and batches. A mean over an empty list is 0.
 """
 
 import itertools
@@ -40,7 +40,8 @@ SMOOTHING = 0.01  # alpha of calibration
 
 
 @helper
-def _cut(k: int, length: int) -> int:
+def _cutoff_of(k: int, length: int) -> int:
+    """The number of items of a list that count: all for ``WHOLE_LIST``, else at most k."""
     return length if k == WHOLE_LIST else min(k, length)
 
 
@@ -54,9 +55,13 @@ def _mean_over_list(
     by_k: bool,
     skip_nan: bool,
 ) -> None:
-    """Average the values of the items of each list, or divide their sum by k."""
+    """Write the mean of the items' ``worth`` over each list, or their sum divided by k if ``by_k``.
+
+    ``worth`` (n_items,) is the value of each item. With ``skip_nan``, items of value NaN are left
+    out.
+    """
     for user in range(out.size):
-        cut = _cut(k, length[user])
+        cut = _cutoff_of(k, length[user])
         total = 0.0
         count = 0
         for i in range(cut):
@@ -80,20 +85,23 @@ def diversity_reference(user: OneList, k: int) -> float:
 
 
 class _Comparison(NamedTuple):
-    """The features of items, or a similarity matrix, by which they are compared."""
+    """The features of items, or their similarities, by which they are compared."""
 
-    entries: Array | Rows  # a row for each item
-    n_columns: int
-    scale: FloatArray | None  # 1 / the norm of each item's features; None for similarities
+    matrix: Array | Rows  # (n_items, n_columns), dense or sparse
+    n_columns: int  # features, or items
+    # (n_items,) 1 / the norm of each item's features, 0 for zeros; None if the matrix is of
+    # similarities.
+    inverse_norms: FloatArray | None
 
 
-_SCALED = 0.7  # microseconds of Python for a number of the features, see ``jit``
+_NORM_WORK = 0.7  # microseconds of Python for one number of the features, see ``jit``
 
 
 def _comparison_by(side: Side, _: Mapping[str, Any]) -> _Comparison:
+    """Prepare the features of the side information, or the similarities without features."""
     if "features" not in side.values:
-        entries, (_, n_items) = side.values["similarity"]
-        return _Comparison(entries, n_items, None)
+        similarity, (_, n_items) = side.values["similarity"]
+        return _Comparison(similarity, n_items, None)
     features, (n_items, n_features) = side.values["features"]
     if isinstance(features, Rows):
         start = features.start
@@ -101,53 +109,59 @@ def _comparison_by(side: Side, _: Mapping[str, Any]) -> _Comparison:
     else:
         start = np.arange(n_items + 1) * n_features
         values = features.reshape(-1)
-    add_work(_SCALED * values.size)
-    scale = np.empty(n_items)
-    _fill_scales(start, values, scale)
-    return _Comparison(features, n_features, scale)
+    add_work(_NORM_WORK * values.size)
+    inverse_norms = np.empty(n_items)
+    _fill_inverse_norms(start, values, inverse_norms)
+    return _Comparison(features, n_features, inverse_norms)
 
 
 def _diversity(lists: Lists, comparison: _Comparison, k: int, out: FloatArray) -> None:
-    """Compare items by features in the linear form, or by a similarity matrix pair by pair.
+    """Write 1 - the mean similarity of all pairs of items of each list, NaN without a pair.
 
-    For the unit vectors e of m items, |sum e|^2 = m + 2 (sum of the cosines of all pairs). The
-    cosine of a vector of zeros with any vector, itself too, is 0.
+    Similarities are read from a matrix, pair by pair. The cosines of features are summed in time
+    linear in the length of the list: for the unit vectors e of m items, |sum e|^2 = m + 2 (sum of
+    the cosines of all pairs). An item whose features are all 0 has cosine 0 with every item; its e
+    is a vector of zeros, and m does not count it.
     """
     items = lists.items
     length = lists.length
-    entries, n_columns, scale = comparison
-    if isinstance(entries, Rows):
-        if scale is None:
-            _diversity_by_sparse_similarity(items, length, entries, k, out)
+    matrix, n_columns, inverse_norms = comparison
+    if isinstance(matrix, Rows):
+        if inverse_norms is None:
+            _diversity_by_sparse_similarity(items, length, matrix, k, out)
         else:
             total = np.zeros(n_columns)
-            _diversity_of_sparse_features(items, length, entries, scale, k, out, total)
-    elif scale is None:
-        _diversity_by_similarity(items, length, entries, k, out)
+            _diversity_of_sparse_features(items, length, matrix, inverse_norms, k, out, total)
+    elif inverse_norms is None:
+        _diversity_by_similarity(items, length, matrix, k, out)
     else:
-        _diversity_of_features(items, length, entries, scale, k, out, np.empty(n_columns))
+        _diversity_of_features(items, length, matrix, inverse_norms, k, out, np.empty(n_columns))
 
 
 @helper
 def _inverse_norm(values: Array) -> float:
-    """1 / the Euclidean norm, 0 for zeros; neither large nor small values overflow."""
-    # np.float64: without the JIT, the sum would stay in the float32 of the values.
-    largest = 0.0
+    """1 / the Euclidean norm of the values, 0 if all are 0.
+
+    They are divided by the largest first, so that no square overflows or becomes 0.
+    """
+    # np.float64: in Python, the sum would stay in the float32 of the values.
+    largest_size = 0.0
     for i in range(values.size):
-        largest = max(largest, abs(np.float64(values[i])))
-    if largest == 0.0:
+        largest_size = max(largest_size, abs(np.float64(values[i])))
+    if largest_size == 0.0:
         return 0.0
     total = 0.0
     for i in range(values.size):
-        ratio = np.float64(values[i]) / largest
+        ratio = np.float64(values[i]) / largest_size
         total += ratio * ratio
-    return 1.0 / np.sqrt(total) / largest  # type: ignore[no-any-return]
+    return 1.0 / np.sqrt(total) / largest_size  # type: ignore[no-any-return]
 
 
 @kernel
-def _fill_scales(start: IntArray, values: Array, scale: FloatArray) -> None:
-    for item in range(scale.size):
-        scale[item] = _inverse_norm(values[start[item] : start[item + 1]])
+def _fill_inverse_norms(start: IntArray, values: Array, inverse_norms: FloatArray) -> None:
+    """Write 1 / the norm of each item's features, ``values[start[i]:start[i + 1]]``."""
+    for item in range(inverse_norms.size):
+        inverse_norms[item] = _inverse_norm(values[start[item] : start[item + 1]])
 
 
 @kernel
@@ -155,26 +169,29 @@ def _diversity_of_features(
     items: IntArray,
     length: IntArray,
     features: Array,
-    scale: FloatArray,
+    inverse_norms: FloatArray,
     k: int,
     out: FloatArray,
     total: FloatArray,
 ) -> None:
-    """Fill the diversity; ``total`` is work memory for each feature."""
+    """Write the diversity of each list by dense features, NaN for fewer than two items.
+
+    ``total`` (features,) is work memory, for the sum of the unit vectors of a list.
+    """
     for user in range(out.size):
-        cut = _cut(k, length[user])
+        cut = _cutoff_of(k, length[user])
         if cut < 2:
             out[user] = np.nan
             continue
         total[:] = 0.0
-        n_units = 0
+        n_units = 0  # unit vectors in the sum, those of items with a feature other than 0
         for i in range(cut):
             row = features[items[user, i]]
-            weight = scale[items[user, i]]
-            n_units += weight > 0.0
+            inverse_norm = inverse_norms[items[user, i]]
+            n_units += inverse_norm > 0.0
             for c in range(total.size):
-                total[c] += weight * row[c]
-        square = 0.0
+                total[c] += inverse_norm * row[c]
+        square = 0.0  # of the norm of the sum
         for c in range(total.size):
             square += total[c] * total[c]
         out[user] = max(0.0, 1.0 - (square - n_units) / (cut * (cut - 1.0)))
@@ -185,30 +202,34 @@ def _diversity_of_sparse_features(
     items: IntArray,
     length: IntArray,
     features: Rows,
-    scale: FloatArray,
+    inverse_norms: FloatArray,
     k: int,
     out: FloatArray,
     total: FloatArray,
 ) -> None:
-    """Fill the diversity; ``total`` holds 0 for each feature, also between users."""
+    """Write the diversity of each list by sparse features, NaN for fewer than two items.
+
+    ``total`` (features,) is work memory for the sum of the unit vectors of a list; it holds 0 for
+    each feature before and after each user.
+    """
     for user in range(out.size):
-        cut = _cut(k, length[user])
+        cut = _cutoff_of(k, length[user])
         if cut < 2:
             out[user] = np.nan
             continue
-        n_units = 0
+        n_units = 0  # unit vectors in the sum, those of items with a feature other than 0
         for i in range(cut):
             item = items[user, i]
-            n_units += scale[item] > 0.0
+            n_units += inverse_norms[item] > 0.0
             for entry in range(features.start[item], features.start[item + 1]):
-                total[features.items[entry]] += scale[item] * features.values[entry]
-        square = 0.0
+                total[features.items[entry]] += inverse_norms[item] * features.values[entry]
+        square = 0.0  # of the norm of the sum
         for i in range(cut):
             item = items[user, i]
             for entry in range(features.start[item], features.start[item + 1]):
                 feature = features.items[entry]
                 square += total[feature] * total[feature]
-                total[feature] = 0.0
+                total[feature] = 0.0  # so a feature that several items have is counted once
         out[user] = max(0.0, 1.0 - (square - n_units) / (cut * (cut - 1.0)))
 
 
@@ -216,8 +237,9 @@ def _diversity_of_sparse_features(
 def _diversity_by_similarity(
     items: IntArray, length: IntArray, similarity: Array, k: int, out: FloatArray
 ) -> None:
+    """Write the diversity of each list by a dense matrix, NaN for fewer than two items."""
     for user in range(out.size):
-        cut = _cut(k, length[user])
+        cut = _cutoff_of(k, length[user])
         total = 0.0
         for i in range(cut):
             row = similarity[items[user, i]]
@@ -232,8 +254,9 @@ def _diversity_by_similarity(
 def _diversity_by_sparse_similarity(
     items: IntArray, length: IntArray, similarity: Rows, k: int, out: FloatArray
 ) -> None:
+    """Write the diversity of each list by a sparse matrix, NaN for fewer than two items."""
     for user in range(out.size):
-        cut = _cut(k, length[user])
+        cut = _cutoff_of(k, length[user])
         total = 0.0
         for i in range(cut):
             begin = similarity.start[items[user, i]]
@@ -283,8 +306,8 @@ def diversity_at_k(
 
 NoveltyDenom = Literal["list", "k"]
 Unseen = Literal["rarest", "zero", "inf", "nan", "skip"]
-_BY_K = choice(NoveltyDenom, "k")
-_SKIP = choice(Unseen, "skip")
+_NOVELTY_BY_K = choice(NoveltyDenom, "k")
+_UNSEEN_SKIP = choice(Unseen, "skip")
 
 
 def novelty_reference(user: OneList, k: int, *, denom: str, unseen: str) -> float:
@@ -301,11 +324,15 @@ def novelty_reference(user: OneList, k: int, *, denom: str, unseen: str) -> floa
 
 
 def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
+    """-log2(popularity) of each item, (n_items,); of popularity 0 as the option ``unseen`` says.
+
+    Items to leave out have NaN.
+    """
     popularity: FloatArray = side.values["popularity"]
     of_unseen = {"zero": 0.0, "inf": np.inf}.get(options["unseen"], np.nan)
     information = np.full(popularity.size, of_unseen)
     seen = popularity > 0.0
-    information[seen] = 0.0 - np.log2(popularity[seen])
+    information[seen] = 0.0 - np.log2(popularity[seen])  # a minus sign would give -0.0 for 1
     if options["unseen"] == "rarest" and not seen.all():
         if seen.any():
             information[~seen] = information[seen].max()
@@ -322,8 +349,9 @@ def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
 def _novelty(
     lists: Lists, information: FloatArray, k: int, out: FloatArray, denom: int, unseen: int
 ) -> None:
-    by_k = denom == _BY_K
-    skip_nan = unseen == _SKIP
+    """Write the novelty of each list from the self-information of the items."""
+    by_k = denom == _NOVELTY_BY_K
+    skip_nan = unseen == _UNSEEN_SKIP
     _mean_over_list(lists.items, lists.length, information, k, out, by_k, skip_nan)
 
 
@@ -389,6 +417,7 @@ def popularity_reference(user: OneList, k: int) -> float:
 
 
 def _mean_worth(lists: Lists, worth: FloatArray, k: int, out: FloatArray) -> None:
+    """Write the mean of the items' ``worth`` (n_items,) over each list, 0 for an empty list."""
     _mean_over_list(lists.items, lists.length, worth, k, out, by_k=False, skip_nan=False)
 
 
@@ -433,7 +462,7 @@ def long_tail_reference(user: OneList, k: int, *, tail: float) -> float:
 
 
 def _in_tail(side: Side, options: Mapping[str, Any]) -> FloatArray:
-    """1 for the items outside the head, 0 for those in it."""
+    """1 for each item outside the head, 0 for one in it, (n_items,)."""
     return is_in_tail(side.values["popularity"], options["tail"]).astype(np.float64)
 
 
@@ -505,7 +534,11 @@ def _share(
     discount: int | None,
     denom: int,
 ) -> None:
-    """Compute the share of the places; ``stratum`` is the ``Side`` where all items are."""
+    """Write the share of the places of each list that go to the stratum, NaN for an empty list.
+
+    ``stratum`` is the ``Side`` of the call where the metric names none, so that all items count.
+    """
+    # The stratum as rows of items: one row for all users, or one for each.
     start = np.zeros(2, np.int64)
     members = np.empty(0, np.int64)
     if isinstance(stratum, SharedSet):
@@ -518,7 +551,7 @@ def _share(
     of_all = isinstance(stratum, Side)
     by_k = denom == _SHARE_BY_K
     if lists.any_order and not of_all:
-        # Each place has the same chance to go to the stratum: its share of all items.
+        # Each place has the same chance to go to the stratum: the stratum's share of all items.
         _share_of_places(
             *lists_and_stratum, WHOLE_LIST, out, of_all=False, by_k=False, discount=None
         )
@@ -542,11 +575,17 @@ def _share_of_places(
     by_k: bool,
     discount: Any,
 ) -> None:
+    """Write the share of the exposure of each list that goes to a stratum, NaN for an empty list.
+
+    ``ranks`` are those of the items, or None where they are 1, 2, 3, ... Row u of the stratum is
+    ``members[start[u]:start[u + 1]]``; with ``of_all`` every item counts. ``by_k`` divides by the
+    exposure of k places, also for a shorter list. ``discount`` is None where each place counts 1.
+    """
     for user in range(out.size):
         row = min(user, start.size - 2)  # a stratum of all users is one row
-        cut = _cut(k, length[user])
+        cut = _cutoff_of(k, length[user])
         total = 0.0
-        whole = 0.0
+        whole = 0.0  # exposure of all places
         for i in range(cut):
             rank = i + 1
             if ranks is not None:
@@ -564,6 +603,7 @@ def _share_of_places(
 
 @helper
 def _exposure(rank: int, discount: Any) -> float:
+    """The exposure of a place: 1 without a discount, else 1 / log2(rank + 1)."""
     return 1.0 if discount is None else 1.0 / math.log2(rank + 1.0)
 
 
@@ -626,6 +666,7 @@ def serendipity_reference(user: OneList, k: int, *, rel: float | None) -> float:
 
 
 def _serendipity(lists: Lists, side: Side, k: int, out: FloatArray, rel: float) -> None:
+    """Write the serendipity of each list, NaN for users without relevant items."""
     popularity = side.values["popularity"]
     _mean_over_relevant(lists.items, lists.length, lists.relevant, popularity, k, rel, out)
 
@@ -640,13 +681,17 @@ def _mean_over_relevant(
     rel: float,
     out: FloatArray,
 ) -> None:
+    """Write the mean over each list of 1 - popularity if the item is relevant, else 0.
+
+    NaN for users without an item of at least ``rel``, 0 for an empty list.
+    """
     for user in range(out.size):
         begin = relevant.start[user]
         end = relevant.start[user + 1]
         n_relevant = 0
         for slot in range(begin, end):
             n_relevant += relevant.values[slot] >= rel
-        cut = _cut(k, length[user])
+        cut = _cutoff_of(k, length[user])
         total = 0.0
         for i in range(cut):
             slot = place_of(items[user, i], relevant.items, begin, end)
@@ -704,14 +749,16 @@ def calibration_reference(user: OneList, k: int) -> float:
 
 
 def shares(weights: list[float]) -> list[float]:
+    """The weights divided by their sum, 0 where that is 0."""
     return [ratio(weight, sum(weights)) for weight in weights]
 
 
 def _calibration(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
+    """Write the divergence of the genres of each list from the user's profile."""
     genres = side.values["genres"]
     n_genres = genres.shape[1]
     profile = side.values["profile"]
-    of_items = profile.n_items != n_genres
+    of_items = profile.n_items != n_genres  # a profile has a column for each item or genre
     profiles = profile.rows(lists.rows)
     _divergence(
         lists.items, lists.length, genres.entries, profiles, k, out, of_items,
@@ -721,7 +768,7 @@ def _calibration(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
 
 @helper
 def _add_genres(genres: Rows, item: int, weight: float, amounts: FloatArray) -> None:
-    """Divide ``weight`` among the genres of an item."""
+    """Add ``weight`` to ``amounts`` (genres,), divided among the genres of an item."""
     begin = genres.start[item]
     end = genres.start[item + 1]
     total = 0.0
@@ -743,9 +790,10 @@ def _divergence(
     p: FloatArray,
     q: FloatArray,
 ) -> None:
-    """Fill the divergence; the profiles are items and their weights, or genres and theirs.
+    """Write the divergence of each list, NaN where the list or the profile has no genre.
 
-    ``p`` and ``q`` are work memory for the shares of each genre in the profile and in the list.
+    Profiles hold the weights of items if ``of_items``, else of genres. ``p`` and ``q`` (genres,)
+    are work memory for the amount of each genre in the profile and in the list.
     """
     n_genres = p.size
     for user in range(out.size):
@@ -756,7 +804,7 @@ def _divergence(
                 _add_genres(genres, profiles.items[slot], profiles.values[slot], p)
             else:
                 p[profiles.items[slot]] += profiles.values[slot]
-        for i in range(_cut(k, length[user])):
+        for i in range(_cutoff_of(k, length[user])):
             _add_genres(genres, items[user, i], np.float64(1.0), q)
 
         p_total = 0.0

@@ -21,8 +21,8 @@ from recmetrics._core.types import FloatArray
 F = TypeVar("F", bound=Callable[..., float])
 
 _NAME = re.compile("[a-z][a-z0-9_]*")
-# To the hits, before kernels.
-_APPLIED = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of")
+# The options that ``selection`` applies to the hits, before kernels see these.
+_HIT_OPTIONS = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of")
 _NO_KERNEL = "it is declared without a kernel, which would compute the expectation over tied items"
 
 
@@ -145,6 +145,7 @@ def metric(
 
 
 def _check_name(name: str, function: Callable[..., Any]) -> None:
+    """Refuse a name that cannot stand in a metric string, or that another module's metric has."""
     if not _NAME.fullmatch(name):
         msg = f"a metric must have a name of small letters, digits and '_', got {name!r}"
         raise ArgumentError(msg)
@@ -155,10 +156,13 @@ def _check_name(name: str, function: Callable[..., Any]) -> None:
 
 
 def _options_of(name: str, function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The keyword-only parameters; refuses others than the user and k before them."""
+    """The keyword-only parameters of a metric's function, which are its options.
+
+    Other parameters than the user and k before them are refused.
+    """
     options = []
     positional = []
-    gathering = []  # the star of "*values" would be the one behind which options stand
+    gathering = []  # such as "*values", whose star leaves none to begin the options
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY:
             options.append(parameter)
@@ -199,14 +203,18 @@ def _first_line(name: str, function: Callable[..., Any]) -> str:
 
 
 def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
+    """The annotation of an option as the metrics of the package have it: a type and its meaning.
+
+    An option that has another annotation, or no default, is refused.
+    """
     hint = hints.get(option.name)
-    kind = hint
+    value_type = hint
     meaning: Any = option.name
     if get_origin(hint) is Annotated:
-        kind, meaning, *_ = get_args(hint)
-    is_choice = get_origin(kind) is Literal
-    is_number = kind is float or set(get_args(kind)) == {float, type(None)}
-    if option.name in _APPLIED:
+        value_type, meaning, *_ = get_args(hint)
+    is_choice = get_origin(value_type) is Literal
+    is_number = value_type is float or set(get_args(value_type)) == {float, type(None)}
+    if option.name in _HIT_OPTIONS:
         msg = f"metric {name!r} has the option {option.name!r}, which is applied to hits; rename it"
         raise ArgumentError(msg)
     if not (is_choice or is_number) or option.default is inspect.Parameter.empty:
@@ -216,12 +224,17 @@ def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -
         )
         raise ArgumentError(msg)
     if is_number and not isinstance(meaning, Number):
-        # A kernel gets 0 for a number that is not set.
+        # A kernel gets 0 for a number that is not set, so a number that is set must be above it.
         meaning = Number(str(meaning), above=0.0 if option.default is None else -math.inf)
-    return Annotated[kind, meaning]
+    return Annotated[value_type, meaning]
 
 
 def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
+    """A kernel that calls ``reference``, the metric's function, for each user.
+
+    Like every kernel, it gets the options as numbers, the codes, and writes a value for each user.
+    """
+
     def kernel(hits: Hits, k: int, out: FloatArray, *codes: Any) -> None:
         values = {}
         for option, code in zip(options, codes, strict=True):
@@ -229,6 +242,7 @@ def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
         for user in range(len(out)):
             length = int(hits.length[user])
             cut = length if k == WHOLE_LIST else k
+            # The list ends where it is shorter than k, but the function gets k itself.
             number = reference(_one_user(hits, user, min(cut, length)), cut, **values)
             if not isinstance(number, Real | np.bool_):
                 msg = (
@@ -239,21 +253,23 @@ def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
             out[user] = number
 
     names = ["hits", "k", "out", *(option.name for option in options)]
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(name, kind) for name in names]
-    # The registry reads from it which options the kernel takes.
+    parameter_kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, parameter_kind) for name in names]
+    # The registry reads the options of a kernel from its signature.
     kernel.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return kernel
 
 
 def _value(option: Option, code: Any) -> Any:
-    """The value of an option that a kernel gets as ``code``."""
+    """The value of an option that a kernel gets as ``code``: a choice, or a number."""
     if option.choices:
         return "no" if code is None else option.choices[code]
+    # A number that is not set is 0 for a kernel.
     return None if option.default is None and code == 0.0 else code
 
 
 def _one_user(hits: Hits, user: int, depth: int) -> OneUser:
+    """One user's list, cut at rank ``depth``, as the function of a metric reads it."""
     start, end = hits.start[user : user + 2]
     gains = [0.0] * depth
     for slot in range(start, start + hits.n_hits[user]):

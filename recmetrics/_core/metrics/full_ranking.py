@@ -1,7 +1,7 @@
 """Metrics of the whole ranking: every item that may be recommended counts.
 
 With a cutoff, all but ``fallout`` read the top k alone. The file is structured like
-``accuracy.py``.
+``accuracy.py``, but the kernels write the value of every user into ``out``.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
@@ -12,7 +12,7 @@ from typing import Unpack
 import numpy as np
 
 from recmetrics._core.jit import helper, kernel
-from recmetrics._core.metrics.accuracy import Rel, _cut, _hit_sum, _n_relevant
+from recmetrics._core.metrics.accuracy import Rel, _cutoff_of, _hit_sum, _n_relevant
 from recmetrics._core.metrics.reference import OneUser, hit_list, n_relevant
 from recmetrics._core.options import ForHits
 from recmetrics._core.selection import WHOLE_LIST, Hits
@@ -31,10 +31,11 @@ def fallout_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 @kernel
 def _fallout(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    """Write the fallout of each user, NaN where every recommendable item is relevant."""
     for user in range(out.size):
         begin = hits.start[user]
         length = hits.length[user]
-        depth = min(_cut(hits, k, user), length)
+        depth = min(_cutoff_of(hits, k, user), length)
         relevant = 0
         for slot in range(begin, begin + hits.n_hits[user]):
             relevant += hits.gain[slot] >= rel
@@ -97,17 +98,21 @@ def auc_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
 
 @kernel
 def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
-    """Use mean ranks: the pairs in the wrong order are their sum - P (P + 1) / 2 (Mann-Whitney)."""
+    """Write the AUC of each user, NaN where it is undefined.
+
+    By mean ranks (Mann-Whitney): for P hits, the number of pairs in the wrong order is the sum of
+    the ranks of the hits - P (P + 1) / 2.
+    """
     for user in range(out.size):
         begin = hits.start[user]
         relevant = _n_relevant(hits, user, rel)
-        length = min(_cut(hits, k, user), hits.length[user])
+        length = min(_cutoff_of(hits, k, user), hits.length[user])
         n_hits = 0
-        ranks = 0.0
+        rank_sum = 0.0  # of mean ranks
         for slot in range(begin, begin + hits.n_hits[user]):
             if hits.gain[slot] >= rel and hits.first[slot] <= length:
                 n_hits += 1
-                ranks += 0.5 * (hits.first[slot] + hits.last[slot])
+                rank_sum += 0.5 * (hits.first[slot] + hits.last[slot])
 
         n_misses = length - n_hits
         if relevant == 0:
@@ -117,8 +122,8 @@ def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
         elif n_misses == 0:
             out[user] = np.nan if k == WHOLE_LIST else 1.0
         else:
-            inverted = ranks - 0.5 * n_hits * (n_hits + 1)
-            out[user] = 1.0 - inverted / (n_hits * n_misses)
+            n_inverted = rank_sum - 0.5 * n_hits * (n_hits + 1)
+            out[user] = 1.0 - n_inverted / (n_hits * n_misses)
 
 
 @metric(
@@ -180,7 +185,11 @@ def mean_rank_reference(user: OneUser, k: int | None, *, rel: float | None) -> f
 
 @helper
 def _ranks_above(hits: Hits, user: int, places: int, rel: float, relevant: int) -> float:
-    """Sum the number of ranks above each relevant item, ``places`` for one below these ranks."""
+    """Sum the number of ranks above each of a user's ``relevant`` items, of the first ``places``.
+
+    An item that is not at one of these ranks adds ``places``. The sum is the expected one where a
+    tie group reaches beyond the last of these ranks.
+    """
     total = 0.0
     n_hits = 0
     for slot in range(hits.start[user], hits.start[user] + hits.n_hits[user]):
@@ -191,7 +200,7 @@ def _ranks_above(hits: Hits, user: int, places: int, rel: float, relevant: int) 
         n_hits += 1
         if last <= places:
             total += 0.5 * (first + last) - 1.0
-        else:  # tied: at some of the ranks it is below
+        else:  # of its tied ranks, some are beyond the last place
             n_within = places - first + 1
             above = n_within * 0.5 * (first + places - 2) + (last - places) * places
             total += above / (last - first + 1)
@@ -200,8 +209,9 @@ def _ranks_above(hits: Hits, user: int, places: int, rel: float, relevant: int) 
 
 @kernel
 def _mean_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    """Write the mean rank of each user's relevant items, NaN where it is undefined."""
     for user in range(out.size):
-        places = _cut(hits, k, user)
+        places = _cutoff_of(hits, k, user)
         relevant = _n_relevant(hits, user, rel)
         if relevant and places:
             out[user] = 1.0 + _ranks_above(hits, user, places, rel, relevant) / relevant
@@ -254,19 +264,20 @@ def mean_rank(
 def percentile_rank_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    last = len(user.gains) if k is None else k + 1  # the rank with the share 1
+    last_rank = len(user.gains) if k is None else k + 1  # the one with the share 1
     hits = hit_list(user, len(user.gains), rel)[:k]
-    shares = [(rank - 1) / max(1, last - 1) for rank, hit in enumerate(hits, 1) if hit]
+    shares = [(rank - 1) / max(1, last_rank - 1) for rank, hit in enumerate(hits, 1) if hit]
     shares += [1.0] * (n_relevant(user, rel) - len(shares))
     return sum(shares) / len(shares)
 
 
 @kernel
 def _percentile_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    """Write the mean percentile rank of each user's relevant items, NaN without any."""
     for user in range(out.size):
         places = k
         if k == WHOLE_LIST:
-            # The last item has 1, and so has an item that may not be recommended.
+            # The last item counts as 1, and so does an item that may not be recommended.
             places = max(1, hits.length[user] - 1)
         relevant = _n_relevant(hits, user, rel)
         if relevant:

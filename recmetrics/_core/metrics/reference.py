@@ -36,21 +36,21 @@ def ratio(numerator: float, denominator: float) -> float:
 
 
 def weights_of(user: OneUser, rel: float | None, weigh: str) -> tuple[list[float], list[float]]:
-    """The weight of the item at each rank, and of each relevant item; 1 without ``weigh``."""
+    """The weight of the item at each rank, and that of each relevant item; all 1 for "no"."""
     if weigh == "no":
         return [1.0] * len(user.gains), [1.0] * n_relevant(user, rel)
     pairs = zip(user.relevances, user.relevant_propensities, strict=True)
-    relevant = [1.0 / p for relevance, p in pairs if is_hit(relevance, rel)]
-    mean = sum(relevant) / len(relevant) if weigh == "snips" else 1.0
-    return [1.0 / p / mean for p in user.propensities], [weight / mean for weight in relevant]
+    inverses = [1.0 / p for relevance, p in pairs if is_hit(relevance, rel)]
+    mean = sum(inverses) / len(inverses) if weigh == "snips" else 1.0
+    return [1.0 / p / mean for p in user.propensities], [inverse / mean for inverse in inverses]
 
 
 def weighed_hits(user: OneUser, k: int, rel: float | None, weigh: str) -> float:
-    """The sum of the weights of the hits in the top k; under "ps" over that of the best order."""
-    weights, relevant = weights_of(user, rel, weigh)
+    """The sum of the weights of the hits in the top k; for "ps" over that of the best order."""
+    weights, relevant_weights = weights_of(user, rel, weigh)
     total = sum(w for w, hit in zip(weights, hit_list(user, k, rel), strict=False) if hit)
     if weigh == "ps":
-        return ratio(total, sum(sorted(relevant, reverse=True)[:k]))
+        return ratio(total, sum(sorted(relevant_weights, reverse=True)[:k]))
     return total
 
 
@@ -86,10 +86,10 @@ def weight_of(rank: int, discount: str) -> float:
 def weighed_gains(
     user: OneUser, k: int, gain: str, rel: float | None, weigh: str
 ) -> tuple[list[float], list[float]]:
-    """The gains in the top k, and those of all relevant items."""
-    weights, relevant = weights_of(user, rel, weigh)
+    """The gains in the top k, and those of all relevant items, each times its weight."""
+    weights, relevant_weights = weights_of(user, rel, weigh)
     in_list = zip(weights, graded(user.gains[:k], rel), strict=False)
-    of_user = zip(relevant, filter(None, graded(user.relevances, rel)), strict=True)
+    of_user = zip(relevant_weights, filter(None, graded(user.relevances, rel)), strict=True)
     return [w * gain_of(g, gain) for w, g in in_list], [w * gain_of(g, gain) for w, g in of_user]
 
 

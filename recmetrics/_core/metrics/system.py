@@ -28,6 +28,7 @@ def coverage_reference(system: AllLists) -> float:
 
 
 def _coverage(exposure: Exposure) -> float:
+    """The coverage of all lists, NaN for a catalogue without items."""
     n_items = np.count_nonzero(exposure.offered)
     if n_items == 0:
         return math.nan
@@ -70,7 +71,7 @@ def personalization_reference(system: AllLists) -> float:
 
 
 def _personalization(exposure: Exposure) -> float:
-    """Sum the cosines without forming a pair.
+    """1 - the mean cosine of all pairs of lists, without forming a pair; NaN without one.
 
     With w = 1 / sqrt(length), the cosine of two lists is the sum of w w' over the items in both. So
     the cosines of all ordered pairs, each list with itself included, sum up to the squares of the
@@ -79,7 +80,7 @@ def _personalization(exposure: Exposure) -> float:
     n_lists = exposure.n_lists
     if n_lists < 2:
         return math.nan
-    if exposure.count.sum() == n_lists * exposure.depth:  # all of one length: no rounding of w
+    if exposure.count.sum() == n_lists * exposure.depth:  # all of one length, so w is not rounded
         squares = float(np.square(exposure.count.astype(np.float64)).sum() / exposure.depth)
     else:
         squares = float(np.square(exposure.weighted(COSINE)).sum())
@@ -119,7 +120,7 @@ GiniDenom = Annotated[
     "divide by the number of items n, or by n - 1, so that the largest possible value is 1, not 1 "
     "- 1 / n",
 ]
-_LESS_ONE = choice(Literal["n", "n-1"], "n-1")
+_GINI_LESS_ONE = choice(Literal["n", "n-1"], "n-1")
 _GINI_WORDS = {"n": "", "n-1": "n / (n - 1) times the "}
 _UNDEFINED_GINI = "no item is listed, or under denom=n-1 a catalogue of one item"
 
@@ -130,14 +131,14 @@ def counts_of(system: AllLists) -> list[int]:
 
 
 def gini_of(amounts: Sequence[float], denom: str) -> float:
-    """The sum of the differences of all pairs over twice the divisor times the sum."""
+    """Sum the differences of all pairs, and divide by twice the divisor times the total amount."""
     total = sum(amounts)
-    n = len(amounts)
+    divisor = len(amounts)
     if denom == "n-1":
-        n -= 1
-    if total == 0 or n == 0:
+        divisor -= 1
+    if total == 0 or divisor == 0:
         return math.nan
-    return sum(abs(a - b) for a in amounts for b in amounts) / (2 * n * total)
+    return sum(abs(a - b) for a in amounts for b in amounts) / (2 * divisor * total)
 
 
 def gini_reference(system: AllLists, *, denom: str) -> float:
@@ -145,16 +146,20 @@ def gini_reference(system: AllLists, *, denom: str) -> float:
 
 
 def _gini(exposure: Exposure, denom: int) -> float:
+    """The Gini coefficient of how often each item of the catalogue is in a list."""
     return _gini_of(exposure.count[exposure.offered].astype(np.float64), denom)
 
 
 def _gini_of(amounts: FloatArray, denom: int) -> float:
-    """Compute by rank: the sum over the j-th smallest of n amounts of (2 j - n - 1) times it."""
+    """The Gini coefficient of amounts, NaN where it is undefined.
+
+    By rank: the sum of (2 j - n - 1) times the j-th smallest of the n amounts, divided.
+    """
     amounts = np.sort(amounts)
     total = amounts.sum()
     n = amounts.size
     divisor = n
-    if denom == _LESS_ONE:
+    if denom == _GINI_LESS_ONE:
         divisor = n - 1
     if total == 0.0 or divisor == 0:
         return math.nan
@@ -205,6 +210,7 @@ def entropy_reference(system: AllLists) -> float:
 
 
 def _entropy(exposure: Exposure) -> float:
+    """The entropy of the items of all lists in bits, NaN where no item is listed."""
     counts = exposure.count[exposure.count > 0].astype(np.float64)
     if counts.size == 0:
         return math.nan
@@ -254,15 +260,17 @@ def exposure_gini_reference(system: AllLists, *, discount: str, p: float, denom:
     return gini_of(list(exposure.values()), denom)
 
 
-def _weights(options: Mapping[str, Any]) -> tuple[str | float]:
+def _sum_names(options: Mapping[str, Any]) -> tuple[str | float]:
+    """The name of the sum that ``Exposure`` keeps: the discount, or for the geometric one p."""
     if options["discount"] == "geometric":
         return (options["p"],)
     return (options["discount"],)
 
 
 def _exposure_gini(exposure: Exposure, discount: int, p: float, denom: int) -> float:
-    weights = p if discount == _GEOMETRIC else _DISCOUNTS[discount]
-    return _gini_of(exposure.weighted(weights)[exposure.offered], denom)
+    """The Gini coefficient of the exposure of the items of the catalogue."""
+    sum_name = p if discount == _GEOMETRIC else _DISCOUNTS[discount]
+    return _gini_of(exposure.weighted(sum_name)[exposure.offered], denom)
 
 
 @metric(
@@ -270,7 +278,7 @@ def _exposure_gini(exposure: Exposure, discount: int, p: float, denom: int) -> f
     higher_is_better=False,
     kernel=_exposure_gini,
     reference=exposure_gini_reference,
-    exposure_sums=_weights,
+    exposure_sums=_sum_names,
     formula=(
         "{denom}Gini coefficient of the exposure of the n items of the catalogue, where a rank "
         "counts {discount}"

@@ -37,7 +37,7 @@ class Pairs(NamedTuple):
     """The two lists of each user of a block, compared."""
 
     common: IntArray  # (rows, depth) the items in both lists among their first 1, 2, 3, ... ranks
-    length: IntArray  # (2, rows) the ranks of each list
+    length: IntArray  # (2, rows) the number of ranks of each list
 
     def to_rank(self, k: int | None) -> "Pairs":
         """The lists cut at rank ``k``."""
@@ -47,16 +47,18 @@ class Pairs(NamedTuple):
 
 
 def compared(a: tuple[IntArray, IntArray], b: tuple[IntArray, IntArray], n_items: int) -> Pairs:
-    """Compare two lists of each user: items (rows, width), all below ``n_items``, and lengths.
+    """Compare two lists of each user, ``a`` and ``b``: items (rows, width) and lengths (rows,).
 
-    An item of -1 is a rank without an item; those at the end of a list do not count as ranks.
+    All items are below ``n_items``. An item of -1 is a rank without an item; those at the end of a
+    list do not count as ranks.
     """
     items_a, length_a = a
     items_b, length_b = b
     n_rows = len(items_a)
     depth = max(items_a.shape[1], items_b.shape[1])
     if n_items > items_a.size + items_b.size:
-        # A table of all items would exceed the lists: number those in the lists from 0.
+        # A table of all items would be larger than the lists, so those in the lists are numbered
+        # from 0; -1 stays negative.
         items = np.concatenate([items_a.ravel(), items_b.ravel()])
         distinct, numbers = np.unique(items, return_inverse=True)
         numbers = numbers.reshape(-1) - np.searchsorted(distinct, 0)
@@ -78,9 +80,11 @@ def _count_common(
     common: IntArray,
     length: IntArray,
 ) -> None:
-    """Fill ``common`` and ``length``; ``user_of`` is a table of the last user with each item.
+    """Fill ``common`` and ``length``, see ``Pairs``.
 
-    A list names an item once. So an item that the user has already is one of the other list.
+    ``length`` holds 0 for each list at first. ``user_of`` (n_items,) holds -1 at first, then the
+    last user with each item. A list names an item once, so an item that the user has already is one
+    of the other list.
     """
     for user in range(common.shape[0]):
         n_common = 0
@@ -174,7 +178,11 @@ def rbo(
 def _rbo(
     common: IntArray, length: IntArray, p: float, limit: float, form: int, out: FloatArray
 ) -> None:
-    """Fill the values; for equal lists ``value`` is ``total``, to the bit, so that the end is 1."""
+    """Write the overlap of each user's lists: NaN for two empty lists, 0 for one.
+
+    ``limit`` is the sum of (1 - p) p^(d - 1) / d over all d. For equal lists ``value`` is ``total``
+    to the bit, so that the result is 1.
+    """
     for user in range(out.size):
         shorter = min(length[0, user], length[1, user])
         longer = max(length[0, user], length[1, user])
@@ -185,16 +193,18 @@ def _rbo(
             out[user] = 0.0
             continue
 
-        at_end = common[user, shorter - 1]
+        n_common_short = common[user, shorter - 1]  # X_s, at the end of the shorter list
         value = 0.0
-        total = 0.0
-        shares = 0.0
+        total = 0.0  # of the weights
+        shares = 0.0  # the sum of weight / rank
         agreement = 0.0
-        weight = 1.0 - p
+        weight = 1.0 - p  # (1 - p) p^(rank - 1)
         for rank in range(1, longer + 1):
             agreement = common[user, rank - 1] / rank
             if form == _EXT and rank > shorter:
-                agreement = (common[user, rank - 1] - at_end) / rank + at_end / shorter
+                agreement = (
+                    common[user, rank - 1] - n_common_short
+                ) / rank + n_common_short / shorter
             value += weight * agreement
             total += weight
             shares += weight / rank
@@ -239,7 +249,10 @@ def jaccard(pairs: Pairs, out: FloatArray) -> None:
 
 @kernel
 def _share_common(common: IntArray, length: IntArray, out: FloatArray, of_union: bool) -> None:
-    """Divide the items in both lists by those in their union, or by the longer list; 0/0 is NaN."""
+    """Write the number of items in both lists, divided by the union or by the longer list.
+
+    Two empty lists have NaN.
+    """
     for user in range(out.size):
         longer = max(length[0, user], length[1, user])
         if longer == 0:
@@ -281,6 +294,7 @@ def read_measures(measures: MeasuresList) -> dict[str, MeasureSpec]:
 
 
 def _read(text: str) -> MeasureSpec:
+    """Read one measure string; its errors name it."""
     name, options, k = take_apart(text, "measure", _EXAMPLE)
     try:
         measure = _lookup(name)
@@ -294,6 +308,7 @@ def _read(text: str) -> MeasureSpec:
 
 
 def _lookup(name: str) -> Measure:
+    """Find the measure called ``name``; the error names the nearest one, or all."""
     if name in MEASURES:
         return MEASURES[name]
     hint = did_you_mean(name, MEASURES) or f"choose from {', '.join(MEASURES)}"

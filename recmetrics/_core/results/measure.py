@@ -55,7 +55,7 @@ def values_of(
     Under ``progress=True``, notes on the values go to standard error. ``rows`` are the names of the
     rows in errors.
     """
-    if selection.n_swallowed:
+    if selection.n_swallowed_users:
         warn_of_swallowed(*selection.swallowed())
     if request.progress is not True:
         return whole_values(selection, request, rows)
@@ -67,8 +67,8 @@ def values_of(
 
     with while_compiling(announce):
         values = whole_values(selection, request, rows)
-    if selection.invalid is not None:
-        print(InvalidItems.of(selection.invalid), file=sys.stderr)  # noqa: T201
+    if selection.n_invalid is not None:
+        print(InvalidItems.of(selection.n_invalid), file=sys.stderr)  # noqa: T201
     for note in (*_notes_on_means(values, request), *size_of_weights(selection, request)):
         print(note, file=sys.stderr)  # noqa: T201
     return values
@@ -116,7 +116,7 @@ def ranks_of(
     ``selection`` was found ``with_slots``, which say which relevant item each hit is. ``request``
     has one metric, whose tie policy decides the rank of tied items.
     """
-    if selection.n_swallowed:
+    if selection.n_swallowed_users:
         warn_of_swallowed(*selection.swallowed())
     hits = selection.hits
     slots = cast(Slots, selection.slots)
@@ -142,7 +142,7 @@ def user_values(selection: Selection, request: Request) -> dict[str, UserValues]
     """Compute the user metrics of a request, (n_users,) each, NaN where they are undefined."""
     n_users = len(selection.hits.n_hits)
     everyone = Views(selection.hits, selection.slots)
-    values = dict(selection.of_lists)
+    values = dict(selection.list_values)
     # One array: the pages of many take longer to come by than the metrics of users without hits.
     values.update(zip(request.of_hits, np.empty((len(request.of_hits), n_users)), strict=True))
 

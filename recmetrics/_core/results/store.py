@@ -159,7 +159,7 @@ class Store:
     def measured(self, selection: Selection, users: UserIndex) -> UserRows:
         """Compute the rows of a batch of users without adding them to the store."""
         values = user_rows(selection, self.request)
-        return UserRows(as_indices(users), values, *_lists_of(selection), selection.invalid)
+        return UserRows(as_indices(users), values, *_lists_of(selection), selection.n_invalid)
 
     def add(
         self, selection: Selection, users: UserIndex | None = None, *, in_order: bool = False
@@ -181,7 +181,7 @@ class Store:
         if users is None:
             swallowed = selection.swallowed()
         n_items = selection.cutoffs.n_items
-        batch = Batch(values, lists, offered, selection.invalid, size, n_items, swallowed, users)
+        batch = Batch(values, lists, offered, selection.n_invalid, size, n_items, swallowed, users)
 
         with self._lock:
             self._check_size(n_items, size[0])
@@ -494,11 +494,11 @@ def _joined(selections: Sequence[Selection]) -> Selection:
         return selections[0]
     hits = join([selection.hits for selection in selections])
     list_values = {
-        text: np.concatenate([selection.of_lists[text] for selection in selections])
-        for text in selections[0].of_lists
+        text: np.concatenate([selection.list_values[text] for selection in selections])
+        for text in selections[0].list_values
     }
     slots = None
     slots_of_batches = [selection.slots for selection in selections if selection.slots is not None]
     if slots_of_batches:
         slots = Slots.join(slots_of_batches)
-    return selections[0]._replace(hits=hits, of_lists=list_values, slots=slots)
+    return selections[0]._replace(hits=hits, list_values=list_values, slots=slots)

@@ -19,17 +19,18 @@ from recmetrics._core.selection.hits import discounts
 from recmetrics._core.spec import Cutoffs, Request
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
 
-# The sums beside the counts, by their weights: 1 / sqrt(length), or a discount of the ranks by its
-# name; for the discount p^(rank - 1) the number p.
+# The name of a weighted sum says its weights. "cosine": 1 / sqrt(items in the list). Others are
+# discounts of the ranks by their name; the discount p^(rank - 1) has the number p for a name.
 COSINE = "cosine"
 Weights = str | float
-_HALF = 26  # bits of each half of a weight
-_MASK = (1 << _HALF) - 1  # of the lower half
-_ONE = float(1 << (2 * _HALF))  # the integer of a weight of 1
+_HALF_BITS = 26  # of each half of the integer of a weight
+_LOWER_HALF = (1 << _HALF_BITS) - 1  # the mask of the lower half
+_WEIGHT_ONE = float(1 << (2 * _HALF_BITS))  # the integer of the weight 1
 
 
 def _fixed(weights: FloatArray) -> IntArray:
-    return np.rint(weights * _ONE).astype(np.int64)
+    """The integers round(w 2^52) of the weights."""
+    return np.rint(weights * _WEIGHT_ONE).astype(np.int64)
 
 
 @kernel
@@ -39,15 +40,17 @@ def _add_lists(
     depth: int,
     count: IntArray,
     cosine: IntArray,
-    cosine_of: IntArray,
+    cosine_weights: IntArray,
     ranked: IntArray,
-    ranked_of: IntArray,
+    rank_weights: IntArray,
 ) -> int:
-    """Add the items of the first ``depth`` ranks of each list; counts the lists that have any.
+    """Add the items of the first ``depth`` ranks of each list; returns how many lists have any.
 
-    An item of -1 is a rank without an item. ``cosine_of`` holds the weight of a list by its number
-    of items - 1; where it is empty, its sum is not computed. Each row of ``ranked_of`` holds the
-    weights of the ranks for one sum of ``ranked``.
+    An item of -1 is a rank without an item. ``count`` (items,) gets the lists with each item. A
+    weighted sum has the upper and the lower halves of weights in two rows: ``cosine`` (2, items)
+    gets the weight of the list, which ``cosine_weights`` holds by its number of items - 1, and is
+    left out where that is empty; ``ranked`` (sums, 2, items) gets the weights of the ranks, which
+    ``rank_weights`` (sums, depth) holds.
     """
     n_lists = 0
     for user in range(length.size):
@@ -61,22 +64,25 @@ def _add_lists(
             if item < 0:
                 continue
             count[item] += 1
-            if cosine_of.size > 0:
-                cosine[0, item] += cosine_of[n_listed - 1] >> _HALF
-                cosine[1, item] += cosine_of[n_listed - 1] & _MASK
-            for j in range(ranked_of.shape[0]):
-                ranked[j, 0, item] += ranked_of[j, i] >> _HALF
-                ranked[j, 1, item] += ranked_of[j, i] & _MASK
+            if cosine_weights.size > 0:
+                cosine[0, item] += cosine_weights[n_listed - 1] >> _HALF_BITS
+                cosine[1, item] += cosine_weights[n_listed - 1] & _LOWER_HALF
+            for j in range(rank_weights.shape[0]):
+                ranked[j, 0, item] += rank_weights[j, i] >> _HALF_BITS
+                ranked[j, 1, item] += rank_weights[j, i] & _LOWER_HALF
     return n_lists
 
 
 @dataclass
 class Exposure:
-    """The number of lists with each item among the first ``depth``, as exact integer sums."""
+    """The number of lists with each item among the first ``depth``, and weighted sums of them.
+
+    The sums are exact: of integers.
+    """
 
     n_items: int
     depth: int
-    sums: frozenset[Weights] = frozenset()  # to keep beside the counts
+    sums: frozenset[Weights] = frozenset()  # the names of the weighted sums beside the counts
     n_lists: int = 0  # without empty lists
     count: IntArray = field(init=False)  # (n_items,)
     offered: BoolArray = field(init=False)  # (n_items,) items that may be in a list
@@ -87,20 +93,20 @@ class Exposure:
         has_cosine = COSINE in self.sums
         ranks = np.arange(1.0, self.depth + 1.0 if has_cosine else 1.0)
         self._cosine = np.zeros((2, self.n_items if has_cosine else 0), np.int64)
-        self._cosine_of = _fixed(1.0 / np.sqrt(ranks))
-        self._by_rank: list[Any] = sorted(self.sums - {COSINE}, key=str)
-        self._ranked = np.zeros((len(self._by_rank), 2, self.n_items), np.int64)
-        weights = np.zeros((len(self._by_rank), self.depth))
-        for row, name in zip(weights, self._by_rank, strict=True):
+        self._cosine_weights = _fixed(1.0 / np.sqrt(ranks))
+        self._rank_sums: list[Any] = sorted(self.sums - {COSINE}, key=str)
+        self._ranked = np.zeros((len(self._rank_sums), 2, self.n_items), np.int64)
+        weights = np.zeros((len(self._rank_sums), self.depth))
+        for row, name in zip(weights, self._rank_sums, strict=True):
             if isinstance(name, str):
                 row[:] = discounts(name, self.depth)
             else:
                 row[:] = name ** np.arange(0.0, self.depth)
-        self._ranked_of = _fixed(weights)
+        self._rank_weights = _fixed(weights)
 
     def add(self, items: IntArray, length: IntArray) -> None:
         """Add lists: row u is ``items[u, :length[u]]``, best first, -1 at ranks without an item."""
-        sums = self._cosine, self._cosine_of, self._ranked, self._ranked_of
+        sums = self._cosine, self._cosine_weights, self._ranked, self._rank_weights
         n_lists = _add_lists(items, length, self.depth, self.count, *sums)
         self.n_lists += int(n_lists)  # a NumPy number where kernels are not compiled
 
@@ -117,6 +123,7 @@ class Exposure:
         self._ranked += other._ranked
 
     def arrays(self) -> dict[str, IntArray | BoolArray]:
+        """The state as arrays to save, by names that tell the cutoff."""
         arrays = {
             "n_lists": np.array(self.n_lists),
             "count": self.count,
@@ -137,10 +144,10 @@ class Exposure:
         self.n_lists = int(arrays[f"exposure_{self.depth}_n_lists"])
 
     def weighted(self, name: Weights) -> FloatArray:
-        """The weighted sum of each item, (n_items,)."""
-        halves = self._cosine if name == COSINE else self._ranked[self._by_rank.index(name)]
+        """The weighted sum of that name for each item, (n_items,)."""
+        halves = self._cosine if name == COSINE else self._ranked[self._rank_sums.index(name)]
         high, low = halves.astype(np.float64)
-        return np.ldexp(high, -_HALF) + np.ldexp(low, -2 * _HALF)
+        return np.ldexp(high, -_HALF_BITS) + np.ldexp(low, -2 * _HALF_BITS)
 
 
 class Exposures:
@@ -151,6 +158,7 @@ class Exposures:
         self._lock = threading.Lock()
 
     def at(self, cutoff: int) -> Exposure:
+        """The exposure of the items of lists cut at ``cutoff``."""
         return self._at[cutoff]
 
     def offer(self, items: IntArray | slice) -> None:
@@ -166,16 +174,19 @@ class Exposures:
                 exposure.add(items, length)
 
     def merge(self, other: "Exposures") -> None:
+        """Add the lists of another state, with the bits of adding all lists to one state."""
         for cutoff, exposure in self._at.items():
             exposure.merge(other.at(cutoff))
 
     def arrays(self) -> dict[str, IntArray | BoolArray]:
+        """The states of all cutoffs as arrays to save."""
         arrays: dict[str, IntArray | BoolArray] = {}
         for exposure in self._at.values():
             arrays |= exposure.arrays()
         return arrays
 
     def read(self, arrays: Mapping[str, Any]) -> None:
+        """Read the arrays of saved states; a ValueError or KeyError where one does not fit."""
         for exposure in self._at.values():
             exposure.read(arrays)
 
@@ -187,8 +198,9 @@ class Exposures:
 
 
 def exposures(request: Request, cutoffs: Cutoffs) -> Exposures:
+    """Make an empty state for the metrics of all lists that a call asks for."""
     n_items = cutoffs.n_items
-    sums: dict[int, frozenset[Any]] = {}
+    sums: dict[int, frozenset[Any]] = {}  # the names of the weighted sums at each cutoff
     for text, (spec, _, _) in request.of_exposure.items():
         if n_items is None:
             msg = (

@@ -17,10 +17,10 @@ may change places against the dense path. Where products and sums are exact, as 
 numbers, nothing differs.
 
 The rounding of BLAS may depend on the shapes of its operands. So tiles begin at fixed items,
-whatever the threads and k, and their users and items are padded to a multiple of ``_PAD``. With
-this, OpenBLAS gives an item and a user the same score in every call and batch on all of its x86
-kernels that were tried, except float32 on Haswell and Zen. Where each user has own candidates, the
-scores are matrix-vector products, with the rounding of these.
+whatever the threads and k, and their users and items are padded to a multiple of
+``_BLAS_MULTIPLE``. With this, OpenBLAS gives an item and a user the same score in every call and
+batch on all of its x86 kernels that were tried, except float32 on Haswell and Zen. Where each user
+has own candidates, the scores are matrix-vector products, with the rounding of these.
 """
 
 import copy
@@ -68,20 +68,23 @@ from recmetrics._core.types import IntArray
 # for the full speed of BLAS. 192 x 2,304 do not fit, and took a sixth longer.
 _TILE_USERS = 336
 _TILE_ITEMS = 1152
-_PAD = 48  # a multiple of the rows and columns that kernels of BLAS compute together
+# Users and items of a tile are padded to a multiple of this number, so that the same loop of BLAS
+# computes all of them, with the same rounding. It is a multiple of the rows and columns that these
+# loops compute together.
+_BLAS_MULTIPLE = 48
 _POOL_BYTES = 32 << 20  # for the items collected for the users of a tile
-# Items; up to so many, counting ranks in whole rows beats the lists of tiles: 10,000 x 3,706 in 0.6
-# of the time, x 8,000 in 0.8, x 16,000 in 1.0 of it.
-_SHORT_ROWS = 12_288
-_SMALL = 1 << 22  # products of two numbers; fewer take less time than starting threads for them
+# Up to so many items, to count ranks in whole rows takes less time than to make lists from tiles:
+# 0.6 of it for 10,000 users x 3,706 items, 0.8 for x 8,000, 1.0 for x 16,000.
+_SHORT_ROW_ITEMS = 12_288
+_SMALL_PRODUCTS = 1 << 22  # of two numbers; fewer take less time than to start threads for them
 _BLOCKS_PER_THREAD = 4
 _HOST_BYTES = 64 << 20  # of scores for a block of whole rows
-_CANDIDATES = 1 << 18  # in one block of users with candidates of their own
+_MAX_CANDIDATES = 1 << 18  # of all users selected together, if each user has own candidates
 # The hint where the truth has the users and items of the scores exchanged.
 SWAPPED = "user_factors and item_factors look swapped: give those of the users first"
 
 Array = npt.NDArray[Any]
-_Lists = tuple[IntArray, IntArray, IntArray]  # items, lengths and NaN, as ``best`` gives them
+_BlockLists = tuple[IntArray, IntArray, IntArray]  # items, lengths and NaN report, as in ``best``
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -92,7 +95,8 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n_callers = 0
-        self._before: list[tuple[Any, int]] = []  # each library, and its number of threads
+        # Each library, and its number of threads before the first caller came.
+        self._before: list[tuple[Any, int]] = []
 
     def __enter__(self) -> None:
         with self._lock:
@@ -111,6 +115,7 @@ class _BlasLimit:
 
 
 def _set_threads(library: Any, n_threads: int) -> None:
+    """Set the number of threads of a BLAS library, from whatever thread."""
     # For OpenBLAS, threadpoolctl accepts limits only from the first thread that set one. Here the
     # last caller has to restore them, in whatever thread.
     release = getattr(library, "clear_controlling_thread", lambda **_: None)
@@ -121,7 +126,10 @@ def _set_threads(library: Any, n_threads: int) -> None:
 
 @cache
 def _blas_libraries() -> list[Any]:
-    """Find the BLAS libraries of the process, once, since it takes milliseconds."""
+    """The BLAS libraries of the process, none without threadpoolctl.
+
+    They are looked up once, since that takes milliseconds.
+    """
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -147,7 +155,9 @@ def one_thread_in_blas(work: Callable[P, R]) -> Callable[P, R]:
 
 
 class FactorScores:
-    """The scores of a factor model; the score matrix is never made as a whole.
+    """The scores of a factor model: user_factors @ item_factors.T, plus a bias of each item.
+
+    The score matrix is never made as a whole.
 
     Factors are read in place, the users and items of one tile at a time. Scores are float32 where
     both factors are float32, float16 or bfloat16, else float64: whole numbers are multiplied as
@@ -155,16 +165,18 @@ class FactorScores:
     """
 
     if_transposed = SWAPPED
-    short_rows = _SHORT_ROWS
+    short_row_items = _SHORT_ROW_ITEMS
 
     def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
         with at_fault("user_factors"):
-            self._users = _read(user_factors, "user_factors", "user")
+            self._user_factors = _read(user_factors, "user_factors", "user")
         with at_fault("item_factors"):
-            self._items = _read(item_factors, "item_factors", "item")
-        check_factors(self._users.shape, self._items.shape)
-        self.shape: tuple[int, int] = (len(self._users), len(self._items))
-        self.dtype = np.result_type(_multiplied_as(self._users), _multiplied_as(self._items))
+            self._item_factors = _read(item_factors, "item_factors", "item")
+        check_factors(self._user_factors.shape, self._item_factors.shape)
+        self.shape: tuple[int, int] = (len(self._user_factors), len(self._item_factors))
+        self.dtype = np.result_type(
+            _multiplied_as(self._user_factors), _multiplied_as(self._item_factors)
+        )
         self._bias = None
         if item_bias is not None:
             bias = as_array(item_bias, "item_bias", "item")
@@ -175,16 +187,20 @@ class FactorScores:
     def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
         """Row blocks for lists of ``k``, and the number of threads that pays off.
 
-        Blocks end at multiples of ``_PAD`` users, so that the threads do not change a bit.
+        Blocks end at multiples of ``_BLAS_MULTIPLE`` users, so that the number of threads does not
+        change a bit of the scores.
         """
         n_users, n_items = self.shape
-        if n_threads == 1 or n_users * n_items * max(1, self._users.shape[1]) < _SMALL:
+        if (
+            n_threads == 1
+            or n_users * n_items * max(1, self._user_factors.shape[1]) < _SMALL_PRODUCTS
+        ):
             return row_blocks(n_users, _TILE_USERS), 1
-        share = math.ceil(n_users / (_BLOCKS_PER_THREAD * n_threads))
-        return row_blocks(n_users, min(_TILE_USERS, _padded(share))), n_threads
+        block_users = math.ceil(n_users / (_BLOCKS_PER_THREAD * n_threads))
+        return row_blocks(n_users, min(_TILE_USERS, _padded(block_users))), n_threads
 
     @one_thread_in_blas
-    def best(self, rows: slice, k: int, excluded: Rows, candidates: ItemSets | None) -> _Lists:
+    def best(self, rows: slice, k: int, excluded: Rows, candidates: ItemSets | None) -> _BlockLists:
         """Select the lists of a block of users, at most ``k`` items each.
 
         ``excluded`` and ``candidates`` are those of the block. Gives the items (rows, k), best
@@ -194,26 +210,26 @@ class FactorScores:
         n_users = rows.stop - rows.start
         ranking = np.full((n_users, min(k, self.shape[1])), -1, np.int64)
         length = np.zeros(n_users, np.int64)
-        nan_found = np.zeros(3, np.int64)
-        step = self._users_at_once(k, candidates)
-        for first in range(0, n_users if ranking.size else 0, step):
-            part = slice(first, min(first + step, n_users))
-            users = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
+        nan_report = np.zeros(3, np.int64)
+        users_at_once = self._users_at_once(k, candidates)
+        for first in range(0, n_users if ranking.size else 0, users_at_once):
+            part = slice(first, min(first + users_at_once, n_users))  # of the block
+            user_factors = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
             part_excluded = excluded.take(part)
-            part_nan = np.zeros(3, np.int64)
-            lists = ranking[part], length[part], part_nan
+            part_nan_report = np.zeros(3, np.int64)
+            lists = ranking[part], length[part], part_nan_report
             if candidates is None:
-                self._list_tiles(users, part_excluded, None, lists)
+                self._list_tiles(user_factors, part_excluded, None, lists)
             elif isinstance(candidates, SharedSet):
-                self._list_tiles(users, part_excluded, candidates.items, lists)
+                self._list_tiles(user_factors, part_excluded, candidates.items, lists)
             else:
-                self._list_candidates(users, part_excluded, candidates.rows(part), lists)
+                self._list_candidates(user_factors, part_excluded, candidates.rows(part), lists)
 
-            if part_nan[N_NAN] and not nan_found[N_NAN]:
-                nan_found[NAN_ROW] = part.start + part_nan[NAN_ROW]
-                nan_found[NAN_ITEM] = part_nan[NAN_ITEM]
-            nan_found[N_NAN] += part_nan[N_NAN]
-        return ranking, length, nan_found
+            if part_nan_report[N_NAN] and not nan_report[N_NAN]:
+                nan_report[NAN_ROW] = part.start + part_nan_report[NAN_ROW]
+                nan_report[NAN_ITEM] = part_nan_report[NAN_ITEM]
+            nan_report[N_NAN] += part_nan_report[N_NAN]
+        return ranking, length, nan_report
 
     @one_thread_in_blas
     def host(self, rows: slice) -> Array:
@@ -221,100 +237,118 @@ class FactorScores:
         scores = np.empty((rows.stop - rows.start, self.shape[1]), self.dtype)
         buffer = self._buffer(_padded(min(_TILE_USERS, len(scores))))
         for part in row_blocks(len(scores), _TILE_USERS):
-            users = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
+            user_factors = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
             for items in row_blocks(self.shape[1], _TILE_ITEMS):
                 raise_if_stopped()
-                tile = self._tile(users, items, None, buffer)
+                tile = self._tile(user_factors, items, None, buffer)
                 scores[part, items] = tile[: part.stop - part.start, : items.stop - items.start]
         return scores
 
     def take(self, rows: slice) -> "FactorScores":
         part = copy.copy(self)
-        part._users = self._users[rows]
-        part.shape = (len(part._users), self.shape[1])
+        part._user_factors = self._user_factors[rows]
+        part.shape = (len(part._user_factors), self.shape[1])
         return part
 
     def _users_at_once(self, k: int, candidates: ItemSets | None) -> int:
-        """The number of users selected together; it bounds the memory for their items."""
+        """The number of users whose lists of ``k`` are selected together.
+
+        The more users, the more memory for the items that may be in their lists, or for the scores
+        of their candidates if each user has own ones.
+        """
         if candidates is not None and not isinstance(candidates, SharedSet):
-            return max(1, int(_CANDIDATES / max(1.0, candidates.mean_items)))
-        entry = self.dtype.itemsize + 8  # a score and an item
-        n_users = _POOL_BYTES // (entry * int(memory.room_for(k, self.shape[1])))
-        if n_users >= _PAD:
-            n_users -= n_users % _PAD
+            # Their scores are not computed in tiles, which bound the number below.
+            return max(1, int(_MAX_CANDIDATES / max(1.0, candidates.mean_items)))
+        pool_entry_bytes = self.dtype.itemsize + 8  # a score and an item
+        n_users = _POOL_BYTES // (pool_entry_bytes * int(memory.room_for(k, self.shape[1])))
+        # A multiple of ``_BLAS_MULTIPLE`` users needs no padding.
+        if n_users >= _BLAS_MULTIPLE:
+            n_users -= n_users % _BLAS_MULTIPLE
         return max(1, min(_TILE_USERS, n_users))
 
     def _factors_of(self, rows: slice) -> Array:
-        users = np.zeros((_padded(rows.stop - rows.start), self._users.shape[1]), self.dtype)
-        users[: rows.stop - rows.start] = _numbers(self._users[rows], self.dtype)
-        return users
+        """The factors of some users as BLAS gets them, padded with rows of zeros."""
+        n_users = rows.stop - rows.start
+        factors = np.zeros((_padded(n_users), self._user_factors.shape[1]), self.dtype)
+        factors[:n_users] = _numbers(self._user_factors[rows], self.dtype)
+        return factors
 
     def _buffer(self, n_users: int) -> Array:
+        """Memory for the scores of a tile of ``n_users``, padding included."""
         return np.empty(n_users * min(_TILE_ITEMS, _padded(self.shape[1])), self.dtype)
 
-    def _tile(self, users: Array, items: slice, shared: IntArray | None, buffer: Array) -> Array:
-        """Compute the scores of some users for some items, or some of the shared candidates.
+    def _tile(
+        self, user_factors: Array, items: slice, shared: IntArray | None, buffer: Array
+    ) -> Array:
+        """Compute the scores of some users for a range of items, (users, items), in ``buffer``.
 
-        (users, items), in ``buffer``; the columns after those of the items are padding.
+        With ``shared`` candidates the range is of places among these. The columns after those of
+        the items, and the rows after those of the users, are padding.
         """
         columns: Any = items if shared is None else shared[items]
-        factors = _numbers(self._items[columns], self.dtype)
+        factors = _numbers(self._item_factors[columns], self.dtype)
         width = len(factors)
-        if width % _PAD:
+        if width % _BLAS_MULTIPLE:
             padding = np.zeros((_padded(width) - width, factors.shape[1]), self.dtype)
             factors = np.concatenate([factors, padding])
-        tile = buffer[: len(users) * len(factors)].reshape(len(users), len(factors))
-        np.matmul(users, factors.T, out=tile)
+        tile = buffer[: len(user_factors) * len(factors)].reshape(len(user_factors), len(factors))
+        np.matmul(user_factors, factors.T, out=tile)
         if self._bias is not None:
             tile[:, :width] += self._bias[columns]
         return tile
 
     def _list_tiles(
-        self, users: Array, excluded: Rows, shared: IntArray | None, lists: _Lists
+        self, user_factors: Array, excluded: Rows, shared: IntArray | None, lists: _BlockLists
     ) -> None:
-        """Fill the lists of some users from all items, or from candidates that they share."""
-        ranking, length, nan_found = lists
-        if shared is not None:
-            excluded = _places_in(shared, excluded)
+        """Fill the lists of some users from all items, or from the candidates that they share.
+
+        ``lists`` are the arrays to fill: items, lengths and NaN report, as ``best`` gives them.
+        """
+        ranking, length, nan_report = lists
+        if shared is not None:  # items are places among the candidates, until the end
+            excluded = _as_places(shared, excluded)
         n_items = self.shape[1] if shared is None else len(shared)
         n_users, k = ranking.shape
         lowest = self.dtype.type(-np.inf)
         room = int(memory.room_for(k, n_items))
         collected = memory.collected_for(n_users, room, self.dtype)
-        buffer = self._buffer(len(users))
+        buffer = self._buffer(len(user_factors))
         for part in row_blocks(n_items, _TILE_ITEMS):
             raise_if_stopped()
-            tile = self._tile(users, part, shared, buffer)
+            tile = self._tile(user_factors, part, shared, buffer)
             width = part.stop - part.start
             work = memory.tile_memory(k, width, self.dtype)
             kernels.select_tile(
-                tile, width, part.start, excluded, k, lowest, collected, nan_found, work
+                tile, width, part.start, excluded, k, lowest, collected, nan_report, work
             )
         spare_values = np.empty(room, self.dtype)
         spare_items = np.empty(room, np.int64)
         kernels.list_selected(k, lowest, collected, ranking, length, spare_values, spare_items)
         if shared is not None and len(shared):
             ranking[:] = np.where(ranking >= 0, shared[ranking], -1)
-            nan_found[NAN_ITEM] = shared[nan_found[NAN_ITEM]]
+            nan_report[NAN_ITEM] = shared[nan_report[NAN_ITEM]]
 
     def _list_candidates(
-        self, users: Array, excluded: Rows, candidates: Rows, lists: _Lists
+        self, user_factors: Array, excluded: Rows, candidates: Rows, lists: _BlockLists
     ) -> None:
-        """Fill the lists of some users from the candidates of each, computing only their scores."""
-        ranking, length, nan_found = lists
+        """Fill the lists of some users from the candidates of each, computing only their scores.
+
+        ``lists`` are the arrays to fill: items, lengths and NaN report, as ``best`` gives them.
+        """
+        ranking, length, nan_report = lists
         start, items, _ = candidates
         scores = np.empty(len(items), self.dtype)
         for user, (begin, end) in enumerate(itertools.pairwise(start)):
             for first in range(begin, end, _TILE_ITEMS):
                 part = slice(first, min(first + _TILE_ITEMS, end))
-                factors = _numbers(self._items[items[part]], self.dtype)
-                np.dot(factors, users[user], out=scores[part])
+                factors = _numbers(self._item_factors[items[part]], self.dtype)
+                np.dot(factors, user_factors[user], out=scores[part])
             raise_if_stopped()
         if self._bias is not None:
             scores += self._bias[items]
 
         lowest = self.dtype.type(-np.inf)
-        nan_found[:] = find_candidate_nan(scores, start, items, lowest)
+        nan_report[:] = find_candidate_nan(scores, start, items, lowest)
         scores[candidates.among(excluded)] = lowest  # -inf is never recommended
         k = ranking.shape[1]
         longest = int(np.diff(start).max(initial=0))
@@ -337,7 +371,7 @@ class FactorRows(ScoreMatrix):
         return native(self._factors.host(rows)[candidates.users(), candidates.items])
 
     def is_small(self, row_items: float) -> bool:
-        return self.shape[1] > self._factors.short_rows and super().is_small(row_items)
+        return self.shape[1] > self._factors.short_row_items and super().is_small(row_items)
 
     def blocks(
         self,
@@ -347,10 +381,10 @@ class FactorRows(ScoreMatrix):
         copied: bool,  # noqa: ARG002
     ) -> tuple[list[slice], int]:
         n_users, n_items = self.shape
-        if n_items <= self._factors.short_rows:
+        if n_items <= self._factors.short_row_items:
             return self._factors.blocks(n_items, row_items, n_threads)
-        rows = _HOST_BYTES // max(1, 8 * n_items * n_threads)
-        return row_blocks(n_users, rows, n_threads), n_threads
+        block_users = _HOST_BYTES // max(1, 8 * n_items * n_threads)
+        return row_blocks(n_users, block_users, n_threads), n_threads
 
 
 class FactorRanker:
@@ -363,8 +397,8 @@ class FactorRanker:
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         users = self.users
-        short = self.n_items <= self._factors.short_rows and users.candidates is None
-        if short or rules.whole_rows:
+        has_short_rows = self.n_items <= self._factors.short_row_items and users.candidates is None
+        if has_short_rows or rules.whole_rows:
             return MatrixRanker(FactorRows(self._factors), users).hits(k, rules, reader)
         depth = max(k or 0, 0 if reader is None else reader.depth)
         row_items = sum(sets.mean_items for sets in users.present if sets.is_dense)
@@ -377,17 +411,18 @@ class FactorRanker:
     def _rank_block(
         self, block: Block, depth: int, k: int, ties: bool, reader: Reader | None
     ) -> RankedBlock:
+        """Select the lists of a block down to rank ``depth``, and find their hits to rank ``k``."""
         rows, relevant, excluded = block
         candidates = self.users.candidates
         if candidates is not None:
             if reader is not None:
                 reader.offer(candidates.rows(rows).items)
             candidates = candidates.take(rows)
-        items, length, nan_found = self._factors.best(rows, depth, excluded, candidates)
+        items, length, nan_report = self._factors.best(rows, depth, excluded, candidates)
         if reader is not None:
             reader.read(Lists(rows, items, length, relevant))
         hits, _ = hits_of_lists(FlatLists.of(items), relevant, self.n_items, k, ties=ties)
-        return RankedBlock(hits, nan_found)
+        return RankedBlock(hits, nan_report)
 
 
 def check_factors(users: tuple[int, ...], items: tuple[int, ...]) -> None:
@@ -413,7 +448,7 @@ def check_bias(shape: tuple[int, ...], n_items: int) -> None:
 
 
 def _read(factors: Any, name: str, row: str) -> Array:
-    """Check the factors of an argument, of which each row is of a user or of an item."""
+    """Check the factors given as argument ``name``; ``row`` is what a row is of: user or item."""
     array = as_array(factors, name, row)
     if array.ndim != 2:
         hint = f"; type {name}.reshape(-1, 1) for one factor" if array.ndim == 1 else ""
@@ -425,21 +460,24 @@ def _read(factors: Any, name: str, row: str) -> Array:
 
 def _multiplied_as(factors: Array) -> np.dtype[Any]:
     """The dtype in which factors of any byte order are multiplied."""
-    single = is_half(factors.dtype) or (factors.dtype.kind == "f" and factors.dtype.itemsize == 4)
-    return np.dtype(np.float32 if single else np.float64)
+    is_single = is_half(factors.dtype) or (
+        factors.dtype.kind == "f" and factors.dtype.itemsize == 4
+    )
+    return np.dtype(np.float32 if is_single else np.float64)
 
 
-def _numbers(part: Array, dtype: np.dtype[Any]) -> Array:
-    return np.ascontiguousarray(half_to_single(part), dtype)
+def _numbers(factors: Array, dtype: np.dtype[Any]) -> Array:
+    """Convert factors, or a bias, to a contiguous array of the dtype in which BLAS computes."""
+    return np.ascontiguousarray(half_to_single(factors), dtype)
 
 
 def _padded(count: int) -> int:
-    """The next multiple of ``_PAD``, at least one."""
-    return max(1, math.ceil(count / _PAD)) * _PAD
+    """The next multiple of ``_BLAS_MULTIPLE``, at least one."""
+    return max(1, math.ceil(count / _BLAS_MULTIPLE)) * _BLAS_MULTIPLE
 
 
-def _places_in(shared: IntArray, sets: Rows) -> Rows:
-    """The items of ``sets`` that are shared candidates, as places among these."""
+def _as_places(shared: IntArray, sets: Rows) -> Rows:
+    """The items of ``sets`` that are among the ascending ``shared``, as places among these."""
     places = np.searchsorted(shared, sets.items)
     is_shared = np.zeros(len(places), bool)
     inside = places < len(shared)

@@ -37,7 +37,8 @@ from recmetrics._core.selection.work import work_of
 from recmetrics._core.spec import Cutoffs, Request
 from recmetrics._core.types import IntArray, UserValues
 
-_FEW_USERS = 10  # so many may all miss: candidates may come from a model that retrieves
+# Fewer users may all lack their relevant items, since candidates may come from a model.
+_MIN_USERS = 10
 
 AnyScores = ScoreMatrix | FactorScores | DeviceScores
 Source = AnyScores | Rankings | EqualScores
@@ -47,18 +48,21 @@ class Selection(NamedTuple):
     """The result of selection: the hits, and the metrics computed from lists on the way."""
 
     hits: Hits
-    of_lists: Mapping[str, UserValues]  # the values of the metrics that read lists
+    list_values: Mapping[str, UserValues]  # of the metrics that read lists, by metric string
     exposure: ListSink | None  # the sink of the lists that metrics of all lists read
     cutoffs: Cutoffs
-    n_swallowed: int  # users whose relevant items are all excluded
-    # Repeats and unknown items of each list, (2, users); None where they are errors.
-    invalid: IntArray | None = None
+    n_swallowed_users: int  # users whose relevant items are all excluded
+    # The repeats and the unknown items of each list, (2, users); None where they are errors.
+    n_invalid: IntArray | None = None
     slots: Slots | None = None  # None where no metric names a stratum or weighs
 
     def swallowed(self) -> tuple[int, int, int]:
-        """Count users whose relevant items are all excluded, those who have any, and all items."""
+        """Count the users whose relevant items are all excluded.
+
+        Also gives the number of users with relevant items, and that of all relevant items.
+        """
         n_users = int(np.count_nonzero(np.diff(self.hits.start)))
-        return self.n_swallowed, n_users, int(self.hits.start[-1])
+        return self.n_swallowed_users, n_users, int(self.hits.start[-1])
 
 
 def find_hits(
@@ -72,8 +76,9 @@ def find_hits(
 ) -> Selection:
     """Find the rank of each relevant item in its user's ranking.
 
-    The lists that metrics of all lists read go to ``sink``, by default an ``Exposures`` of the
-    call. ``cutoffs`` are those of the request, if the caller has them. With ``with_slots``
+    Each relevant item has a slot in the hits. The lists that metrics of all lists read go to
+    ``sink``, by default an ``Exposures`` of the call. ``request`` holds the metrics and the options
+    of the call; ``cutoffs`` are those of the request, if the caller has them. With ``with_slots``
     the result has ``slots``, which say which item each hit is; metrics that name a stratum or weigh
     get them anyway.
     """
@@ -93,21 +98,24 @@ def find_hits(
         users = users._replace(truth=SparseSets(_labelled(relevant), users.truth.n_items))
 
     ranker = ranker_of(scores, users)
-    hits, n_swallowed = ranker.hits(cutoffs.hits, request, reader)
+    hits, n_swallowed_users = ranker.hits(cutoffs.hits, request, reader)
     if cutoffs.hits is not None and not hits.n_hits.any():
         _warn_of_lacking(users)
-    of_lists = {} if reader is None else reader.values
-    invalid = ranker.invalid if isinstance(ranker, ListRanker) else None
+    list_values = {} if reader is None else reader.values
+    n_invalid = ranker.n_invalid if isinstance(ranker, ListRanker) else None
     if relevant is not None and slots is not None:
         # The numbers of ``_labelled`` are read, and the relevances put back.
         gain, place = read_labels(hits, relevant.values)
         slots = slots._replace(place=place)
         hits = hits._replace(ideal=relevant.values, gain=gain)
-    return Selection(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
+    return Selection(hits, list_values, sink, cutoffs, n_swallowed_users, n_invalid, slots)
 
 
 def count_work(scores: Source, users: Users, k: int | None, depth: int | None) -> None:
-    """Count the work of hits to rank ``k`` and of lists of ``depth``, while work is counted."""
+    """Count the work of hits to rank ``k`` and of lists of ``depth``, unless enough is counted.
+
+    Once the work of the process pays for the compilation, its sum matters no more.
+    """
     if counts_work():
         add_work(work_of(scores, users, k, depth))
 
@@ -120,9 +128,10 @@ def _sink_of(request: Request, cutoffs: Cutoffs, sink: ListSink | None) -> ListS
 
 
 def _warn_of_lacking(users: Users) -> None:
-    """Warn if most users' own candidates have none of their relevant items, so that none is a hit.
+    """Warn if the own candidates of most users have none of their relevant items.
 
-    Sampled negatives without the relevant item have no other sign than values of 0.
+    The caller has found no hit at all. Who samples negatives, and forgets to add the relevant item,
+    sees no other sign than values of 0.
     """
     if users.candidates is None or isinstance(users.candidates, SharedSet):
         return
@@ -131,7 +140,7 @@ def _warn_of_lacking(users: Users) -> None:
     is_candidate = relevant.among(users.candidates.rows(everyone))
     n_users = int(np.count_nonzero(np.diff(relevant.start)))
     n_lacking = n_users - len(np.unique(relevant.users()[is_candidate]))
-    if n_users >= _FEW_USERS and 2 * n_lacking > n_users:
+    if n_users >= _MIN_USERS and 2 * n_lacking > n_users:
         warn(
             f"candidates have no relevant item of {n_lacking:,} of the {n_users:,} users with "
             "relevant items, so these users cannot have a hit; add the relevant items to the "
@@ -141,7 +150,7 @@ def _warn_of_lacking(users: Users) -> None:
 
 
 def _read_slots(users: Users) -> tuple[Rows, Slots]:
-    """The relevant items of all users, and facts about them, without the places of hits."""
+    """The relevant items of all users, and facts about them in slots whose ``place`` is empty."""
     everyone = slice(0, users.truth.n_users)
     relevant = users.truth.in_memory().rows(everyone)
     strata = {}
@@ -180,17 +189,18 @@ def _labelled(relevant: Rows) -> Rows:
 
 
 def longest_list(scores: Source) -> int:
-    """The most items that a list of these scores can have."""
+    """The most items that a list of these scores, or of these rankings, can have."""
     if isinstance(scores, Rankings):
         return int(scores.lengths.max(initial=0))
     return scores.shape[1]
 
 
 def read_scores(scores: Any) -> ScoreMatrix | DeviceScores:
+    """Read the caller's matrix of scores, on the device where it is."""
     if isinstance(scores, np.ndarray) or is_sparse_tensor(scores) or not on_device(scores):
         return read_matrix(scores)
     tensor = as_tensor(scores)
-    if tensor is None:
+    if tensor is None:  # torch cannot read it; the error of ``read_matrix`` says what can be read
         return read_matrix(scores)
     with at_fault("scores"):
         return DeviceScores(tensor)
@@ -210,6 +220,7 @@ def read_factors(
 
 
 def ranker_of(scores: Source, users: Users) -> Ranker:
+    """The ranker of these scores, which finds the hits of the users."""
     if isinstance(scores, ScoreMatrix):
         return MatrixRanker(scores, users)
     if isinstance(scores, Rankings):

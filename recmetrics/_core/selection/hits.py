@@ -32,10 +32,10 @@ from recmetrics._core.threads import without_warnings
 from recmetrics._core.types import BoolArray, FloatArray, IntArray, TiePolicy
 
 WHOLE_LIST = 0  # the cutoff of a kernel that reads the whole list; None in Python
-_LARGEST = 1e100  # the largest gain, weight and discount: no sum of their products overflows
+_LARGEST_NUMBER = 1e100  # the largest gain, weight and discount: no sum of their products overflows
 _MAX_EXPONENT = 300.0  # of a relevance: 2^(relevance + 1) stays below the largest gain
-_MOST_RANKS = 1 << 24  # their weights take 128 MiB
-_REMEMBERED = 1 << 12  # ranks; the weights of so many are kept, 32 KiB, up to 64 times
+_MAX_RANKS = 1 << 24  # of which discounts are made: they take 128 MiB
+_REMEMBERED_RANKS = 1 << 12  # up to so many, discounts are kept: 32 KiB, at most 64 times
 
 
 class Hits(NamedTuple):
@@ -63,8 +63,9 @@ class Hits(NamedTuple):
     users: IntArray = np.empty(0, np.int64)
 
 
-_OF_USERS = ("n_hits", "length")
-_OF_HITS = ("rank", "first", "last", "gain")
+# The fields of ``Hits`` that have an entry for each user, and those whose slots hold hits.
+_USER_FIELDS = ("n_hits", "length")
+_HIT_FIELDS = ("rank", "first", "last", "gain")
 
 
 class Slots(NamedTuple):
@@ -85,11 +86,13 @@ class Slots(NamedTuple):
         return is_among
 
     def cut(self, slots: slice) -> "Slots":
+        """The facts about a range of slots."""
         strata = {name: among[slots] for name, among in self.strata.items()}
         return Slots(self.items[slots], self.place[slots], strata, self.weights[slots])
 
     @classmethod
     def join(cls, blocks: Sequence["Slots"]) -> "Slots":
+        """Join the slots of blocks of users, one after another."""
         strata = {
             name: np.concatenate([block.strata[name] for block in blocks])
             for name in blocks[0].strata
@@ -102,24 +105,25 @@ class Slots(NamedTuple):
 
 
 def empty_hits(
-    start: IntArray, relevance: FloatArray, *, ties: bool, make: Callable[..., Any] = np.zeros
+    start: IntArray, relevance: FloatArray, *, ties: bool, allocate: Callable[..., Any] = np.zeros
 ) -> Hits:
     """Allocate hits with the slots of ``start`` and no hit in them.
 
-    Without ``ties`` ranks are by item index, and ``first`` and ``last`` have no slots. If ``make``
-    is ``np.empty``, they must be ``cleared``.
+    ``relevance`` (slots,) becomes their ideal. Without ``ties`` ranks are by item index, and
+    ``first`` and ``last`` have no slots. If ``allocate`` is ``np.empty``, the hits must be
+    ``cleared``.
     """
     n_users = len(start) - 1
     n_slots = len(relevance)
     n_tied = n_slots if ties else 0
-    # The first place of each field.
+    # Where each field begins in the array of all fields.
     rank = 2 * n_users
     gain = rank + n_slots
     first = gain + n_slots
     last = first + n_tied
     # One array, since the allocator keeps the pages of one, and returns those of many: a page that
     # is asked for again costs as much as the metrics of 50 users.
-    words = make(last + n_tied, np.int64)
+    words = allocate(last + n_tied, np.int64)
     return Hits(
         start=start,
         ideal=relevance,
@@ -134,7 +138,7 @@ def empty_hits(
 
 
 def cleared(hits: Hits) -> Hits:
-    """Set all hits to none; a rank and a gain are read with their hit alone."""
+    """Make hits of unset memory empty; ``rank`` and ``gain`` are read in slots with a hit alone."""
     for array in (hits.n_hits, hits.first, hits.last, hits.length):
         array.fill(0)
     return hits
@@ -144,26 +148,30 @@ def part_of(hits: Hits, users: slice) -> Hits:
     """A view of the hits of some users."""
     start = hits.start[users.start : users.stop + 1]
     slots = slice(start[0], start[-1])
-    views: dict[str, Any] = {name: getattr(hits, name)[users] for name in _OF_USERS}
-    views |= {name: getattr(hits, name)[slots] for name in ("ideal", *_OF_HITS)}
+    views: dict[str, Any] = {name: getattr(hits, name)[users] for name in _USER_FIELDS}
+    views |= {name: getattr(hits, name)[slots] for name in ("ideal", *_HIT_FIELDS)}
     return hits._replace(start=start - start[0], **views)
 
 
 def join(blocks: Sequence[Hits]) -> Hits:
+    """Join the hits of blocks of users, one after another."""
     if len(blocks) == 1:
         return blocks[0]
     offsets = np.cumsum([0, *(block.start[-1] for block in blocks)])
     starts = [b.start[:-1] + o for b, o in zip(blocks, offsets[:-1], strict=True)]
     fields = {
         name: np.concatenate([getattr(block, name) for block in blocks])
-        for name in (*_OF_USERS, "ideal", *_OF_HITS)
+        for name in (*_USER_FIELDS, "ideal", *_HIT_FIELDS)
     }
     start = np.concatenate([*starts, offsets[-1:]])
     return Hits(start=start, discount=np.zeros(0), **fields)
 
 
 def _descending(start: IntArray, values: FloatArray) -> FloatArray:
-    """Sort each user's values in descending order, unless all are equal, as in binary truth."""
+    """Sort each user's values in descending order.
+
+    They are returned as they are if all are equal, as in binary truth.
+    """
     if values.size == 0 or (values == values[0]).all():
         return values
     opposite = -values
@@ -173,12 +181,16 @@ def _descending(start: IntArray, values: FloatArray) -> FloatArray:
 
 @kernel
 def _sort_rows(start: IntArray, values: FloatArray) -> None:
+    """Sort the values of each user, ``values[start[u]:start[u + 1]]``, in place, ascending."""
     for user in range(start.size - 1):
         sort_ascending(values[start[user] : start[user + 1]], None)
 
 
 class Views:
-    """The hits by tie policy, gains, ``discount`` and ``ideal``; each view is made once."""
+    """Views of the hits of a call, by tie policy and the options that change hits.
+
+    Each view is made once, so metrics with the same options share it.
+    """
 
     def __init__(self, hits: Hits, slots: Slots | None = None) -> None:
         self._longest = int(hits.length.max(initial=0))
@@ -203,23 +215,27 @@ class Views:
     def view(
         self, ties: TiePolicy, k: int | None, options: dict[str, Any], stratum: str | None = None
     ) -> Hits:
+        """The hits that a kernel reads, by a tie policy, the options of a metric and its stratum.
+
+        ``k`` is the cutoff, None for the whole list.
+        """
         gain = options.get("gain")
         weigh = options.get("weigh", "no")
         # Kernels without gains compare the relevances with rel themselves.
         rel = options["rel"] if gain is not None or weigh != "no" else None
         key = (stratum, ties, rel, gain, weigh)
         if weigh == "no" or self._slots is None:
-            untied: Hits = self._once(("of", stratum), self._of, stratum)
-            hits: Hits = self._once((stratum, ties), under, untied, ties)
+            of_stratum: Hits = self._once(("of", stratum), self._of_stratum, stratum)
+            hits: Hits = self._once((stratum, ties), under, of_stratum, ties)
             if rel is not None:
                 hits = self._once((stratum, ties, rel), _at_least, hits, rel)
             elif options.get("rel") is not None:
                 least = options["rel"]
-                hits = self._once((stratum, ties, "of", least), _visited, hits, least)
+                hits = self._once((stratum, ties, "of", least), _with_users, hits, least)
             if gain not in (None, "linear"):
                 hits = self._once((stratum, ties, rel, gain), _with_gain, hits, gain)
         else:
-            # Before ties have an order: the best one has the greatest weights first.
+            # Ties get an order after that, since the best order has the greatest weights first.
             weighing = stratum, rel, gain or "binary", weigh
             hits = self._once(key, under, self._once(weighing, self._weighed, *weighing), ties)
         if options.get("ideal", "truth") == "retrieved":
@@ -229,13 +245,14 @@ class Views:
         return hits
 
     def discount(self, k: int | None, options: dict[str, Any]) -> FloatArray:
+        """The weights of the ranks that count at cutoff ``k``, made once for each discount."""
         key = options["discount"], self._depth(k, options)
         if key not in self._discounts:
             self._discounts[key] = discounts(*key)
         return self._discounts[key]
 
     def _weighed(self, stratum: str | None, rel: float | None, gain: str, weigh: str) -> Hits:
-        """The hits, whose gains are weighed by propensities: the ideal as well under "ps"."""
+        """The hits of a stratum, their gains divided by propensities; under "ps" the ideal, too."""
         hits = self._hits
         slots = cast(Slots, self._slots)
         among = slots.among(hits.ideal, stratum, rel)
@@ -250,26 +267,30 @@ class Views:
         hits = hits._replace(gain=hit_gains, ideal=gains if weigh == "ps" else hits.ideal)
         return self._only(among, hits, slots)
 
-    def _of(self, stratum: str | None) -> Hits:
+    def _of_stratum(self, stratum: str | None) -> Hits:
+        """The hits among the relevant items of a stratum, None for all relevant items."""
         hits = self._hits
         if stratum is not None and self._slots is not None:
             return self._only(self._slots.strata[stratum], hits, self._slots)
-        return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
+        return _with_users(hits._replace(ideal=_descending(hits.start, hits.ideal)))
 
     def _only(self, among: BoolArray, hits: Hits, slots: Slots) -> Hits:
-        """Keep the relevant items ``among`` all, and their hits."""
+        """Keep the relevant items where ``among`` (slots,) is True, and their hits."""
         hits_among = np.zeros(len(among), np.bool_)
         _mark_hits(hits.start, hits.n_hits, slots.place, among, hits_among)
         hits = _select(hits, among, hits_among)
-        return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
+        return _with_users(hits._replace(ideal=_descending(hits.start, hits.ideal)))
 
     def _depth(self, k: int | None, options: dict[str, Any]) -> int:
-        """The number of ranks to weigh; not more, since a callable may fail for them."""
+        """The number of ranks to weigh at cutoff ``k``; not more, since a callable may fail below.
+
+        The last one is that of the list or that of the ideal, whichever is lower down.
+        """
         if options.get("ideal_depth") == "full" and k is not None:
-            if k > _MOST_RANKS:
+            if k > _MAX_RANKS:
                 msg = (
                     f"ideal_depth='full' adds up the discounts of all k ranks, got k = {k}; "
-                    f"expected at most {_MOST_RANKS}; leave out @k for the whole list"
+                    f"expected at most {_MAX_RANKS}; leave out @k for the whole list"
                 )
                 raise ArgumentError(msg)
             return k
@@ -278,6 +299,7 @@ class Views:
         return min(k, max(self._longest, self._most_relevant))
 
     def _once(self, key: object, make: Callable[..., Any], *arguments: Any) -> Any:
+        """The view with that key; ``make(*arguments)`` makes it when it is first asked for."""
         if key not in self._views:
             self._views[key] = make(*arguments)
         return self._views[key]
@@ -290,9 +312,10 @@ def hits_of_slots(hits: Hits) -> tuple[IntArray, BoolArray]:
 
 
 def read_labels(hits: Hits, values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The relevance of each hit, and its place among the relevant items; its gain is that number.
+    """The relevance of each hit, and its place among the relevant items of its user, both (slots,).
 
-    ``values`` are the relevances in the order of the numbers 1, 2, 3, ... of each user.
+    The gains of ``hits`` are labels: the hit of a user's n-th relevant item has the gain n.
+    ``values`` (slots,) are the relevances in the order of the truth. Slots without a hit hold 0.
     """
     gain = np.zeros(len(values))
     place = np.zeros(len(values), np.int64)
@@ -300,23 +323,24 @@ def read_labels(hits: Hits, values: FloatArray) -> tuple[FloatArray, IntArray]:
     return gain, place
 
 
-# The next four pass over all slots once. In NumPy they took twice as long: for 100,000 users and
-# 1,000 items a call with a stratum took 1.9 times as long as without, and now 1.4 times.
+# The next four functions pass over all slots once. In NumPy they took twice as long: for 100,000
+# users and 1,000 items a call with a stratum took 1.9 times as long as without, and now 1.4 times.
 
 
 @kernel
 def _read_labels(
     start: IntArray,
     n_hits: IntArray,
-    numbers: FloatArray,
+    labels: FloatArray,
     values: FloatArray,
     gain: FloatArray,
     place: IntArray,
 ) -> None:
+    """Fill ``gain`` and ``place`` in the slots with a hit, from the labels 1, 2, 3, ... of hits."""
     for user in range(n_hits.size):
         first = start[user]
         for slot in range(first, first + n_hits[user]):
-            place[slot] = int(numbers[slot]) - 1
+            place[slot] = int(labels[slot]) - 1
             gain[slot] = values[first + place[slot]]
 
 
@@ -324,7 +348,10 @@ def _read_labels(
 def _mark_hits(
     start: IntArray, n_hits: IntArray, place: IntArray, among: BoolArray, hits_among: BoolArray
 ) -> None:
-    """Say of each hit, in ``hits_among``, whether its relevant item is ``among`` some."""
+    """Set ``hits_among`` in each slot with a hit: whether its relevant item is ``among`` some.
+
+    ``place`` says for each hit which relevant item of the user it is. Other slots keep their value.
+    """
     for user in range(n_hits.size):
         first = start[user]
         for slot in range(first, first + n_hits[user]):
@@ -341,7 +368,13 @@ def _weigh(
     gains: FloatArray,
     hit_gains: FloatArray,
 ) -> None:
-    """Weigh the ideal of ``hits``, as ``gains``, and give the hits their part of it."""
+    """Fill ``gains`` with the weighed ideal of ``hits``, ``hit_gains`` with the part of each hit.
+
+    All arrays are (slots,), in the order of the truth save ``hit_gains`` and ``place``, which says
+    for each hit which relevant item of the user it is. ``weights`` are 1 / propensity; if
+    ``to_mean``, they are divided by their mean over the user's relevant items ``among``. Slots of
+    ``hit_gains`` without a hit keep their value.
+    """
     for user in range(hits.n_hits.size):
         first = hits.start[user]
         end = hits.start[user + 1]
@@ -351,7 +384,7 @@ def _weigh(
             if among[slot]:
                 total += weights[slot]
                 count += 1
-        # The mean weight of the user's relevant items becomes 1.
+        # With ``to_mean`` the mean weight of the user's relevant items becomes 1.
         divisor = total / count if to_mean and count > 0 else 1.0
         for slot in range(first, end):
             gains[slot] = hits.ideal[slot] * (weights[slot] / divisor)
@@ -370,7 +403,12 @@ def _place_selected(
     source: IntArray,
     target: IntArray,
 ) -> None:
-    """Find the slots that hits move from and to, in order, as ``_select`` drops others."""
+    """Number the slots anew as ``_select`` drops relevant items and hits.
+
+    Fills ``new_start`` (which begins with 0), ``new_hits`` for each user, and at the front of
+    ``source`` and ``target`` the old and the new slot of each hit that stays. ``is_relevant`` and
+    ``is_hit`` say which relevant items and which hits stay.
+    """
     n_moved = 0
     for user in range(n_hits.size):
         first = start[user]
@@ -387,26 +425,30 @@ def _place_selected(
         new_hits[user] = n_moved - n_before
 
 
-def _visited(hits: Hits, rel: float | None = None) -> Hits:
-    """Fill in ``blank`` and ``users``, for relevances of at least ``rel``."""
+def _with_users(hits: Hits, rel: float | None = None) -> Hits:
+    """Fill in ``blank`` and ``users``, where only a relevance of at least ``rel`` is relevant."""
     first = hits.start[:-1]
     has_relevant = hits.start[1:] > first
     n_hits = hits.n_hits
     if rel is not None:
-        largest = hits.ideal[first[has_relevant]]  # relevance of each user
-        has_relevant[has_relevant] = largest >= rel
+        # The ideal descends, so its first entry is the largest relevance of the user.
+        top_relevance = hits.ideal[first[has_relevant]]
+        has_relevant[has_relevant] = top_relevance >= rel
         n_hits = n_hits * has_relevant
     return hits._replace(blank=np.where(has_relevant, 0.0, np.nan), users=np.flatnonzero(n_hits))
 
 
 def _at_least(hits: Hits, rel: float) -> Hits:
     """Keep the relevances of at least ``rel``, as 1."""
-    hits = _visited(_select(hits, hits.ideal >= rel, hits.gain >= rel))
+    hits = _with_users(_select(hits, hits.ideal >= rel, hits.gain >= rel))
     return hits._replace(ideal=np.ones_like(hits.ideal), gain=np.ones_like(hits.gain))
 
 
 def _select(hits: Hits, is_relevant: BoolArray, is_hit: BoolArray) -> Hits:
-    """Keep some relevant items, and some hits; ``is_hit`` is read where a slot has a hit."""
+    """Keep the relevant items where ``is_relevant``, and the hits where ``is_hit``, both (slots,).
+
+    ``is_hit`` is read in slots with a hit alone.
+    """
     start = np.zeros_like(hits.start)
     n_hits = np.zeros_like(hits.n_hits)
     source, target = np.empty((2, len(is_relevant)), np.int64)
@@ -414,7 +456,7 @@ def _select(hits: Hits, is_relevant: BoolArray, is_hit: BoolArray) -> Hits:
     n_moved = n_hits.sum()
 
     fields: dict[str, Any] = {}
-    for name in _OF_HITS:
+    for name in _HIT_FIELDS:
         values = getattr(hits, name)
         if len(values):  # none are the ranks of tie groups where no policy asked for them
             fields[name] = np.zeros(start[-1], values.dtype)
@@ -424,15 +466,16 @@ def _select(hits: Hits, is_relevant: BoolArray, is_hit: BoolArray) -> Hits:
 
 @without_warnings  # gains without a hit may be any number
 def _with_gain(hits: Hits, gain: str) -> Hits:
-    largest = hits.ideal.max(initial=0.0)
-    if gain != "binary" and largest > _MAX_EXPONENT:
+    """Replace relevances by gains, in the hits and in the ideal; ``gain`` names them."""
+    top_relevance = hits.ideal.max(initial=0.0)
+    if gain != "binary" and top_relevance > _MAX_EXPONENT:
         msg = (
-            f"gain={gain!r} cannot hold 2^relevance for a relevance of {largest:g}; expected "
+            f"gain={gain!r} cannot hold 2^relevance for a relevance of {top_relevance:g}; expected "
             f"grades up to {_MAX_EXPONENT:g}; use gain='linear' or rescale truth"
         )
         raise InputError(msg)
-    gains = _GAINS[gain]
-    return hits._replace(gain=gains(hits.gain), ideal=gains(hits.ideal))
+    gains_of = _GAINS[gain]
+    return hits._replace(gain=gains_of(hits.gain), ideal=gains_of(hits.ideal))
 
 
 def _exp2_less_1(relevance: FloatArray) -> FloatArray:
@@ -449,7 +492,7 @@ _GAINS: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 
 def _retrieved(hits: Hits, k: int | None) -> Hits:
-    """Replace ``ideal`` by the gains of the list itself within k."""
+    """Replace ``ideal`` by the gains of the list itself down to rank ``k``, descending, then 0."""
     _, is_hit = hits_of_slots(hits)
     if k is not None:
         is_hit &= hits.first <= k
@@ -465,10 +508,11 @@ _DIVISORS: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 
 def _named_discounts(discount: str, depth: int) -> FloatArray:
+    """The weights of the ranks 1 .. depth."""
     return 1.0 / _DIVISORS[discount](np.arange(1.0, depth + 1.0))
 
 
-# Logarithms take longer than all other work on a small batch.
+# Discounts are kept, since logarithms take longer than all other work on a small batch.
 _short_discounts = functools.lru_cache(maxsize=64)(_named_discounts)
 
 
@@ -480,7 +524,7 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     since a weight that grows with the rank would reward bad lists.
     """
     if isinstance(discount, str):
-        if depth <= _REMEMBERED:
+        if depth <= _REMEMBERED_RANKS:
             return _short_discounts(discount, depth)
         return _named_discounts(discount, depth)
     values = np.empty(depth)
@@ -493,9 +537,11 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
             raise ArgumentError(msg) from None
     earlier = values[:-1]
     later = values[1:]
-    if np.all((values >= 0.0) & (values <= _LARGEST)) and np.all(later <= earlier):
+    if np.all((values >= 0.0) & (values <= _LARGEST_NUMBER)) and np.all(later <= earlier):
         return values
-    if np.all((values >= 1 / _LARGEST) & (values <= _LARGEST)) and np.all(later >= earlier):
+    if np.all((values >= 1 / _LARGEST_NUMBER) & (values <= _LARGEST_NUMBER)) and np.all(
+        later >= earlier
+    ):
         return 1.0 / values
     numbers = [f"{value:g}" for value in values[:5]]
     if depth > 5:
@@ -512,14 +558,17 @@ def under(hits: Hits, ties: TiePolicy) -> Hits:
     """Set the ranks ``first`` .. ``last`` of each hit by a tie policy."""
     if ties == "index":
         return hits._replace(first=hits.rank, last=hits.rank)
-    return hits if ties == "expected" else _at_end_of_group(hits, best_first=ties == "best")
+    return hits if ties == "expected" else _at_end_of_groups(hits, best_first=ties == "best")
 
 
-def _at_end_of_group(hits: Hits, *, best_first: bool) -> Hits:
-    """Give the relevant items of each tie group its first ranks, or its last."""
+def _at_end_of_groups(hits: Hits, *, best_first: bool) -> Hits:
+    """Give the relevant items of each tie group its first ranks, or its last ranks.
+
+    The greatest relevance comes at the outer end: first if they are first, else last.
+    """
     rank = hits.first.copy()
     gain = hits.gain
-    tied = np.flatnonzero(hits.last > hits.first)
+    tied = np.flatnonzero(hits.last > hits.first)  # slots
     if tied.size:
         users = np.searchsorted(hits.start, tied, side="right") - 1
         first = hits.first[tied]

@@ -20,7 +20,9 @@ For lists, the k-th largest lane maximum is a lower bound of the k-th best score
 
 No other kernels see scores. These read rows of one native dtype; ``lowest`` is the smallest value
 of that dtype, and ``least`` the smallest with which an item may be recommended: -inf is not. The
-functions of ``memory`` make the arrays that they work in.
+functions of ``memory`` make the arrays that they work in. Each relevant item of a user has a slot
+in ``Hits``; its place is its index among the scores that are ranked, which for a whole row is the
+item itself.
 
 Arrays that belong together are one argument, a record such as ``Rows``, which costs nothing in
 compiled code. A helper gets slices of arrays, but returns none: the references to arrays are not
@@ -44,67 +46,72 @@ from recmetrics._core.types import BoolArray, FloatArray, IntArray
 
 Array = npt.NDArray[Any]  # of the dtype of the scores
 
-# Half a tile. Since the loop over it runs over this constant, LLVM can vectorise it; a trip count
-# known only at run time costs a third more.
-_HALF = 128
-LANES = 2 * _HALF  # the number of lanes is a multiple of it
-_CACHE_LINE = 64  # bytes
-_AHEAD = 128  # cache lines between the scores that are read and those that are asked for
-BLOCK = 64  # scores counted together
-_CHUNK = 512  # scores that the second pass skips together
-_WIDE = 256  # sorted scores that are counted rather than searched
+# Scores in half a tile of a row. Since the loop over the half runs over this constant, LLVM can
+# vectorise it; a trip count known only at run time costs a third more.
+_HALF_TILE = 128
+LANES = 2 * _HALF_TILE  # the number of lanes of a row is a multiple of this one
+_CACHE_LINE_BYTES = 64
+_PREFETCH_LINES = 128  # cache lines between the scores that are read and those that are asked for
+BLOCK_SCORES = 64  # counted together
+_CHUNK_SCORES = 512  # skipped together by the second pass
+_MAX_COUNTED = 256  # sorted scores that are counted rather than searched
 
-# Collecting the scores of a block one by one costs this many vectorised counts of that block.
-_COLLECT = 26
-_TILE = 4096  # scores that stay in cache while they are compared with all relevant items
-_RUN = 24  # items sorted by insertion
+# To collect the scores of a block one by one costs as much as so many vectorised counts of it.
+_COLLECTING_COUNTS = 26
+_TILE_SCORES = 4096  # stay in cache while they are compared with all relevant items
+_RUN_ITEMS = 24  # sorted by insertion, before such runs are merged
 
-_FEW = 32  # hits; up to so many no sort is faster than insertion
+_FEW_HITS = 32  # up to so many hits of a user no sort is faster than insertion
 
-# Faults of a ranking that the caller made.
+# Faults of a ranking that the caller gives: an item outside the catalogue, an item after the end of
+# the list, and an item that the list names twice.
 OUTSIDE, AFTER_END, TWICE = 1, 2, 3
 ANY_ITEM = int(np.iinfo(np.int64).max)  # the items of a catalogue of unknown size
 
 
 class Tied(NamedTuple):
-    """The ranks of tie groups, where equal scores may come in any order: slots of ``Hits``."""
+    """The ranks of the tie group of each relevant item, where equal scores may have any order.
 
-    first: IntArray  # until ``_keep_hits``, the number of greater scores
-    last: IntArray  # the number of scores at least as great
+    The arrays are those of ``Hits``: (slots,), a slot for each relevant item.
+    """
+
+    first: IntArray  # its first rank; until ``_keep_hits`` the number of greater scores
+    last: IntArray  # its last rank, the number of scores at least as great
 
 
 class Scratch(NamedTuple):
     """Work memory to sort many hits."""
 
-    at_rank: npt.NDArray[np.int32]  # (ranks + 1,) 0 between users
-    gain: FloatArray  # (hits of a user,) copies while hits are reordered
-    first: IntArray
+    at_rank: npt.NDArray[np.int32]  # (ranks + 1,) 1 + the hit at each rank; all 0 between users
+    # Copies of a user's hits while these are reordered.
+    gain: FloatArray  # (hits of a user,)
+    first: IntArray  # of ``Tied``, or empty
     last: IntArray
 
 
 class Pool(NamedTuple):
-    """Memory for the items of a user that reach a bound."""
+    """Memory for the items of a user that reach a bound: the pool, in item order."""
 
-    values: Array
-    items: IntArray
-    spare_values: Array  # as much again, to sort with
+    values: Array  # (room,) scores
+    items: IntArray  # (room,)
+    spare_values: Array  # (room,) to sort with
     spare_items: IntArray
 
 
 class RankMemory(NamedTuple):
     """Work memory to rank the relevant items of one user after another."""
 
-    lanes: Array
+    lane_maxima: Array
     pool: Pool
-    places: IntArray
+    places: IntArray  # of the relevant items of a user that may be hits
 
 
 class TileMemory(NamedTuple):
     """Work memory to select from a tile."""
 
-    lanes: Array
-    blocks: npt.NDArray[np.int32]  # the number of scores of each block that may be selected
-    excluded: IntArray  # the columns of a user's excluded items
+    lane_maxima: Array
+    block_counts: npt.NDArray[np.int32]  # scores of each block of a row that may be selected
+    excluded_columns: IntArray  # of a user
 
 
 class Collected(NamedTuple):
@@ -130,13 +137,17 @@ class ListTables(NamedTuple):
     may_repeat: BoolArray  # (rows,) whether an item may occur twice, where these are empty
 
 
-def sort_hits(hits: Hits, tied: Tied | None, most: int, depth: int) -> None:
-    """Sort the hits that a kernel ranked, where a user may have ``most``, at ranks to ``depth``."""
-    if most > _FEW:
-        n_tied = 0 if tied is None else most
+def sort_hits(hits: Hits, tied: Tied | None, max_hits: int, depth: int) -> None:
+    """Sort the hits of each user by rank, if a user may have more than the kernels sort.
+
+    A user has at most ``max_hits``, at ranks up to ``depth``. ``tied`` is that of the kernel that
+    ranked them.
+    """
+    if max_hits > _FEW_HITS:
+        n_tied = 0 if tied is None else max_hits
         scratch = Scratch(
             at_rank=np.zeros(depth + 1, np.int32),
-            gain=np.empty(most),
+            gain=np.empty(max_hits),
             first=np.empty(n_tied, np.int64),
             last=np.empty(n_tied, np.int64),
         )
@@ -145,7 +156,7 @@ def sort_hits(hits: Hits, tied: Tied | None, most: int, depth: int) -> None:
 
 @helper
 def _count_reaching(values: Array, score: Any) -> int:
-    """Count the ``values`` >= score.
+    """Count the ``values`` >= ``score``.
 
     Sums in int32 run four times as fast as in int64. One loop: blocks of a constant size took a
     third more time, and compile twice as long.
@@ -158,6 +169,7 @@ def _count_reaching(values: Array, score: Any) -> int:
 
 @helper
 def _count_above(values: Array, score: Any) -> int:
+    """Count the ``values`` > ``score``."""
     count: Any = np.int32(0)
     for i in range(values.size):
         count = np.int32(count + np.int32(values[i] > score))
@@ -166,6 +178,7 @@ def _count_above(values: Array, score: Any) -> int:
 
 @helper
 def _count_equal(values: Array, score: Any) -> int:
+    """Count the ``values`` that equal ``score``."""
     count: Any = np.int32(0)
     for i in range(values.size):
         count = np.int32(count + np.int32(values[i] == score))
@@ -173,56 +186,59 @@ def _count_equal(values: Array, score: Any) -> int:
 
 
 @helper
-def _lane_maxima(row: Array, lanes: Array, lowest: Any, bits: Any, user: int) -> bool:
-    """Fill the lanes, which have the items of ``_lane_of``, with their maxima; True with any NaN.
+def _lane_maxima(row: Array, lane_maxima: Array, lowest: Any, bits: Any, user: int) -> bool:
+    """Fill ``lane_maxima`` with the highest score of each lane of a row; True with any NaN.
 
-    No lane is set to the larger of itself and one score: LLVM would make that a masked store, which
-    takes four times as long on processors with AVX2 and without AVX-512. It does not with two
-    scores. They are in one tile, since processors read ahead what is read in order.
+    A lane is a group of items of the row, see ``_lane_of``; the row has at least three times as
+    many items as lanes. ``bits`` are the scores of all rows in half precision, or None. With them,
+    the row is memory, which is filled from ``bits[user]`` tile by tile, since a tile stays in the
+    nearest cache. They are an argument of their own, not read from a record, since Numba leaves out
+    the branches behind ``is None`` of arguments alone.
 
-    The row has at least three times as many items as there are lanes. It is filled from
-    ``bits[user]``, unless these are None, tile by tile, which stay in the nearest cache. ``bits``
-    are an argument of their own, not read from a record, since Numba leaves out the branches behind
-    ``is None`` of arguments alone.
+    Each step sets a lane to the largest of itself and two scores. With one score LLVM would make
+    that a masked store, which takes four times as long on processors with AVX2 and without AVX-512.
+    The two are in one tile, since processors read ahead what is read in order.
     """
-    line = _CACHE_LINE // row.itemsize
+    line_scores = _CACHE_LINE_BYTES // row.itemsize
     has_nan = False
-    for j in range(lanes.size):
-        lanes[j] = lowest
+    for j in range(lane_maxima.size):
+        lane_maxima[j] = lowest
 
     begin = 0
     lane = 0
-    while begin + 2 * _HALF <= row.size:
-        left = row[begin : begin + _HALF]
-        right = row[begin + _HALF : begin + 2 * _HALF]
-        maxima = lanes[lane : lane + _HALF]
+    while begin + 2 * _HALF_TILE <= row.size:
+        left = row[begin : begin + _HALF_TILE]
+        right = row[begin + _HALF_TILE : begin + 2 * _HALF_TILE]
+        maxima = lane_maxima[lane : lane + _HALF_TILE]
         if bits is not None:
-            tile = row[begin : begin + 2 * _HALF]
-            order_halves(bits[user, begin : begin + 2 * _HALF], int(-lowest), tile)
+            tile = row[begin : begin + 2 * _HALF_TILE]
+            order_halves(bits[user, begin : begin + 2 * _HALF_TILE], int(-lowest), tile)
         else:
-            for j in range(0, 2 * _HALF, line):
-                prefetch(row, begin + _AHEAD * line + j)
-        for j in range(_HALF):
+            for j in range(0, 2 * _HALF_TILE, line_scores):
+                prefetch(row, begin + _PREFETCH_LINES * line_scores + j)
+        for j in range(_HALF_TILE):
             maximum = maxima[j]
             score = left[j]
             other = right[j]
             maximum = score if score > maximum else maximum  # NaN never gets in
             maxima[j] = other if other > maximum else maximum
-            has_nan |= (score != score) | (other != other)  # only NaN is
-        begin += 2 * _HALF
-        # No ``if lane == lanes.size``: it made LLVM keep ``lane`` in memory, a tenth of the time.
-        lane = lane + _HALF if lane + _HALF < lanes.size else 0
+            has_nan |= (score != score) | (other != other)  # only NaN differs from itself
+        begin += 2 * _HALF_TILE
+        # No ``if lane == lane_maxima.size``, for which LLVM kept ``lane`` in memory: a tenth of the
+        # time.
+        lane = lane + _HALF_TILE if lane + _HALF_TILE < lane_maxima.size else 0
 
-    # Less than a tile is left.
+    # Less than a tile is left. Its scores take the place of the second one of a step, and earlier
+    # scores of the same lanes, whose maxima have them already, that of the first.
     if bits is not None:
         order_halves(bits[user, begin:], int(-lowest), row[begin:])
-    maxima = lanes[lane:]
+    maxima = lane_maxima[lane:]
     while begin < row.size:
-        left = row[begin - 2 * lanes.size :]  # of the same lanes, and in them already
-        right = row[begin : begin + _HALF]
+        left = row[begin - 2 * lane_maxima.size :]
+        right = row[begin : begin + _HALF_TILE]
         if bits is None:  # 1.8 ms of 35 for 100,000 users and 1,000 items, a quarter in this loop
-            for j in range(0, _HALF, line):
-                prefetch(row, begin + _AHEAD * line + j)
+            for j in range(0, _HALF_TILE, line_scores):
+                prefetch(row, begin + _PREFETCH_LINES * line_scores + j)
         for j in range(right.size):
             maximum = maxima[j]
             score = left[j]
@@ -230,45 +246,54 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any, bits: Any, user: int) ->
             maximum = score if score > maximum else maximum
             maxima[j] = other if other > maximum else maximum
             has_nan |= other != other
-        begin += _HALF
+        begin += _HALF_TILE
     return has_nan
 
 
 @helper
 def _lane_of(item: int, n_lanes: int) -> int:
-    """The lane of an item: both halves of a tile have the same ones, the next tile has others."""
-    return item // (2 * _HALF) * _HALF % n_lanes + item % _HALF
+    """The number of an item's lane.
+
+    Both halves of a tile have the same lanes, the next tile has others.
+    """
+    return item // (2 * _HALF_TILE) * _HALF_TILE % n_lanes + item % _HALF_TILE
 
 
 @helper
-def _usable_lanes(row: Array, lanes: Array, excluded: IntArray, min_lanes: int, lowest: Any) -> int:
-    """Leave excluded items out of the lane maxima; fold four lanes into one if many are left.
+def _usable_lanes(
+    row: Array, lane_maxima: Array, excluded: IntArray, min_lanes: int, lowest: Any
+) -> int:
+    """Take excluded items out of the lane maxima, and fold four lanes into one if enough remain.
 
-    Many are ``min_lanes`` after the folding. Returns how many of ``lanes`` are in use, from the
-    first on. A lane whose maximum may be an excluded item becomes ``lowest``.
+    ``lane_maxima`` has the highest score of each lane, a group of items of the row. They serve to
+    bound the k-th best score of the row from below, so a maximum may become lower, but never higher
+    than the best score of its lane that is not excluded. If at least ``min_lanes`` lanes remain,
+    each four are folded, since fewer maxima are faster to count and to bisect. Returns the number
+    of maxima in use, which are the first ones.
     """
     for item in excluded:
-        lane = _lane_of(item, lanes.size)
-        if row[item] >= lanes[lane]:
-            lanes[lane] = lowest
-    # Fewer lanes are faster to count and to select from.
-    quarter = lanes.size // 4
+        lane = _lane_of(item, lane_maxima.size)
+        if row[item] >= lane_maxima[lane]:  # the maximum may be the score of this item
+            lane_maxima[lane] = lowest
+    quarter = lane_maxima.size // 4
     if quarter < min_lanes:
-        return lanes.size
+        return lane_maxima.size
     for j in range(quarter):
-        maximum = lanes[j]
-        score = lanes[j + quarter]
-        maximum = score if score > maximum else maximum
-        score = lanes[j + 2 * quarter]
-        maximum = score if score > maximum else maximum
-        score = lanes[j + 3 * quarter]
-        lanes[j] = score if score > maximum else maximum
+        maximum = lane_maxima[j]
+        other_maximum = lane_maxima[j + quarter]
+        maximum = other_maximum if other_maximum > maximum else maximum
+        other_maximum = lane_maxima[j + 2 * quarter]
+        maximum = other_maximum if other_maximum > maximum else maximum
+        other_maximum = lane_maxima[j + 3 * quarter]
+        lane_maxima[j] = other_maximum if other_maximum > maximum else maximum
     return quarter
 
 
 @helper
 def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
-    """The largest of ``values`` that at least k reach, or a smaller one that k to k + slack reach.
+    """The largest of ``values`` that at least k of them reach, or one that k to k + slack reach.
+
+    ``lowest`` if there are at most k + slack values, so that no search is needed.
 
     Bisection by counting, with one of the values as the pivot each time: a dozen vectorised counts
     are fifteen times as fast as quickselect (1,024 values, k = 100), and the dtype only has to
@@ -276,13 +301,14 @@ def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
     """
     reached = lowest  # n_reaching values, at least k, are >= this one
     n_reaching = values.size
-    missed = lowest  # n_missing values, fewer than k, are >= this one, once there is one
-    n_missing = 0
+    missed = lowest  # n_missing values, fewer than k, are >= this one
+    n_missing = 0  # 0 as long as ``missed`` is not a value yet
     # Pivots in golden steps: in order they would not halve the values where these ascend.
     step = int(values.size * 0.618) | 1
     place = 0
     searching = n_reaching > k + slack
     while searching:
+        # The next pivot: a value between ``reached`` and ``missed``.
         tries = 0
         between = False
         while not between and tries < 2 * values.size:
@@ -307,14 +333,17 @@ def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
 
 
 @helper
-def _bound(lanes: Array, k: int, lowest: Any) -> Any:
+def _bound(lane_maxima: Array, k: int, lowest: Any) -> Any:
     """A lower bound of the k-th best score of a row from its lane maxima, or ``lowest``."""
-    return _reached_by(lanes, k, lowest, k // 8)
+    return _reached_by(lane_maxima, k, lowest, k // 8)
 
 
 @helper
 def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> Any:
-    """Keep the k best of a pool in item order; returns the score of the worst."""
+    """Keep the k best of the ``count`` items of a pool in item order, which stay in that order.
+
+    Returns the score of the worst of them. Of equal scores the first items are kept.
+    """
     bound = _reached_by(values[:count], k, lowest, np.int64(0))
     equal = k - _count_above(values[:count], bound)  # the number of scores at the bound to keep
     end = 0
@@ -339,20 +368,21 @@ def _gather(
     values: Array,
     items: IntArray,
 ) -> tuple[int, int]:
-    """Add the items of a row from ``begin`` on that reach ``bound`` to the ``count`` collected.
+    """Append the items of a row from ``begin`` on that reach ``bound`` to ``values`` and ``items``.
 
-    Returns the new count, and the item before which it stopped, since the memory might not hold the
-    next block, or the end of the row.
+    These hold ``count`` items already; excluded items are left out. Returns the new count, and the
+    item from which to go on: the end of the row, or an item before it where the memory might not
+    hold the next block.
     """
-    e = 0  # of the next excluded item
-    width = _CHUNK
+    e = 0  # the place of the next excluded item
+    width = _CHUNK_SCORES
     while begin < row.size:
         block = row[begin : begin + width]
         if _count_reaching(block, bound) > 0:
-            if width > BLOCK:  # look again, at a part of the chunk
-                width = BLOCK
+            if width > BLOCK_SCORES:  # look again, at a part of the chunk
+                width = BLOCK_SCORES
                 continue
-            if count + BLOCK > values.size:
+            if count + BLOCK_SCORES > values.size:
                 break
             for i in range(block.size):
                 if block[i] >= bound:
@@ -364,8 +394,8 @@ def _gather(
                         items[count] = item
                         count += 1
         begin += width
-        if begin % _CHUNK == 0:
-            width = _CHUNK
+        if begin % _CHUNK_SCORES == 0:
+            width = _CHUNK_SCORES
     if begin > row.size:
         begin = row.size
     return count, begin
@@ -374,13 +404,13 @@ def _gather(
 @helper
 def _next_above(values: Array, score: Any) -> Any:
     """The smallest of ``values`` that is greater than ``score``, or ``score`` if none is."""
-    least = score
+    next_score = score
     if _count_above(values, score) == 0:
-        return least  # as where most scores are equal: a tenth of the time of the loop below
+        return next_score  # as where most scores are equal: a tenth of the time of the loop below
     for i in range(values.size):
-        if values[i] > score and (least == score or values[i] < least):
-            least = values[i]
-    return least
+        if values[i] > score and (next_score == score or values[i] < next_score):
+            next_score = values[i]
+    return next_score
 
 
 @helper
@@ -408,14 +438,17 @@ def _position(items: IntArray, item: int) -> int:
 def _count_ranks(
     values: Array, places: IntArray, rank: IntArray, above: Any, reaching: Any
 ) -> None:
-    """Count the ranks of the ascending ``places`` among ``values``, from ranks of 1.
+    """Count the ranks of the scores at the ascending ``places`` among all ``values``.
 
-    It goes tile by tile, so that a long row is read from memory once, for any number of places. Of
-    successive places that tie, only the first is counted. Where they are given, ``above``
-    and ``reaching`` receive the number of scores > and >= theirs, added to 0.
+    ``rank`` (places,) holds 1 for each place, to which the number of items before it in the order
+    is added. ``above`` and ``reaching``, None or zeros for each place, get the number of scores >
+    and >= that at the place.
+
+    The values are read tile by tile, so that a long row is read from memory once, for any number of
+    places. Of successive places with equal scores only the first is compared with all values.
     """
-    for begin in range(0, values.size, _TILE):
-        tile = values[begin : begin + _TILE]
+    for begin in range(0, values.size, _TILE_SCORES):
+        tile = values[begin : begin + _TILE_SCORES]
         for p in range(places.size):
             score = values[places[p]]
             if p > 0 and score == values[places[p - 1]]:
@@ -432,6 +465,7 @@ def _count_ranks(
                 above[p] += n_above_after + _count_above(tile[:n_before], score)
                 reaching[p] += n_reaching_before + _count_reaching(tile[n_before:], score)
 
+    # The others have the numbers of the place before, and the equal scores between the two.
     for p in range(1, places.size):
         score = values[places[p]]
         if score == values[places[p - 1]]:
@@ -445,7 +479,10 @@ def _count_ranks(
 def _search_ranks(
     values: Array, ordered: Array, places: IntArray, rank: IntArray, above: Any, reaching: Any
 ) -> None:
-    """Search the numbers of ``_count_ranks`` in ``ordered``, the same scores ascending."""
+    """Find what ``_count_ranks`` counts, by searches in ``ordered``, the same scores ascending.
+
+    Of equal scores, the values before the place are counted to get its rank.
+    """
     for p in range(places.size):
         score = values[places[p]]
         n_above = _count_ordered_above(ordered, score)
@@ -476,7 +513,7 @@ def _count_ordered_above(ordered: Array, score: Any) -> int:
     """
     low = 0
     high = ordered.size
-    while high - low > _WIDE:
+    while high - low > _MAX_COUNTED:
         middle = (low + high) // 2
         if ordered[middle] > score:
             high = middle
@@ -487,10 +524,10 @@ def _count_ordered_above(ordered: Array, score: Any) -> int:
 
 @helper
 def _best_score(row: Array, items: IntArray, lowest: Any) -> Any:
-    """The highest score of some items of a row, or ``lowest``.
+    """The highest score of some items of a row; ``lowest`` if there are none.
 
-    One comparison settles a user whose relevant items are all below k lanes, as most are: 1.5 ms of
-    35 for 100,000 users and 1,000 items.
+    By it, one count of lane maxima settles a user whose relevant items are all below k of them, as
+    most are: 1.5 ms of 35 for 100,000 users and 1,000 items.
     """
     best = lowest
     for item in items:
@@ -502,7 +539,7 @@ def _best_score(row: Array, items: IntArray, lowest: Any) -> Any:
 @helper
 def _find_places(
     row: Array,
-    lanes: Array,
+    lane_maxima: Array,
     excluded: IntArray,
     relevant: Rows,
     user: int,
@@ -511,17 +548,18 @@ def _find_places(
     hits: Hits,
     places: IntArray,
 ) -> tuple[int, Any]:
-    """Collect the relevant items of a user that may be hits: not excluded, and ``least`` or more.
+    """Collect the relevant items of a user that may be hits: not excluded, ``least`` or more.
 
-    For most users the lanes are counted two or three times, for any number of relevant items. The
-    gains go to the first of the user's slots. Returns the number of items, and a score that all of
-    them reach.
+    Nor may k of ``lane_maxima`` be above their scores. Writes the items to ``places``, and their
+    gains to the first of the user's slots in ``hits``. Returns the number of items, and a score
+    that all of them reach. For most users the maxima are counted two or three times, for any number
+    of relevant items, since a count settles all scores above or below the one it was made for.
     """
     first = hits.start[user]
     n_places = 0
-    bound = least
+    bound = least  # the smallest score that passed a count, if any did
     any_reached = False
-    missed = least
+    missed = least  # the largest score that failed a count, if any did
     any_missed = False
     for slot in range(first, hits.start[user + 1]):
         item = relevant.items[slot]
@@ -529,7 +567,7 @@ def _find_places(
         if not (score >= least) or (any_missed and score <= missed):
             continue
         if not any_reached or score < bound:
-            if _count_above(lanes, score) >= k:
+            if _count_above(lane_maxima, score) >= k:
                 missed = score
                 any_missed = True
                 continue
@@ -553,10 +591,12 @@ def _rank_places(
     hits: Hits,
     tied: Any,
 ) -> None:
-    """Rank a user's relevant items, which are at ``places`` of the ``values``, and keep the hits.
+    """Rank a user's relevant items, whose scores are ``values[places]``, and keep the hits.
 
-    ``values`` contain those of ``excluded``, at the places of these numbers. ``ordered`` are the
-    same ascending, or None.
+    ``places`` ascend. ``values`` are the scores of a row, or of a pool; ``excluded`` are the places
+    in ``values`` of items that take no rank. ``ordered`` are the same scores ascending, by which
+    ranks are searched, or None, by which they are counted. The first slots of the user in ``hits``
+    hold the gains; afterwards they hold the hits, and 0 behind these.
     """
     first = hits.start[user]
     end = first + places.size
@@ -573,7 +613,7 @@ def _rank_places(
     else:
         _search_ranks(values, ordered, places, rank, above, reaching)
 
-    # Excluded items were counted like the others.
+    # Excluded items were counted like the others, so those before an item are subtracted.
     for p in range(places.size):
         score = values[places[p]]
         for item in excluded:
@@ -587,10 +627,11 @@ def _rank_places(
 
 @helper
 def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
-    """Keep those among the first ``k`` of a user's ranked items.
+    """Keep the hits, those of a user's ranked items that are among the first ``k``.
 
-    Up to ``_FEW`` are sorted by rank here, and more by ``sort_many_hits``. With ``tied`` an item
-    among the first ``k`` in any order of equal scores is a hit.
+    They move to the first slots of the user; the slots behind them hold 0. Up to ``_FEW_HITS`` are
+    sorted by rank here, and more by ``sort_many_hits``. With ``tied``, an item that is among the
+    first ``k`` in any order of equal scores is a hit.
     """
     begin = hits.start[user]
     n_hits = 0
@@ -609,7 +650,7 @@ def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
             continue
 
         place = begin + n_hits
-        while n_hits < _FEW and place > begin and hits.rank[place - 1] > rank:
+        while n_hits < _FEW_HITS and place > begin and hits.rank[place - 1] > rank:
             hits.rank[place] = hits.rank[place - 1]
             hits.gain[place] = hits.gain[place - 1]
             if tied is not None:
@@ -627,6 +668,7 @@ def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
 
 @helper
 def _count_recommendable(row: Array, excluded: IntArray, least: Any) -> int:
+    """Count the items of a row that are not excluded and score ``least`` or more."""
     count = _count_reaching(row, least)
     for item in excluded:
         count -= row[item] >= least
@@ -635,7 +677,11 @@ def _count_recommendable(row: Array, excluded: IntArray, least: Any) -> int:
 
 @helper
 def _fill_pool(row: Array, bound: Any, excluded: IntArray, tied: Any, pool: Pool) -> int:
-    """Fill the pool with the items of a row that reach ``bound``; -1 where it cannot hold them."""
+    """Fill the pool with the items of a row that reach ``bound``, and are not excluded.
+
+    Returns their number, -1 where the pool cannot hold them. Without ``tied``, more than k items
+    suffice: later ones that only equal ``bound`` are left out.
+    """
     begin: Any = np.int64(0)  # typed, as in ``_list_best``
     count: Any = np.int64(0)
     half = pool.values[: pool.values.size // 2]
@@ -655,9 +701,10 @@ def _fill_pool(row: Array, bound: Any, excluded: IntArray, tied: Any, pool: Pool
 
 @helper
 def _move_to_pool(items: IntArray, places: IntArray, user: int, hits: Hits) -> int:
-    """Turn ``places``, items of a row, into places among ``items``; drop those not among them.
+    """Turn ``places``, which are items of a row, into their places among the items of a pool.
 
-    The gains move along in the slots of the user. Returns the number of places.
+    ``items`` are those of the pool. Places that are not among them are dropped, and the gains in
+    the slots of the user move along. Returns the number of places that are left.
     """
     first = hits.start[user]
     n_places = 0
@@ -686,33 +733,37 @@ def rank_rows(
 ) -> None:
     """Rank the relevant items that may be hits, for a block of dense rows; then ``sort_hits``.
 
-    ``bits`` are those of ``scores``, as an argument: Numba leaves out the branches behind ``is
-    None`` of arguments alone, which takes 0.3 s off the compilation. With bits, ``scores`` have
-    memory for one row, which is still in cache when it has been converted: a quarter off a call.
-    ``tied_of`` makes ``tied``. ``has_nan`` (1,) becomes True with any NaN.
+    Fills ``hits``, which holds no hits yet, and ``tied``, which ``memory.tied_of`` makes.
+    ``has_nan`` (1,) becomes True with any NaN.
+
+    ``bits`` are those of ``scores``, scores in half precision, or None. They are an argument, since
+    Numba leaves out the branches behind ``is None`` of arguments alone, which takes 0.3 s off the
+    compilation. With bits, ``scores`` have memory for one row, which is still in cache when it has
+    been converted: a quarter off a call.
     """
     lowest = scores.lowest
     n_items = scores.values.shape[1]
-    lanes = memory.lanes
+    lane_maxima = memory.lane_maxima
     for user in range(excluded.start.size - 1):
         row = scores.values[user if bits is None else 0]
         excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
         n_lanes = 0
-        if lanes.size > 0:  # as in ``list_rows``; a helper for both took 0.1 s of a first call
-            has_nan[0] |= _lane_maxima(row, lanes, lowest, bits, user)
-            n_lanes = _usable_lanes(row, lanes, excluded_items, 2 * k, lowest)
+        if lane_maxima.size > 0:  # as in ``list_rows``: a helper took 0.1 s of a first call
+            has_nan[0] |= _lane_maxima(row, lane_maxima, lowest, bits, user)
+            n_lanes = _usable_lanes(row, lane_maxima, excluded_items, 2 * k, lowest)
         else:
             if bits is not None:
                 order_halves(bits[user], int(-lowest), row)
             has_nan[0] |= _count_reaching(row, lowest) < row.size
-        maxima = lanes[:n_lanes]
+        maxima = lane_maxima[:n_lanes]
 
-        # No relevant item is a hit, as for most users.
+        # Where k maxima are above the best relevant item, none is a hit, as for most users.
         items = relevant.items[hits.start[user] : hits.start[user + 1]]
         if n_lanes > 0 and _count_above(maxima, _best_score(row, items, lowest)) >= k:
             hits.length[user] = k
             continue
 
+        # Unless k lanes have an item for the list, the list may be shorter than k.
         hits.length[user] = k
         if _count_above(maxima, lowest) < k:
             n_recommendable = _count_recommendable(row, excluded_items, scores.least)
@@ -724,12 +775,13 @@ def rank_rows(
         if n_places == 0:
             continue
 
-        # Ranks are counted in the whole row, or among the few items that reach the bound.
+        # Ranks are counted in the whole row, or, where that takes more comparisons than to collect
+        # it, in a pool of the few items that reach the bound.
         values = row
-        n_collected = BLOCK * k  # at most
+        n_collected = BLOCK_SCORES * k  # scores of the blocks that have these items, at most
         if n_items < n_collected:
             n_collected = n_items
-        n_counted = n_items + _COLLECT * n_collected
+        n_counted = n_items + _COLLECTING_COUNTS * n_collected
         if n_lanes > 0 and bound > scores.least and n_places * n_items > n_counted:
             count = _fill_pool(row, bound, excluded_items, tied, memory.pool)
             if count >= 0:
@@ -753,9 +805,10 @@ def rank_sorted_rows(
     has_nan: BoolArray,
     places: IntArray,
 ) -> None:
-    """Rank as ``rank_rows``, where searching the ranks of many relevant items beats counting.
+    """Fill ``hits`` as ``rank_rows`` does; users have so many relevant items that a sort pays off.
 
-    ``ordered_rows`` are the scores, which have no bits, with each row ascending.
+    ``ordered_rows`` are the scores, which have no bits, with each row ascending; ranks are searched
+    in them.
     """
     n_items = scores.values.shape[1]
     for user in range(scores.values.shape[0]):
@@ -792,10 +845,11 @@ def rank_candidates(
     tied: Any,
     places: IntArray,
 ) -> None:
-    """Rank the relevant items from the scores of the candidates alone; then ``sort_hits``.
+    """Fill ``hits`` and ``tied`` from the scores of the candidates alone; then ``sort_hits``.
 
-    ``values`` are those of user u at ``candidate_start[u]:candidate_start[u + 1]``, in ascending
-    item order and without excluded ones. No ``Rows``, whose values have the dtype of sparse scores.
+    User u has the slice ``candidate_start[u]:candidate_start[u + 1]`` of ``candidate_items``,
+    ascending and without excluded ones, and of ``values``, their scores. The three are not united
+    in ``Rows``, whose values have another dtype.
     """
     for user in range(candidate_start.size - 1):
         begin = candidate_start[user]
@@ -818,11 +872,14 @@ def rank_candidates(
 
 @kernel
 def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
-    """Sort the hits of users with more than ``_FEW``, by a place for each rank."""
+    """Sort the hits of users with more than ``_FEW_HITS`` by rank, by a table of the ranks.
+
+    ``scratch.at_rank`` gets 1 + the number of the hit at each rank, and is read from rank 0 on.
+    """
     at_rank = scratch.at_rank
     for user in range(hits.n_hits.size):
         n_hits = hits.n_hits[user]
-        if n_hits <= _FEW:
+        if n_hits <= _FEW_HITS:
             continue
 
         first = hits.start[user]
@@ -851,16 +908,17 @@ def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
 def sort_best_first(
     values: Array, items: IntArray, spare_values: Array, spare_items: IntArray
 ) -> None:
-    """Sort items by their scores, best first; equal scores keep their order.
+    """Sort ``values``, which are scores, and their ``items`` in place, best score first.
 
-    The spare arrays have as many places as the values.
+    Equal scores keep their order. The spare arrays are work memory of the same size.
 
-    Short runs are sorted by insertion, then merged: NumPy's sort costs a second of compilation, and
-    most lists are one run. Each merge copies its first half away and writes from the front.
+    Runs of ``_RUN_ITEMS`` are sorted by insertion, then merged: NumPy's sort costs a second of
+    compilation, and most lists are one run. Each merge copies its first half to the spare arrays
+    and writes from the front.
     """
     size = values.size
-    for begin in range(0, size, _RUN):
-        for i in range(begin + 1, min(begin + _RUN, size)):
+    for begin in range(0, size, _RUN_ITEMS):
+        for i in range(begin + 1, min(begin + _RUN_ITEMS, size)):
             score = values[i]
             item = items[i]
             j = i
@@ -871,12 +929,12 @@ def sort_best_first(
             values[j] = score
             items[j] = item
 
-    width = _RUN
+    width = _RUN_ITEMS
     while width < size:
         for begin in range(0, size - width, 2 * width):
             middle = begin + width
             end = min(middle + width, size)
-            if values[middle - 1] >= values[middle]:
+            if values[middle - 1] >= values[middle]:  # the halves are in order
                 continue
             for i in range(width):
                 spare_values[i] = values[begin + i]
@@ -901,11 +959,11 @@ def sort_best_first(
 def _list_best(row: Array, bound: Any, excluded: IntArray, k: int, pool: Pool) -> int:
     """Write the k best of a row to the front of the pool, best first; returns their number.
 
-    ``bound`` is a lower bound of the k-th best score, or the least listed one.
+    ``bound`` is a lower bound of the k-th best score, or of all scores that may be listed.
     """
     values = pool.values
     items = pool.items
-    lowest = bound  # of the pool
+    lowest = bound  # no score in the pool is lower
     # Typed, since a helper called with a literal is compiled once more for it.
     count: Any = np.int64(0)
     begin: Any = np.int64(0)
@@ -930,23 +988,24 @@ def list_rows(
     ranking: IntArray,
     length: IntArray,
     has_nan: BoolArray,
-    lanes: Array,
+    lane_maxima: Array,
     pool: Pool,
 ) -> None:
     """Fill ``ranking`` (rows, k) with the k best items of each row, ``length`` with their number.
 
-    ``scores`` have no bits. ``has_nan`` (1,) becomes True with any NaN.
+    A row of ``ranking`` is left as it is behind its length. ``scores`` have no bits. ``has_nan``
+    (1,) becomes True with any NaN. ``lane_maxima`` is work memory, empty where rows are too short.
     """
     lowest = scores.lowest
     for user in range(scores.values.shape[0]):
         row = scores.values[user]
         excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
         bound = scores.least
-        if lanes.size > 0:
-            has_nan[0] |= _lane_maxima(row, lanes, lowest, None, 0)
-            n_lanes = _usable_lanes(row, lanes, excluded_items, 4 * k, lowest)
+        if lane_maxima.size > 0:
+            has_nan[0] |= _lane_maxima(row, lane_maxima, lowest, None, 0)
+            n_lanes = _usable_lanes(row, lane_maxima, excluded_items, 4 * k, lowest)
             # Numba's ``max`` of two scores made this kernel a twentieth slower.
-            reached = _bound(lanes[:n_lanes], k, lowest)
+            reached = _bound(lane_maxima[:n_lanes], k, lowest)
             bound = reached if reached > scores.least else scores.least
         else:
             has_nan[0] |= _count_reaching(row, lowest) < row.size
@@ -981,7 +1040,7 @@ def list_candidates(
 
 @helper
 def _first_repeat(items: IntArray) -> int:
-    """The first place whose item occurs before it, or -1."""
+    """The first place of a ranking whose item occurs before it, or -1."""
     for place in range(1, items.size):
         for before in range(place):
             if items[before] == items[place]:
@@ -991,7 +1050,10 @@ def _first_repeat(items: IntArray) -> int:
 
 @helper
 def _read_ranking(ranking: IntArray, n_items: int) -> tuple[int, int]:
-    """Give the fault of a ranking and its place; without a fault, 0 and the number of items."""
+    """Give the first fault of a ranking, OUTSIDE or AFTER_END, and its place in the ranking.
+
+    Without a fault, 0 and the number of items. An entry of -1 is no item and ends the ranking.
+    """
     n_ranked = 0
     for place in range(ranking.size):
         item = ranking[place]
@@ -1015,10 +1077,11 @@ def rank_lists(
     fault: IntArray,
     tables: ListTables,
 ) -> None:
-    """Fill ``hits`` from rankings that exist; stops at the first bad row.
+    """Fill ``hits`` with those among the first ``k`` of each ranking; stop at the first bad one.
 
-    List u is ``items[start[u]:start[u + 1]]``, perhaps with -1 after its end. ``fault`` receives
-    the fault, its row and its place: an item outside the catalogue, after the end, or twice.
+    The ranking of user u is ``items[start[u]:start[u + 1]]``, perhaps with -1 after its end.
+    ``fault`` (3,) is left as it is, or receives the fault, OUTSIDE, AFTER_END or TWICE, the row,
+    and the place in the ranking.
     """
     slot_of = tables.slot_of
     for user in range(start.size - 1):
@@ -1051,7 +1114,7 @@ def rank_lists(
         n_hits = 0
         for i in range(n_ranked):
             item = ranking[i]
-            # A slot before ``first`` is of an earlier user.
+            # The table is not cleared between users: a slot before ``first`` is of an earlier one.
             place = slot_of[item] - first if slot_of.size else _position(relevant_items, item)
             if place >= 0:
                 slot = first + n_hits
@@ -1063,7 +1126,10 @@ def rank_lists(
 
 @helper
 def _first_repeat_by_table(items: IntArray, user: int, user_of: IntArray) -> int:
-    """Find the first repeat by a table of the last user whose ranking has each item."""
+    """The first place of a ranking whose item occurs before it, or -1.
+
+    ``user_of`` has, for each item, the last user whose ranking has it, and is brought up to date.
+    """
     repeat = -1
     for place in range(items.size):
         if repeat < 0 and user_of[items[place]] == user:
@@ -1073,39 +1139,43 @@ def _first_repeat_by_table(items: IntArray, user: int, user_of: IntArray) -> int
 
 
 @helper
-def _count_blocks(values: Array, bound: Any, strict: Any, blocks: npt.NDArray[np.int32]) -> int:
-    """Count in each block the NaN and the scores >= ``bound``, > where ``strict``.
+def _count_blocks(
+    values: Array, bound: Any, strict: Any, block_counts: npt.NDArray[np.int32]
+) -> int:
+    """Count in each block the NaN and the scores >= ``bound``, or > ``bound`` if ``strict``.
 
-    Returns the sum of all counts. The tail behind the whole blocks is one more block.
+    Fills ``block_counts``, and returns their sum. A comparison with NaN is False, so
+    ``not (a < b)`` counts it. The tail behind the whole blocks is one more block.
     """
     total = 0
-    n_whole = values.size // BLOCK
+    n_whole = values.size // BLOCK_SCORES
     for b in range(n_whole):
-        block = values[b * BLOCK : (b + 1) * BLOCK]
+        block = values[b * BLOCK_SCORES : (b + 1) * BLOCK_SCORES]
         count: Any = np.int32(0)
         if strict:
-            for i in range(BLOCK):
+            for i in range(BLOCK_SCORES):
                 count = np.int32(count + np.int32(not (block[i] <= bound)))
         else:
-            for i in range(BLOCK):
+            for i in range(BLOCK_SCORES):
                 count = np.int32(count + np.int32(not (block[i] < bound)))
-        blocks[b] = count
+        block_counts[b] = count
         total += count
 
-    if n_whole < blocks.size:
+    if n_whole < block_counts.size:
         tail = 0
-        for i in range(n_whole * BLOCK, values.size):
+        for i in range(n_whole * BLOCK_SCORES, values.size):
             tail += not (values[i] <= bound if strict else values[i] < bound)
-        blocks[n_whole] = tail
+        block_counts[n_whole] = tail
         total += tail
     return total
 
 
 @helper
 def _find_columns(items: IntArray, first_item: int, width: int, columns: IntArray) -> int:
-    """Find the columns of those of the ascending ``items`` that a tile has; returns their number.
+    """Write the columns of a tile that hold some of the ascending ``items`` to ``columns``.
 
-    The tile has ``width`` columns, from ``first_item`` on.
+    The tile has ``width`` columns, for the items from ``first_item`` on. Returns the number of
+    columns written.
     """
     first = _first_from(items, first_item)
     n_columns = 0
@@ -1119,23 +1189,29 @@ def _find_columns(items: IntArray, first_item: int, width: int, columns: IntArra
 def _raise_bound(
     row: Array, excluded: IntArray, k: int, lowest: Any, bound: Any, memory: TileMemory
 ) -> Any:
-    """Raise the bound of a user by the lanes of a row of a tile; if raised, count its blocks."""
-    _lane_maxima(row, memory.lanes, lowest, None, 0)
-    n_lanes = _usable_lanes(row, memory.lanes, excluded, 4 * k, lowest)
-    reached = _bound(memory.lanes[:n_lanes], k, lowest)
+    """Return the bound of a user, raised where the lanes of the user's row of a tile allow it.
+
+    If it is raised, ``memory.block_counts`` get the scores >= the new bound.
+    """
+    _lane_maxima(row, memory.lane_maxima, lowest, None, 0)
+    n_lanes = _usable_lanes(row, memory.lane_maxima, excluded, 4 * k, lowest)
+    reached = _bound(memory.lane_maxima[:n_lanes], k, lowest)
     if reached > bound:
-        _count_blocks(row, reached, np.bool_(False), memory.blocks)
+        _count_blocks(row, reached, np.bool_(False), memory.block_counts)
         return reached
     return bound
 
 
 @helper
-def _note_nan(nan_found: IntArray, user: int, item: int) -> None:
-    """Count a NaN, and note it where it is the first in the order of the whole matrix."""
-    if nan_found[N_NAN] == 0 or user < nan_found[NAN_ROW]:
-        nan_found[NAN_ROW] = user
-        nan_found[NAN_ITEM] = item
-    nan_found[N_NAN] += 1
+def _note_nan(nan_report: IntArray, user: int, item: int) -> None:
+    """Count a NaN in ``nan_report``: (count, user, item) of the first in the order of the matrix.
+
+    Tiles come in the order of items, so an earlier NaN of the same user has a lower item.
+    """
+    if nan_report[N_NAN] == 0 or user < nan_report[NAN_ROW]:
+        nan_report[NAN_ROW] = user
+        nan_report[NAN_ITEM] = item
+    nan_report[N_NAN] += 1
 
 
 @kernel
@@ -1147,54 +1223,55 @@ def select_tile(
     k: int,
     lowest: Any,
     collected: Collected,
-    nan_found: IntArray,
+    nan_report: IntArray,
     memory: TileMemory,
 ) -> None:
     """Add the items of a tile that may be among the k best to those collected from earlier tiles.
 
-    tile: (rows, columns), in the first ``width`` columns the scores of the items from
-    ``first_item`` on; columns beyond these, and rows beyond the users, are padding. Floats only.
-    ``nan_found`` receives the number of NaN, and the row and item of the first in the order of the
-    whole matrix.
+    ``tile`` (rows, columns) of floats has in its first ``width`` columns the scores of the items
+    from ``first_item`` on; columns beyond these, and rows beyond the users, are padding.
+    ``collected`` is brought up to date. ``nan_report`` (3,) is updated by the number of NaN, and
+    the row and item of the first in the order of the whole matrix.
     """
     for user in range(collected.counts.size):
         row = tile[user, :width]
         bound = collected.bounds[user]
         # One vectorised pass: most tiles of most users end here.
-        n_beyond = _count_blocks(row, bound, np.bool_(True), memory.blocks)
+        n_beyond = _count_blocks(row, bound, np.bool_(True), memory.block_counts)
         if n_beyond == 0:
             continue
 
         excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
-        n_columns = _find_columns(excluded_items, first_item, width, memory.excluded)
-        columns = memory.excluded[:n_columns]
-        # Too many to add one by one, as in the first tile, or in every tile where scores ascend.
-        # The lanes of this tile alone give a better bound.
-        if memory.lanes.size > 0 and n_beyond > 2 * k + BLOCK // 4:
+        n_columns = _find_columns(excluded_items, first_item, width, memory.excluded_columns)
+        columns = memory.excluded_columns[:n_columns]
+        # There may be too many to add one by one, as in the first tile, or in every tile where
+        # scores ascend. The lanes of this tile alone then give a better bound.
+        if memory.lane_maxima.size > 0 and n_beyond > 2 * k + BLOCK_SCORES // 4:
             bound = _raise_bound(row, columns, k, lowest, bound, memory)
 
         # This loop is no helper: LLVM did not inline it, and a call passes all parts of all arrays.
         values = collected.values[user]
         items = collected.items[user]
         count = collected.counts[user]
+        # Items at the bound of earlier tiles lose ties; those at a bound of this tile do not.
         strict: Any = np.bool_(bound == collected.bounds[user])
-        for b in range(memory.blocks.size):
-            n_left = memory.blocks[b]
+        for b in range(memory.block_counts.size):
+            n_left = memory.block_counts[b]
             if n_left == 0:
                 continue
-            if count + BLOCK > values.size:
+            if count + BLOCK_SCORES > values.size:
                 worst = _shrink(values, items, count, k, lowest)
                 count = np.int64(k)
                 if worst >= bound:
                     strict = np.bool_(True)
                     bound = worst
-            for column in range(b * BLOCK, min((b + 1) * BLOCK, width)):
+            for column in range(b * BLOCK_SCORES, min((b + 1) * BLOCK_SCORES, width)):
                 score = row[column]
-                if (score < bound) | (strict & (score == bound)):
+                if (score < bound) | (strict & (score == bound)):  # False with NaN
                     continue
                 n_left -= 1
                 if not score >= lowest:
-                    _note_nan(nan_found, user, first_item + column)
+                    _note_nan(nan_report, user, first_item + column)
                 elif _position(columns, column) < 0:
                     values[count] = score
                     items[count] = first_item + column
@@ -1202,8 +1279,8 @@ def select_tile(
                 if n_left == 0:
                     break
 
-        # Once per k new items: as effective as always updating the bound, and cheaper.
-        if count >= 2 * k + BLOCK // 4:
+        # The bound is raised once per k new items: as effective as after each item, and cheaper.
+        if count >= 2 * k + BLOCK_SCORES // 4:
             worst = _shrink(values, items, count, k, lowest)
             count = np.int64(k)
             bound = worst if worst > bound else bound
@@ -1221,7 +1298,10 @@ def list_selected(
     spare_values: Array,
     spare_items: IntArray,
 ) -> None:
-    """Fill ``ranking`` (rows, k) and ``length`` from the items that ``select_tile`` collected."""
+    """Fill ``ranking`` (rows, k) and ``length`` from the items that ``select_tile`` collected.
+
+    A row of ``ranking`` is left as it is behind its length.
+    """
     for user in range(collected.counts.size):
         values = collected.values[user]
         items = collected.items[user]

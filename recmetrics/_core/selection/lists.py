@@ -21,14 +21,18 @@ class Lists(NamedTuple):
     any_order: bool = False  # every order of the items has the same chance
 
     def to_rank(self, k: int) -> "Lists":
-        """The items of ranks up to ``k``."""
+        """The lists cut behind rank ``k``; the kernel cuts them where ranks are 1, 2, 3, ..."""
         if self.ranks is None or k == WHOLE_LIST:
             return self
         is_among = (self.ranks <= k) & (np.arange(self.ranks.shape[1]) < self.length[:, np.newaxis])
         return self._replace(length=np.count_nonzero(is_among, axis=1))
 
     def by_rank(self, depth: int) -> tuple[IntArray, IntArray]:
-        """The items in the places of their ranks up to ``depth``, -1 elsewhere; and the lengths."""
+        """The items (rows, width) with each at the place of its rank, and the lengths (rows,).
+
+        Ranks go up to ``depth``; a rank without an item holds -1. Where ranks are 1, 2, 3, ..., the
+        lists are returned as they are.
+        """
         if self.ranks is None:
             return self.items, self.length
         lists = self.to_rank(depth)
@@ -75,19 +79,20 @@ class ListReader:
         sink: ListSink | None,
         relevant: Rows | None,
     ) -> None:
-        # The relevant items of all users, where those of a block have no relevances.
+        # The relevant items of all users; None where the lists of a block have their relevances.
         self._relevant = relevant
         self.depth = cutoffs.lists or 0
-        dense = (sets for sets in side.of_users.values() if sets.is_dense)
-        self.row_items = sum(int(sets.mean_items) for sets in dense)
+        dense_sets = (sets for sets in side.of_users.values() if sets.is_dense)
+        self.row_items = sum(int(sets.mean_items) for sets in dense_sets)
         self.values: dict[str, UserValues] = {}
-        self._runs = []
+        # Of each metric: its spec, what its kernel reads beside lists, the cutoff, and its values.
+        self._metrics = []
         for text, (spec, _, _) in request.of_lists.items():
             k = cutoffs.of[text]
             out = self.values[text] = np.empty(n_users)
-            # A metric reads what it prepared, else its stratum, else the side information.
-            source = side.prepared.get(spec, side.strata.get(spec.stratum or "", side))
-            self._runs.append((spec, source, k or WHOLE_LIST, out))
+            # A kernel reads what its metric prepared, else its stratum, else the side information.
+            side_data = side.prepared.get(spec, side.strata.get(spec.stratum or "", side))
+            self._metrics.append((spec, side_data, k or WHOLE_LIST, out))
         self._sink = sink
 
     def offer(self, items: IntArray | slice) -> None:
@@ -96,9 +101,12 @@ class ListReader:
             self._sink.offer(items)
 
     def read(self, lists: Lists) -> None:
+        """Compute the metrics of the users of a block from their lists, and pass the lists on."""
         if self._relevant is not None:
             lists = lists._replace(relevant=self._relevant.take(lists.rows))
-        for spec, side, k, out in self._runs:
-            spec.metric.kernel(lists.to_rank(k), side, k, out[lists.rows], *spec.kernel_arguments)
+        for spec, side_data, k, out in self._metrics:
+            spec.metric.kernel(
+                lists.to_rank(k), side_data, k, out[lists.rows], *spec.kernel_arguments
+            )
         if self._sink is not None:
             self._sink.add(lists.rows, *lists.by_rank(self.depth))

@@ -24,16 +24,17 @@ from recmetrics._core.selection.rankers import Block, RankedBlock, hits_of_block
 from recmetrics._core.spec import Request
 from recmetrics._core.types import BoolArray, IntArray, NaNPolicy
 
-# From so many relevant items per user on, sorting a row and searching ranks beats counting them.
-MANY = 64
-# Lanes leave out most of the relevant items before they are counted. But where a random order would
-# have so many of them among the k best, to sort takes less: 20 against 27 us of a user with 500
-# relevant of 3,700 items, k = 370.
+# From so many relevant items a user on, to sort a row and search ranks in it beats counting them.
+MANY_RELEVANT = 64
+# The lane maxima of ``kernels`` leave out most of the relevant items before ranks are counted. But
+# where a random order would have so many hits of a user among the k best, to sort takes less: 20
+# against 27 us of a user with 500 relevant of 3,700 items, k = 370.
 _MANY_HITS = 32
-# Kernels compare each relevant item with each excluded one. From so many pairs per score on, the
-# excluded ones are hidden in a copy instead. With lanes most relevant items are left out before.
-_PAIRS = 4
-_PAIRS_WITH_LANES = 64
+# Kernels compare each relevant item with each excluded one. With more pairs of these per score, the
+# excluded ones are hidden in a copy of the scores instead. With lanes most relevant items are left
+# out before, so more pairs are allowed.
+_MAX_PAIRS = 4
+_MAX_PAIRS_WITH_LANES = 64
 
 Array = npt.NDArray[Any]
 
@@ -45,23 +46,24 @@ class MatrixRanker:
         self.scores = scores
         self.n_users, self.n_items = scores.shape
         self.users = users
-        # The items of each user that are read, where these are not all items.
+        # The items of each user whose scores are read; None where they are all items.
         self._items_read: SparseScores | ItemSets | None = users.candidates
         if isinstance(scores, SparseScores):
             self._items_read = scores
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         blocks, n_threads = self._blocks(rules, listing=reader is not None)
-        # Blocks write into the hits of all users where their size is known: joining the hits of
-        # blocks took a tenth of a call, in one thread, and clearing them all two hundredths.
-        everyone = None
+        # Where the number of relevant items is known, blocks write into the hits of all users: to
+        # join the hits of blocks took a tenth of a call, in one thread, to clear all hits first two
+        # hundredths.
+        all_hits = None
         if len(blocks) > 1 and isinstance(self.users.truth, SparseSets):
             relevant = self.users.truth.rows(slice(0, self.n_users))
             ties = rules.ties and k is not None
-            everyone = empty_hits(relevant.start, relevant.values, ties=ties, make=np.empty)
+            all_hits = empty_hits(relevant.start, relevant.values, ties=ties, allocate=np.empty)
         rank = self._rank_rows if self._items_read is None else self._rank_candidates
-        rank_block = functools.partial(rank, k=k, rules=rules, reader=reader, everyone=everyone)
-        return hits_of_blocks(rank_block, blocks, n_threads, self.users, k, rules, everyone)
+        rank_block = functools.partial(rank, k=k, rules=rules, reader=reader, all_hits=all_hits)
+        return hits_of_blocks(rank_block, blocks, n_threads, self.users, k, rules, all_hits)
 
     def _rank_rows(
         self,
@@ -69,10 +71,14 @@ class MatrixRanker:
         k: int | None,
         rules: Request,
         reader: Reader | None,
-        everyone: Hits | None,
+        all_hits: Hits | None,
     ) -> RankedBlock:
-        """Rank a block by whole rows of scores."""
-        hits = _no_hits(block, everyone, ties=rules.ties and k is not None)
+        """Rank a block by whole rows of scores, and pass on its lists.
+
+        ``k`` is None where no metric reads hits. The hits are written into their part of
+        ``all_hits``, where it is not None.
+        """
+        hits = _no_hits(block, all_hits, ties=rules.ties and k is not None)
         # Lists read all rows a second time; to convert them twice takes longer.
         scores = self.scores.block(block.rows, packed=reader is None)
         has_nan = np.zeros(1, np.bool_)
@@ -80,10 +86,10 @@ class MatrixRanker:
             self._fill_from_rows(hits, scores, block, k, rules, has_nan)
         if reader is not None:
             reader.read(self._list_rows(scores, block, reader.depth, has_nan))
-        nan_found = np.zeros(3, np.int64)
+        nan_report = np.zeros(3, np.int64)
         if has_nan[0] and rules.nan == "raise":
-            nan_found = find_nan(scores.whole().values, scores.lowest)
-        return RankedBlock(hits, nan_found)
+            nan_report = find_nan(scores.whole().values, scores.lowest)
+        return RankedBlock(hits, nan_report)
 
     def _rank_candidates(
         self,
@@ -91,10 +97,13 @@ class MatrixRanker:
         k: int | None,
         rules: Request,
         reader: Reader | None,
-        everyone: Hits | None,
+        all_hits: Hits | None,
     ) -> RankedBlock:
-        """Rank a block by the scores of each user's candidates, or stored items, alone."""
-        hits = _no_hits(block, everyone, ties=rules.ties and k is not None)
+        """Rank a block by the scores of each user's candidates, or stored items, alone.
+
+        The arguments are those of ``_rank_rows``.
+        """
+        hits = _no_hits(block, all_hits, ties=rules.ties and k is not None)
         candidates = self._candidates(block)
         if k is not None:
             self._fill_from_candidates(hits, candidates, block.relevant, k, rules.ties)
@@ -102,7 +111,7 @@ class MatrixRanker:
             if self.users.candidates is not None:
                 reader.offer(self.users.candidates.rows(block.rows).items)
             reader.read(self._list_candidates(candidates, block, reader.depth))
-        return RankedBlock(hits, candidates.nan_found)
+        return RankedBlock(hits, candidates.nan_report)
 
     def _blocks(self, rules: Request, *, listing: bool) -> tuple[list[slice], int]:
         """The row blocks, and the number of threads that pays off."""
@@ -111,8 +120,8 @@ class MatrixRanker:
         if self.scores.is_small(row_items):
             return [slice(0, self.n_users)], 1
         # Many relevant items make sorted copies of rows; lists read a block a second time.
-        many = self.users.truth.mean_items >= MANY
-        copied = self.users.is_dense or self._items_read is not None or many or listing
+        has_many = self.users.truth.mean_items >= MANY_RELEVANT
+        copied = self.users.is_dense or self._items_read is not None or has_many or listing
         return self.scores.blocks(rules.threads, row_items, copied=copied)
 
     def _fill_from_rows(
@@ -133,7 +142,7 @@ class MatrixRanker:
         lanes = memory.lanes_for(k, self.n_items, dtype)
         if len(excluded.items):
             n_pairs = int((np.diff(relevant.start) * np.diff(excluded.start)).sum())
-            if n_pairs > n_scores * (_PAIRS_WITH_LANES if lanes.size else _PAIRS):
+            if n_pairs > n_scores * (_MAX_PAIRS_WITH_LANES if lanes.size else _MAX_PAIRS):
                 scores = scores.whole()
                 hidden = _hidden(scores, excluded, rules.nan)
                 if hidden is not None:
@@ -142,22 +151,23 @@ class MatrixRanker:
 
         tied = memory.tied_of(hits, ties=ties)
         places = memory.places_for(relevant.start)
-        common = relevant, excluded, k, hits, tied, has_nan
+        for_both = relevant, excluded, k, hits, tied, has_nan  # the arguments of both kernels
         n_relevant = len(relevant.items)
         has_few_hits = lanes.size > 0 and n_relevant * k <= _MANY_HITS * n_scores
-        if n_relevant >= MANY * n_users and not has_few_hits:
+        if n_relevant >= MANY_RELEVANT * n_users and not has_few_hits:
             scores = scores.whole()
             ordered = np.sort(scores.values, axis=1)
-            kernels.rank_sorted_rows(scores, ordered, *common, places)
+            kernels.rank_sorted_rows(scores, ordered, *for_both, places)
         else:
             pool = memory.pool_for(k, self.n_items, dtype)
             work = kernels.RankMemory(lanes, pool, places)
-            kernels.rank_rows(scores, scores.bits, *common, work)
+            kernels.rank_rows(scores, scores.bits, *for_both, work)
         kernels.sort_hits(hits, tied, len(places), self.n_items if ties else k)
 
     def _fill_from_candidates(
         self, hits: Hits, candidates: "_Candidates", relevant: Rows, k: int, ties: bool
     ) -> None:
+        """Fill the hits of a block from the scores of candidates."""
         (start, items, _), scores, _ = candidates
         tied = memory.tied_of(hits, ties=ties)
         places = memory.places_for(relevant.start)
@@ -169,6 +179,7 @@ class MatrixRanker:
         kernels.sort_hits(hits, tied, len(places), depth)
 
     def _list_rows(self, scores: ScoreBlock, block: Block, depth: int, has_nan: BoolArray) -> Lists:
+        """The lists of a block from whole rows; ``has_nan`` (1,) becomes True with any NaN."""
         lists = _no_lists(block, min(depth, self.n_items))
         dtype = scores.values.dtype
         kernels.list_rows(
@@ -179,6 +190,7 @@ class MatrixRanker:
         return lists
 
     def _list_candidates(self, candidates: "_Candidates", block: Block, depth: int) -> Lists:
+        """The lists of a block from the scores of candidates."""
         (start, items, _), scores, _ = candidates
         longest = int(np.diff(start).max(initial=0))
         lists = _no_lists(block, min(depth, longest))
@@ -189,7 +201,7 @@ class MatrixRanker:
         return lists
 
     def _candidates(self, block: Block) -> "_Candidates":
-        """The items of each user that are not excluded, and their scores."""
+        """The items of each user of a block that may be recommended, and their scores."""
         if isinstance(self.scores, SparseScores):
             items, scores = self.scores.stored(block.rows)
             if self.users.candidates is not None:
@@ -199,12 +211,12 @@ class MatrixRanker:
         else:
             items = cast(ItemSets, self.users.candidates).rows(block.rows)
             scores = self.scores.candidates(block.rows, items)
-        nan_found = find_candidate_nan(scores.values, items.start, items.items, scores.lowest)
+        nan_report = find_candidate_nan(scores.values, items.start, items.items, scores.lowest)
         if len(block.excluded.items):
             is_allowed = ~items.among(block.excluded)
             items = items.keep(is_allowed)
             scores = scores._replace(values=scores.values[is_allowed])
-        return _Candidates(items, scores, nan_found)
+        return _Candidates(items, scores, nan_report)
 
 
 class _Candidates(NamedTuple):
@@ -212,20 +224,20 @@ class _Candidates(NamedTuple):
 
     items: Rows
     scores: ScoreBlock  # values of shape (items,)
-    nan_found: IntArray  # as ``find_nan`` has it, of excluded candidates as well
+    nan_report: IntArray  # as ``find_nan`` has it, of excluded candidates as well
 
 
 def _hidden(scores: ScoreBlock, excluded: Rows, nan: NaNPolicy) -> ScoreBlock | None:
     """Give excluded items the lowest score, which is never recommended, in a copy of a block.
 
-    None where that would change the result: where an excluded score is a NaN to be reported, or
-    where an item with the lowest score may be recommended and has it.
+    None where that would change the result: an excluded score is a NaN to be reported, or an item
+    with the lowest score may be recommended, as among whole numbers, and some item has that score.
     """
     values, lowest, least, _ = scores
     entries = excluded.users(), excluded.items
-    if nan == "raise" and not (values[entries] >= lowest).all():
+    if nan == "raise" and not (values[entries] >= lowest).all():  # only NaN is not >= it
         return None
-    if least == lowest:
+    if least == lowest:  # from now on only greater scores may be recommended
         if values.min() == lowest:
             return None
         least = values.dtype.type(int(lowest) + 1)
@@ -234,14 +246,15 @@ def _hidden(scores: ScoreBlock, excluded: Rows, nan: NaNPolicy) -> ScoreBlock | 
     return ScoreBlock(values, lowest, least)
 
 
-def _no_hits(block: Block, everyone: Hits | None, *, ties: bool) -> Hits:
-    """Hits without any for a block: its part of those of ``everyone``, if there are such."""
-    if everyone is None:
+def _no_hits(block: Block, all_hits: Hits | None, *, ties: bool) -> Hits:
+    """Hits for a block to fill: its part of ``all_hits``, or its own where that is None."""
+    if all_hits is None:
         return empty_hits(block.relevant.start, block.relevant.values, ties=ties)
-    return cleared(part_of(everyone, block.rows))
+    return cleared(part_of(all_hits, block.rows))
 
 
 def _no_lists(block: Block, width: int) -> Lists:
+    """Lists for a block to fill, of at most ``width`` items each."""
     n_users = block.rows.stop - block.rows.start
     items = np.empty((n_users, width), np.int64)
     return Lists(block.rows, items, np.zeros(n_users, np.int64), block.relevant)

@@ -7,7 +7,7 @@ import numpy as np
 from recmetrics._core.inputs import FlatLists
 from recmetrics._core.selection.hits import Hits
 from recmetrics._core.selection.kernels import (
-    BLOCK,
+    BLOCK_SCORES,
     LANES,
     Array,
     Collected,
@@ -25,13 +25,14 @@ def tied_of(hits: Hits, *, ties: bool) -> Tied | None:
 
 
 def places_for(start: IntArray) -> IntArray:
-    """Work memory for the places of a user's relevant items, which begin at ``start``."""
+    """Work memory for the places of one user's relevant items; ``start`` is that of the truth."""
     return np.empty(int((start[1:] - start[:-1]).max(initial=0)), np.int64)
 
 
 def pool_for(k: int, longest: int, dtype: np.dtype[Any]) -> Pool:
-    """Memory for the ``k`` best of rows of ``longest`` items."""
-    room = min(4 * k + LANES, longest + BLOCK)  # the first is cut when full, the second holds all
+    """Memory to select the ``k`` best of rows of at most ``longest`` items."""
+    # A pool of the first size is cut to the k best when it is full; the second holds all items.
+    room = min(4 * k + LANES, longest + BLOCK_SCORES)
     return Pool(
         values=np.empty(room, dtype),
         items=np.empty(room, np.int64),
@@ -41,13 +42,13 @@ def pool_for(k: int, longest: int, dtype: np.dtype[Any]) -> Pool:
 
 
 def tables_for(lists: FlatLists, relevant_items: IntArray) -> ListTables:
-    """Tables of -1 for each item, unless they would exceed the input.
+    """Tables with -1 for each item, empty where they would be larger than the input.
 
     A lookup takes a tenth of the time of a search among a user's items.
     """
     items = lists.items
-    largest = int(max(items.max(initial=-1), relevant_items.max(initial=-1)))
-    size = largest + 1 if largest < items.size + relevant_items.size else 0
+    last_item = int(max(items.max(initial=-1), relevant_items.max(initial=-1)))
+    size = last_item + 1 if last_item < items.size + relevant_items.size else 0
     may_repeat = np.empty(0, np.bool_) if size else lists.may_repeat()
     return ListTables(np.full(size, -1, np.int64), np.full(size, -1, np.int64), may_repeat)
 
@@ -59,14 +60,15 @@ def lanes_for(k: int, n_items: int, dtype: np.dtype[Any]) -> Array:
 
 def n_lanes_for(k: int, n_items: int) -> int:
     """The number of lanes of a row of ``n_items``; 0 where it is too short."""
-    n_lanes = (2 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
+    # At least 2 k, so that few more than k items reach the bound.
+    n_lanes = (2 * k + LANES - 1) // LANES * LANES
     return n_lanes if 3 * n_lanes <= n_items else 0
 
 
 def room_for(k: int, n_items: int) -> int:
     """The number of items ``select_tile`` collects of a user before it cuts them to the k best."""
-    # The first is cut when full, the second holds all; both in whole blocks.
-    return min(3 * k // BLOCK + 4, n_items // BLOCK + 2) * BLOCK
+    # Room of the first size is cut when it is full; the second holds all items; both are in blocks.
+    return min(3 * k // BLOCK_SCORES + 4, n_items // BLOCK_SCORES + 2) * BLOCK_SCORES
 
 
 def collected_for(n_users: int, room: int, dtype: np.dtype[Any]) -> Collected:
@@ -82,7 +84,7 @@ def collected_for(n_users: int, room: int, dtype: np.dtype[Any]) -> Collected:
 def tile_memory(k: int, width: int, dtype: np.dtype[Any]) -> TileMemory:
     """Memory for ``select_tile`` with tiles of ``width`` columns."""
     return TileMemory(
-        lanes=lanes_for(k, width, dtype),
-        blocks=np.empty((width + BLOCK - 1) // BLOCK, np.int32),
-        excluded=np.empty(width, np.int64),
+        lane_maxima=lanes_for(k, width, dtype),
+        block_counts=np.empty((width + BLOCK_SCORES - 1) // BLOCK_SCORES, np.int32),
+        excluded_columns=np.empty(width, np.int64),
     )

@@ -38,7 +38,7 @@ class RankedBlock(NamedTuple):
     """The hits of a block, and what its call reports besides."""
 
     hits: Hits
-    nan_found: IntArray  # (3,) of ``N_NAN``; the row of the first NaN is counted within the block
+    nan_report: IntArray  # (3,) the number of NaN, and the row in the block and item of the first
     n_swallowed: int = 0  # users whose relevant items are all excluded
 
 
@@ -49,11 +49,12 @@ def hits_of_blocks(
     users: Users,
     k: int | None,
     rules: Request,
-    everyone: Hits | None = None,
+    all_hits: Hits | None = None,
 ) -> tuple[Hits, int]:
-    """Rank users block by block in threads, refuse NaN, and give what ``Ranker.hits`` gives.
+    """Rank users block by block in threads, and refuse NaN.
 
-    ``everyone`` are the hits of all users, if ``rank`` fills in its part of them.
+    Gives the hits of all users, and the number of users whose relevant items are all excluded. If
+    ``all_hits`` is not None, ``rank`` writes the hits of a block into their part of it.
     """
 
     def rank_block(rows: slice) -> RankedBlock:
@@ -62,8 +63,8 @@ def hits_of_blocks(
         if users.exclude is not None:
             excluded = users.exclude.rows(rows)
         ranked = rank(Block(rows, relevant, excluded))
-        ranked.nan_found[NAN_ROW] += rows.start
-        if k is None or not len(excluded.items):
+        ranked.nan_report[NAN_ROW] += rows.start
+        if k is None or not len(excluded.items):  # no metric reads hits, or nothing is excluded
             return ranked
         return ranked._replace(n_swallowed=relevant.n_within(excluded))
 
@@ -71,16 +72,20 @@ def hits_of_blocks(
         ranked_blocks = [rank_block(blocks[0])]
     else:
         ranked_blocks = in_blocks(rank_block, blocks, n_threads, rules.progress)
-    hits, nan_found, n_swallowed = zip(*ranked_blocks, strict=True)
+    hits, nan_reports, n_swallowed = zip(*ranked_blocks, strict=True)
     if rules.nan == "raise":
-        refuse_nan(nan_found, users)
-    return join(hits) if everyone is None else everyone, sum(n_swallowed)
+        refuse_nan(nan_reports, users)
+    return join(hits) if all_hits is None else all_hits, sum(n_swallowed)
 
 
 def recommendable(
     relevant: Rows, rows: slice, users: Users, n_items: int
 ) -> tuple[BoolArray, IntArray]:
-    """Find the relevant items that may be recommended, and count all such items of each user."""
+    """Find the relevant items that may be recommended, and count all items of each user that may.
+
+    ``relevant`` are those of the users in ``rows``. Returns a mask of the relevant items, and the
+    numbers (rows,).
+    """
     is_recommendable = np.ones(len(relevant.items), bool)
     n_recommendable = np.full(rows.stop - rows.start, n_items)
     excluded = None if users.exclude is None else users.exclude.rows(rows)

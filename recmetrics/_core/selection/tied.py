@@ -15,7 +15,7 @@ from recmetrics._core.selection.rankers import recommendable
 from recmetrics._core.spec import Request
 from recmetrics._core.threads import row_blocks
 
-_ENTRIES = 1 << 22  # of dense matrices, read at once
+_BLOCK_ENTRIES = 1 << 22  # of the dense matrices of one block of users
 
 
 class EqualScores(NamedTuple):
@@ -42,10 +42,10 @@ class TiedRanker:
         Users whose relevant items are all excluded are not counted: their ceiling is 0.
         """
         if reader is not None:
-            for rows in row_blocks(self.n_users, _ENTRIES // max(1, self.n_items)):
+            for rows in row_blocks(self.n_users, _BLOCK_ENTRIES // max(1, self.n_items)):
                 reader.read(_all_items(rows, self._users, self.n_items))
-        entries = sum(int(sets.mean_items) for sets in self._users.present)
-        blocks = row_blocks(self.n_users, _ENTRIES // max(1, entries))
+        row_entries = sum(int(sets.mean_items) for sets in self._users.present)
+        blocks = row_blocks(self.n_users, _BLOCK_ENTRIES // max(1, row_entries))
         return join([_tied(rows, self._users, self.n_items) for rows in blocks]), 0
 
 
@@ -66,7 +66,7 @@ def _tied(rows: slice, users: Users, n_items: int) -> Hits:
 
 
 def _all_items(rows: slice, users: Users, n_items: int) -> Lists:
-    """The lists of some users, with all recommendable items."""
+    """The lists of some users, with all recommendable items, which are in any order."""
     is_listed = np.full((rows.stop - rows.start, n_items), users.candidates is None)
     if users.candidates is not None:
         candidates = users.candidates.rows(rows)
@@ -74,6 +74,6 @@ def _all_items(rows: slice, users: Users, n_items: int) -> Lists:
     if users.exclude is not None:
         excluded = users.exclude.rows(rows)
         is_listed[excluded.users(), excluded.items] = False
-    items = np.argsort(~is_listed, axis=1, kind="stable")  # the listed ones first
+    items = np.argsort(~is_listed, axis=1, kind="stable")  # False first: the listed ones
     relevant = users.truth.rows(rows)
     return Lists(rows, items, np.count_nonzero(is_listed, axis=1), relevant, any_order=True)
