@@ -64,9 +64,6 @@ class Kernel:
         run = self.compiled or _chosen(self, arguments, keywords)
         return run(*arguments, **keywords)
 
-    def __reduce__(self) -> str:
-        return self.__qualname__  # type: ignore[attr-defined, no-any-return]  # update_wrapper sets it
-
 
 def kernel(function: F) -> F:
     """Mark a function that Python calls.

@@ -320,6 +320,11 @@ def test_a_discount_is_a_weight_or_a_divisor(discount, shown):
     assert f", got {shown} for the ranks 1, 2, 3, ...; type discount=" in str(raised.value)
 
 
+def test_five_values_of_a_bad_discount_are_shown():
+    with pytest.raises(ArgumentError, match=r", got 1, -2, 3, -4, 5, \.\.\. for the ranks"):
+        Metrics.dcg_at_k([[0] * 6], [[1] * 6], discount=lambda rank: -rank * (-1) ** rank)
+
+
 def test_binary_ndcg_of_a_perfect_list_is_exactly_one():
     rng = np.random.default_rng(0)
     scores = rng.random((50, 40))

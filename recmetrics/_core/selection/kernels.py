@@ -1183,11 +1183,11 @@ def select_tile(
             if n_left == 0:
                 continue
             if count + BLOCK > values.size:
-                worst = _shrink(values, items, count, k, lowest)
+                # A full pool has more than k items of this tile, or k earlier ones, that reach the
+                # bound: so does the worst of the best.
+                bound = _shrink(values, items, count, k, lowest)
                 count = np.int64(k)
-                if worst >= bound:
-                    strict = np.bool_(True)
-                    bound = worst
+                strict = np.bool_(True)
             for column in range(b * BLOCK, min((b + 1) * BLOCK, width)):
                 score = row[column]
                 if (score < bound) | (strict & (score == bound)):
