@@ -1,5 +1,8 @@
 """What a new process loads, and when it compiles."""
 
+import sys
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +10,7 @@ from asserts import python
 
 from recmetrics import Metrics, audit, overlap
 from recmetrics._core import jit, machine_code
+from recmetrics.cli import _terminal
 
 # Everything that is neither of Python nor part of NumPy, of scipy.sparse, or ours.
 LOADED = """
@@ -106,18 +110,16 @@ print(n_calls)
 """
 
 
-@pytest.mark.needs_jit
 def test_work_adds_up_until_numba_is_imported():
     """About 10 of 500 items are relevant to each of 100 users, which each is compared with 500.
 
     A comparison takes 1.1 microseconds and a relevant item 20 more: 0.57 s, above 0.3.
     """
-    assert python("-P", "-c", GROWING).stdout == "1\n"
+    assert python("-P", "-c", GROWING, NUMBA_DISABLE_JIT="0").stdout == "1\n"
     smaller = GROWING.replace("(100, 500)", "(10, 500)")
-    assert 5 <= int(python("-P", "-c", smaller).stdout) <= 7
+    assert 5 <= int(python("-P", "-c", smaller, NUMBA_DISABLE_JIT="0").stdout) <= 7
 
 
-@pytest.mark.needs_jit
 def test_the_command_says_once_that_it_compiles(tmp_path):
     np.save(tmp_path / "scores.npy", np.eye(3))
     code = """
@@ -125,10 +127,23 @@ from recmetrics.cli import _terminal, main
 _terminal._LONG_COMPILATION = 0.05
 main(["evaluate", "scores.npy", "scores.npy", "-m", "ndcg@2", "recall@2", "--json"])
 """
-    settings = {"NUMBA_CACHE_DIR": str(tmp_path), "RECMETRICS_JIT": "always"}
+    settings = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    settings["RECMETRICS_JIT"] = "always"
     done = python("-P", "-c", code, cwd=tmp_path, **settings)
     assert done.stderr == "recmetrics: compiling for this machine, once\n"
     assert python("-P", "-c", code, cwd=tmp_path, **settings).stderr == ""
+
+
+def test_where_a_terminal_shows_progress_its_line_is_erased_first(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(_terminal, "_LONG_COMPILATION", 0.0)
+    with _terminal.telling_of_compilation():
+        jit._report_compilation(True)
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.join()
+        jit._report_compilation(False)
+    assert capsys.readouterr().err == "\r\x1b[Krecmetrics: compiling for this machine, once\n"
 
 
 # --- What is counted ------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from asserts import python
+from inside import parse
 
 import recmetrics
 from recmetrics import InputTypeError, UnknownMetricError, warmup
@@ -88,6 +89,7 @@ def test_every_metric_can_be_warmed_up():
 
 def test_it_refuses_an_unknown_metric():
     warmup("hit@1")
+    warmup([parse("hit@1")])
     with pytest.raises(UnknownMetricError, match="did you mean 'hit'"):
         warmup("hitt@1")
 

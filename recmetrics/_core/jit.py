@@ -66,6 +66,7 @@ class Kernel:
         return run(*arguments, **keywords)
 
     def __reduce__(self) -> str:
+        """Pickle by name: another process has the kernel, too."""
         return self.__qualname__  # type: ignore[attr-defined, no-any-return]  # update_wrapper sets it
 
 

@@ -30,7 +30,6 @@ MOST_USERS = 10**15  # a plan names no larger number of users
 POWER = 0.8  # with which a difference is said to be detectable
 _MAX_NONCENTRAL_USERS = 10**6  # of more, a noncentral t is taken as normal: SciPy's is slow there
 _LEAST_LEVEL, _MOST_LEVEL = 1e-12, 0.5  # the limits of the search for a level where runs vary
-_MAX_STEPS = 100  # of the iteration that finds a detectable mean; it needs 5 to 15
 
 
 class WeightSums(NamedTuple):
@@ -527,13 +526,13 @@ class Plan(NamedTuple):
         if not self.std > 0:
             return math.nan
         mean = 0.0
-        for _ in range(_MAX_STEPS):
-            previous = mean
-            mean = self.true_mean(n, previous, alpha, power)
-            if not mean <= largest:
-                return math.nan
+        previous = math.nan
+        # This takes 5 to 15 steps. Within the range each is about half of the one before, or less.
+        while mean <= largest:
             if abs(mean - previous) <= ROUNDING * mean:
                 return mean
+            previous = mean
+            mean = self.true_mean(n, previous, alpha, power)
         return math.nan
 
     def users(self, mean: float, alpha: float, power: float) -> int | None:

@@ -437,7 +437,7 @@ def _tested(
         word = rule.verdict(value, value)
     elif group is not None and n_users < min_users:
         word = FEW
-    elif n_users >= 2:
+    else:
         new_runs, old_runs = (samples.runs[name][metric][:, users] for name in pair)
         runs = (new_runs - offset) * rule.direction, old_runs * share * rule.direction
         limits = rule.limits.of_difference(share).moved(-offset)

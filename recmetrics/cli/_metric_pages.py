@@ -153,9 +153,7 @@ def _values(option: Option) -> str:
         return ", ".join(option.choices)
     if option.is_name:
         return "a name"
-    limits = []
-    if math.isfinite(option.above):
-        limits.append(f"above {option.above:g}")
+    limits = [f"above {option.above:g}"]
     if math.isfinite(option.below):
         limits.append(f"below {option.below:g}")
-    return f"a number {' and '.join(limits)}".strip()
+    return f"a number {' and '.join(limits)}"

@@ -16,7 +16,7 @@ from inside import METRICS
 import recmetrics
 from recmetrics import cli
 from recmetrics.cli import main
-from recmetrics.cli._terminal import write
+from recmetrics.cli._terminal import fold, write
 
 CLI = Path(cli.__file__).parent
 
@@ -235,6 +235,13 @@ def test_an_audit_folds_at_the_width_of_a_terminal(capsys, monkeypatch):
     audit = narrow.partition("\n\n")[0]
     assert audit.split() == wide.partition("\n\n")[0].split()
     assert max(map(len, audit.splitlines())) <= 40 < max(map(len, wide.splitlines()))
+
+
+def test_a_line_whose_last_column_begins_in_the_second_half_folds_to_the_margin(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert fold("a  b of several words") == "a  b of several\n   words"
+    assert fold("a first column  b of words") == "a first column  b of\nwords"
 
 
 def test_stdout_that_lacks_a_character(monkeypatch):

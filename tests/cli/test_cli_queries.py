@@ -193,6 +193,11 @@ def test_values_per_group_go_through_compare(capsys):
             "these; type --relevance COLUMN if it has another name",
         ),
         (
+            "Group,score,graded relevance\nq,1,1\n",
+            " has no columns 'group' and 'relevance'; it has 'Group', 'score', 'graded relevance'; "
+            f"expected {EXPECTED}; type --group Group --relevance 'graded relevance'",
+        ),
+        (
             "user,item,score\nu,a,1\n",
             " has no columns 'group' and 'relevance'; it has 'user', 'item', 'score'; expected "
             f"{EXPECTED}; for recommendations give a TRUTH: recmetrics evaluate bad.csv TRUTH",

@@ -156,6 +156,24 @@ MISTAKES["scores"] |= {
 }  # fmt: skip
 
 
+class Unreadable:
+    """An array of a library whose memory has gone."""
+
+    def __array__(self, dtype=None, copy=None):
+        msg = "no memory"
+        raise ValueError(msg)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [(Unreadable(), "'no memory'"), ([[1, [2, 3]], [1, [2]]], "'setting an array element ")],
+    ids=["its own error", "a list in a list"],
+)
+def test_scores_that_numpy_cannot_read_are_refused_in_its_words(wrong, problem):
+    expected = f"scores must be a matrix of numbers, rows of the same length, got {problem}"
+    assert message_of(InputTypeError, Metrics.compute, wrong, TRUTH, "mrr").startswith(expected)
+
+
 @pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="longdouble is float64 here")
 def test_scores_of_more_than_double_precision():
     of_dtype(np.longdouble, np.dtype(np.longdouble), AS_FLOAT).check()
@@ -365,6 +383,7 @@ DAMAGED = {  # the format and its damaged fields
     "csr, pointers that fall": ("csr", {"indptr": [0, 5, 4]}),
     "csr, pointers beyond": ("csr", {"indptr": [0, 2, 9]}),
     "csr, too few values": ("csr", {"data": [1.0]}),
+    "csr, values in a column": ("csr", {"data": np.ones((4, 1))}),
     "csr, pointers of fewer users": ("csr", {"indptr": [0, 4]}),
     "csr, index beyond": ("csr", {"indices": [1, 2, 0, 4]}),
     "csc, negative index": ("csc", {"indices": [1, 0, 0, -1]}),
@@ -472,6 +491,9 @@ MISTAKES["sets"] = {
         "exclude must have the users and items of the truth, (2, 3), got (3, 2); "
         "it looks transposed: type exclude.T", exclude=np.zeros((3, 2)),
         right={"exclude": np.zeros((2, 3))}),
+    "exclude of one user": option(ShapeError,
+        f"exclude {NOT_2D} 1-d of shape (2,); for one user type np.atleast_2d(exclude)",
+        exclude=[2, 0], right={"exclude": [[2], [0]]}),
     "NaN in exclude": option(InputError,
         "exclude must hold numbers (0: not in the set), got nan at (user 0, item 1)",
         exclude=np.array([[0, NAN, 0], [0, 0, 0]]),

@@ -234,9 +234,10 @@ def test_errors(name):
 
 def test_the_effective_number_of_items_is_said(capsys):
     """Weights 2 and 4: (2 + 4)^2 / (2^2 + 4^2) = 1.8; of those that a metric reads."""
-    options = {"propensity": [0.5, 1.0, 0.25], "strata": {"b": [2]}, "progress": True}
+    options = {"propensity": [0.5, 1.0, 0.25], "strata": {"a": [1], "b": [2]}, "progress": True}
     metrics = ["recall(weigh=ips)@2", "dcg(weigh=ips)", "mrr", "recall(weigh=ps, of=b)"]
-    Metrics.compute([[3, 2, 1]], [[1, 0, 2]], [*metrics, "ndcg(weigh=ps, rel=2)"], **options)
+    metrics += ["ndcg(weigh=ps, rel=2)", "recall(weigh=ps, of=a)"]
+    Metrics.compute([[3, 2, 1]], [[1, 0, 2]], metrics, **options)
     said = [line for line in capsys.readouterr().err.split("\n") if "propensities" in line]
     assert said == [
         "weighed by propensities, the 2 relevant items count as 1.8 of equal weight",
@@ -244,6 +245,8 @@ def test_the_effective_number_of_items_is_said(capsys):
         "weight",
         "weighed by propensities, the 1 relevant items of relevance 2 or more count as 1.0 of "
         "equal weight",
+        "weighed by propensities, the 0 relevant items in the stratum 'a' count as 0.0 of equal "
+        "weight",
     ]
     Metrics.compute([[3, 2, 1]], [[1, 0, 1]], "recall@2", **options)
     assert "propensities" not in capsys.readouterr().err

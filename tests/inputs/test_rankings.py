@@ -106,6 +106,13 @@ def test_auc_of_a_catalogue_of_unknown_size():
     assert ranked(WHOLE, lists, **side)["auc"].tolist() == pytest.approx([3 / 3, 2 / 3])
 
 
+def test_an_item_below_0_where_no_catalogue_is_known():
+    assert message_of(InputError, lambda: ranked([np.array([0, -2])], INDICES[:1], "mrr")) == (
+        "ranking of user 0 names at rank 2 item -2, which is outside the catalogue; expected an "
+        "index >= 0, or -1"
+    )
+
+
 def test_a_user_without_relevant_items_needs_no_whole_ranking():
     got = ranked([WHOLE[0], [3]], np.array([[0, 1, 0, 0], [0, 0, 0, 0]]), "auc")["auc"]
     np.testing.assert_array_equal(got, [1, np.nan])

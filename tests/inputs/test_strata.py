@@ -130,8 +130,9 @@ def test_a_stream_takes_strata_of_items():
         StreamEvaluator(asked, strata={"tail": [3, 40]}).update(SCORES, TRUTH)
     with pytest.raises(InputError, match=r"^scores have 40 items, expected 39, as in"):
         StreamEvaluator(asked, strata={"tail": TAIL[:-1]}).update(SCORES, TRUTH)
-    with pytest.raises(ArgumentError, match=r"strata\['bought'\] has items for each user"):
-        StreamEvaluator("mrr(of=bought)", strata=STRATA)
+    for bought in (BOUGHT, sp.csr_array(BOUGHT), [np.flatnonzero(row) for row in BOUGHT]):
+        with pytest.raises(ArgumentError, match=r"strata\['bought'\] has items for each user"):
+            StreamEvaluator("mrr(of=bought)", strata={"bought": bought})
 
 
 def test_methods_have_strata():

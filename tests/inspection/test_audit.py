@@ -215,6 +215,12 @@ def test_where_the_size_is_known_no_index_is_a_finding():
     assert report.explicit_zeros == Finding(1, 1, 1, 1)
 
 
+def test_repeated_and_unknown_items_of_rankings_are_counted():
+    findings = audit_ranked([[3, 0], [9, 1, 1, 1]], [[0], [3]], n_items=4, k=2).findings
+    assert findings["repeats"] == Finding(1, 2, 1, 1)  # one user, two items, user 1, item 1
+    assert findings["unknown"] == Finding(1, 1, 1, 9)
+
+
 def test_rankings_are_checked_as_by_compute_ranked():
     with pytest.raises(InputError, match="names at rank 3 item 4 after the end of the list"):
         audit_ranked([[1, -1, 4]], [[1]], n_items=6)

@@ -3,6 +3,7 @@
 import ast
 import gc
 import math
+import pickle
 import tracemalloc
 from pathlib import Path
 
@@ -320,6 +321,11 @@ def test_a_discount_is_a_weight_or_a_divisor(discount, shown):
     assert f", got {shown} for the ranks 1, 2, 3, ...; type discount=" in str(raised.value)
 
 
+def test_five_values_of_a_bad_discount_are_shown():
+    with pytest.raises(ArgumentError, match=r", got 1, -2, 3, -4, 5, \.\.\. for the ranks"):
+        Metrics.dcg_at_k([[0] * 6], [[1] * 6], discount=lambda rank: -rank * (-1) ** rank)
+
+
 def test_binary_ndcg_of_a_perfect_list_is_exactly_one():
     rng = np.random.default_rng(0)
     scores = rng.random((50, 40))
@@ -389,6 +395,11 @@ def test_python_calls_every_kernel_and_kernels_every_helper(jitted):
 @pytest.mark.needs_jit
 def test_numba_takes_the_option_that_leaves_references_uncounted():
     assert not dispatcher_of(METRICS["ndcg"].kernel).targetoptions["_nrt"]
+
+
+def test_a_kernel_is_pickled_by_name():
+    ndcg = METRICS["ndcg"].kernel
+    assert pickle.loads(pickle.dumps(ndcg)) is ndcg
 
 
 def test_kernels_and_helpers_hand_out_no_array(jitted):

@@ -100,6 +100,7 @@ def frames():
         "long": long,
         "algo": algo,
         "doubled": pl.concat(parts),
+        "more": {"a": parts[0], "b": frame("polars", [1.0, 2.0, 3.0], [1.0, 1.0, 0.0])},
         "of user NaN": long.with_columns(user=pl.lit(math.nan)),
         "of members": {"a": parts[0], "b": parts[1].rename({"user": "member"})},
         "long twice": {"a": long, "b": long},
@@ -122,6 +123,9 @@ BAD_FRAMES = {
      "and the one of ['user', 'algo'] that is"),
     "other lists": (compare, "algo", CHOSEN, "'a' has a list of user 1.0, algo 'a' and 'b' has "
      "none; compare the same lists; evaluate_table gives every user of the truth a row, unless "
+     "include_missing=False leaves some out; if a column names the model, type model='its name'"),
+    "a list more": (compare, "more", CHOSEN, "'b' has a list of user 3.0 and 'a' has none; compare "
+     "the same lists; evaluate_table gives every user of the truth a row, unless "
      "include_missing=False leaves some out; if a column names the model, type model='its name'"),
     "a list twice": (recmetrics.summary, "doubled", CHOSEN, "values has two lists of user 1.0, "
      f"rows 0 and 2; {TWO_LISTS}"),

@@ -216,9 +216,9 @@ def test_too_few_users_of_some_differences_and_groups_are_noted():
 
 
 def test_a_table_is_aligned_whatever_the_names():
-    values = {"\u7b2c\u4e09": {"m": OLD}, "two\nlines": {"m": NEW}}
+    values = {"\u7b2ce\u0301\u4e09": {"m": OLD}, "two\nlines": {"m": NEW}}
     lines = str(compare(values, rng=0)).splitlines()
-    assert lines[2].startswith("m       \u7b2c\u4e09       0.2500")
+    assert lines[2].startswith("m       \u7b2ce\u0301\u4e09      0.2500")  # 2 + 1 + 0 + 2 columns
     assert lines[3].startswith("        two lines  0.4000")
 
 

@@ -70,6 +70,13 @@ def test_a_margin_in_per_cent_tests_new_less_that_share_of_old():
     assert verdict.verdict == "holds"
 
 
+def test_a_loss_of_all_that_the_baseline_has_leaves_the_values_of_the_candidate():
+    # new - 0 old: no value of dcg is below 0, and none is known to be the largest.
+    verdict = only(many(metric="dcg@10").gate("dcg@10 >= -100%"))
+    assert verdict.margin == pytest.approx(-0.25, rel=1e-12)
+    assert verdict.at_least == pytest.approx(-0.25 + bound(NEW * 40, 0, 0.95), rel=1e-9)
+
+
 def test_where_lower_is_better_the_upper_bound_decides():
     # The range of mean_rank is not known: its values here lie between 0 and 0.7.
     gate = many(metric="mean_rank").gate("mean_rank <= +0.05")
@@ -105,6 +112,12 @@ def test_several_candidates_and_looks_share_the_error():
     assert gate.verdicts[0].at_least == pytest.approx(expected, rel=1e-9)
     assert gate.of == {"new": True, "other": None}
     assert "confidence 99.5 % (95 %, shared by 2 candidates and 5 looks)" in str(gate)
+
+
+def test_one_user_leaves_a_rule_open():
+    verdict = only(compared([0.25], [0.75]).gate("ndcg@10 >= -0.9"))
+    assert (verdict.verdict, verdict.difference, verdict.n_users) == ("open", 0.5, 1)
+    assert math.isnan(verdict.at_least)
 
 
 def test_a_bound_is_cut_to_what_the_metric_can_be():
@@ -242,7 +255,7 @@ def test_the_variance_over_runs_is_added():
     assert only(apart).n_needed is None  # more users do not make runs agree
 
 
-@pytest.mark.parametrize("n_runs", [2, 5])
+@pytest.mark.parametrize("n_runs", [2, 5, 40])  # with many, some levels are too small to search
 def test_a_rule_fails_where_its_bound_with_runs_ends(n_runs):
     rng = np.random.default_rng(4)
     old = rng.random((n_runs, 300))
@@ -334,6 +347,12 @@ def test_a_rule_that_cannot_be_read_says_how_to_name_a_group_with_blanks():
     assert only(found.gate(quoted.strip("'"))).group == "a b"
 
 
+def test_a_share_of_a_group_whose_mean_is_0():
+    found = compared([0.0, 0.0, 0.5, 0.5], [0.5, 0.0, 0.5, 1.0], by=["new", "new", "vip", "vip"])
+    with pytest.raises(ArgumentError, match="which is 0 in the group 'new'; expected a mean above"):
+        found.gate("ndcg@10 >= -1% in every group")
+
+
 def test_a_group_that_is_not_there():
     found = compared(by=["vip", "new"] * 3)
     with pytest.raises(ArgumentError, match=r"names no group of the comparison; did you mean 'vip"):
@@ -399,6 +418,14 @@ def test_users_needed_are_the_fewest_with_the_power():
     assert power_of(0.05, n, 0.975) >= 0.9 > power_of(0.05, n - 1, 0.975)
     assert needed.all_users == math.ceil(n * 180 / 120)
     assert found.users_needed("ndcg@10", -0.05, power=0.9) == needed
+
+
+def test_users_of_unequal_weight_are_needed_in_larger_numbers():
+    weights = [1.0] * 60 + [3.0] * 60  # of gains as of losses, so that the spread stays
+    n_equal = even().users_needed("ndcg@10", 0.05).with_value
+    needed = even(weights=weights).users_needed("ndcg@10", 0.05)
+    # 120 users have 60 + 180 = 240 of weight, and squares of 60 + 540: they count as 96.
+    assert needed.with_value == math.ceil(n_equal * 120 / (240**2 / 600))
 
 
 def power_with_one_more(spread, n, mean, worst, level):

@@ -166,3 +166,11 @@ def test_a_plot_of_a_summary(tmp_path):
     }
     shown = " ".join(text.get_text() for text in figure.findobj(lambda o: hasattr(o, "get_text")))
     assert "95 % intervals" in shown
+
+
+def test_the_levels_of_several_models_are_drawn_once():
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    columns = {"model": ["a", "a", "b", "b"], "user": ["u", "v"] * 2, "hit@1": [0.0, 1.0, 1.0, 1.0]}
+    figure = summary(pl.DataFrame(columns), levels={"best": {"hit@1": 1.0}}).plot()
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert labels == ["a", "best", "b"]

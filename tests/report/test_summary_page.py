@@ -64,6 +64,11 @@ def test_the_legend():
         "coverage@5 has no value (no user, or a catalogue without items)"
     )
     assert "left out" not in str(summary({"hit@5": [1.0, 0.5]}))
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    columns = {"model": ["a", "a", "b", "b"], "user": ["u", "v"] * 2, "mrr": [0.5, NAN, 0.5, 1.0]}
+    assert str(summary(pl.DataFrame(columns))).splitlines()[-1] == (
+        "left out of mrr of a: 1 of 2 users has no relevant item"
+    )
 
 
 def test_levels_and_notes_beside_the_means():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from asserts import message_of
+from inside import parse
 
 import recmetrics
 from recmetrics import (
@@ -195,6 +196,11 @@ def test_metrics_in_a_dict(typed, meant):
     Metrics.compute(SCORES, TRUTH, meant)
 
 
+def test_a_dict_of_metrics_without_a_cutoff_is_read_as_its_keys():
+    assert list(Metrics.compute(SCORES, TRUTH, {"mrr": [], "hit@1": "first"})) == ["mrr", "hit@1"]
+    assert list(Metrics.compute(SCORES, TRUTH, {"mrr": []})) == ["mrr"]
+
+
 @pytest.mark.parametrize("typed", ["ndcg@10,recall@20", "ndcg@10, recall@20", "ndcg@10 recall@20"])
 def test_several_metrics_in_one_string(typed):
     assert message_of(MetricSpecError, lambda: Metrics.compute(SCORES, TRUTH, typed)) == (
@@ -220,6 +226,12 @@ def test_a_cutoff_as_a_keyword(metrics):
         )
         call()
     Metrics.compute(SCORES, TRUTH, "ndcg@10")
+
+
+@pytest.mark.parametrize("metrics", [(), ([],), ([parse("mrr@3")],)])
+def test_a_cutoff_as_a_keyword_beside_no_metric_string(metrics):
+    message = message_of(TypeError, lambda: Metrics.compute(SCORES, TRUTH, *metrics, k=5))
+    assert message.endswith("a metric string has its own cutoff: type 'ndcg@5'")
 
 
 # --- Tables --------------------------------------------------------------------------------------

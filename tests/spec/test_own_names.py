@@ -77,6 +77,8 @@ def test_a_prefix_is_a_keyword(make):
     evaluator = make()
     with pytest.raises(TypeError, match=r"mean\(\) takes prefix as a keyword only; type prefix='v"):
         evaluator.mean("val/")
+    with pytest.raises(TypeError, match=r"mean\(\) takes 1 positional argument but 2 were given$"):
+        evaluator.mean(3)
     arguments = (SCORES,) if isinstance(evaluator, Evaluator) else (SCORES, TRUTH)
     evaluator.update(*arguments)
     assert evaluator.mean(prefix="val/") == {"val/mrr": 1 / 2}

@@ -448,6 +448,7 @@ LIST_EXPECTED = "metric strings such as ['ndcg@10', 'recall@20']"
     "wrong, message",
     [
         ([], f"metrics_list is empty; expected {LIST_EXPECTED}"),
+        ({}, f"metrics_list is empty; expected {LIST_EXPECTED}"),
         pytest.param(iter(()), f"metrics_list is empty; expected {LIST_EXPECTED}", id="iterator"),
         (None, f"metrics_list must be a list of {LIST_EXPECTED}, got None"),
         (10, f"metrics_list must be a list of {LIST_EXPECTED}, got 10"),

@@ -270,6 +270,14 @@ def test_nanoseconds_of_a_csv_keep_their_order(tmp_path, capsys, monkeypatch):
     assert "at_own_test" not in document["findings"]
 
 
+def test_times_of_a_csv_may_be_fractions(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_times("train.csv", 10.25, 10.75)
+    write_times("truth.csv", 10.5)
+    document = json.loads(printed(capsys, "audit-times", "train.csv", "truth.csv", "--json"))
+    assert document["findings"]["after_own_test"]["rows"] == 1
+
+
 def test_a_zone_in_some_times_of_files_alone_is_refused(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_times("zone.csv", "2020-01-01T10:00:00Z", "2020-01-01T12:00:00+01:00")

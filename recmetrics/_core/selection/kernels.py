@@ -1260,11 +1260,11 @@ def select_tile(
             if n_left == 0:
                 continue
             if count + BLOCK_SCORES > values.size:
-                worst = _shrink(values, items, count, k, lowest)
+                # A full pool has more than k items of this tile, or k earlier ones, that reach the
+                # bound: so does the worst of the best.
+                bound = _shrink(values, items, count, k, lowest)
                 count = np.int64(k)
-                if worst >= bound:
-                    strict = np.bool_(True)
-                    bound = worst
+                strict = np.bool_(True)
             for column in range(b * BLOCK_SCORES, min((b + 1) * BLOCK_SCORES, width)):
                 score = row[column]
                 if (score < bound) | (strict & (score == bound)):  # False with NaN
