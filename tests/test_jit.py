@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import recmetrics
-from recmetrics._core.machine_code import _WITHOUT_KERNELS
+from recmetrics._core.machine_code import _FOLDERS_WITHOUT_KERNELS
 
 PACKAGE = Path(recmetrics.__file__).parent
 HELPERS = """
@@ -140,7 +140,7 @@ def test_files_without_kernels_and_the_times_of_files_leave_machine_code_as_it_i
 
 def test_no_kernel_stands_where_changes_are_not_seen():
     decorator = re.compile(r"\.jit import .*(kernel|helper)")
-    folders = [PACKAGE / name for name in _WITHOUT_KERNELS]
+    folders = [PACKAGE / name for name in _FOLDERS_WITHOUT_KERNELS]
     files = [path for folder in folders for path in folder.rglob("*.py")]
     assert files
     assert [path for path in files if decorator.search(path.read_text())] == []

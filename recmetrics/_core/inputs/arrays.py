@@ -41,12 +41,7 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         raise InputTypeError(msg)
     if isinstance(value, np.ndarray):
         return np.asarray(value)
-    if isinstance(value, Mapping):
-        msg = (
-            f"{name} is a {type(value).__name__}, expected an array with one entry per {axis}; for "
-            f"a dict of ids type {_OF_IDS}"
-        )
-        raise InputTypeError(msg)
+    _refuse_ids(value, name, axis)
     if sp.issparse(value):
         argument, of_user, _ = name.partition(" of user ")
         advice = f"scipy.sparse.vstack({argument})" if of_user else f"{name}.toarray()"
@@ -54,10 +49,6 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         raise InputTypeError(msg)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, name)
-    dtypes = getattr(value, "dtypes", ())
-    if hasattr(value, "columns") and any(str(dtype) in _TEXT_DTYPES for dtype in dtypes):
-        msg = f"{name} is a table with columns of text, expected an array of numbers; {OF_TABLES}"
-        raise InputTypeError(msg)
 
     try:
         array = np.asarray(value)
@@ -76,6 +67,20 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         )
         raise InputTypeError(msg)
     return array
+
+
+def _refuse_ids(value: Any, name: str, axis: str) -> None:
+    """Refuse a dict and a table of text: both hold ids, which arrays do not."""
+    if isinstance(value, Mapping):
+        msg = (
+            f"{name} is a {type(value).__name__}, expected an array with one entry per {axis}; for "
+            f"a dict of ids type {_OF_IDS}"
+        )
+        raise InputTypeError(msg)
+    dtypes = getattr(value, "dtypes", ())
+    if hasattr(value, "columns") and any(str(dtype) in _TEXT_DTYPES for dtype in dtypes):
+        msg = f"{name} is a table with columns of text, expected an array of numbers; {OF_TABLES}"
+        raise InputTypeError(msg)
 
 
 def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
