@@ -300,7 +300,8 @@ def evaluate_table(
     table = lists.result(values, included=has_missing)
     swallowed = swallowed_lists(lists)
     if not return_summary:
-        warn_of_swallowed(*swallowed)
+        if swallowed[0]:
+            warn_of_swallowed(*swallowed)
         return table
     summary = summarise(lists, values, missing, treatment, metrics, invalid)
     return table, replace(summary, swallowed=swallowed)
