@@ -347,9 +347,9 @@ def _difference(
     limits: Range,
     bounds: Bounds | None,
 ) -> Difference:
-    """Describe the differences of a pair, with uncorrected p-values and without an interval.
+    """Describe the differences of a pair; the interval and the corrected p-values come later.
 
-    ``limits`` are the range of a difference; ``bounds`` None: the mean difference has none.
+    ``limits`` are the range of a difference. ``bounds`` is None if the mean difference has none.
     """
     values = differences.values
     weights = differences.weights
@@ -358,24 +358,25 @@ def _difference(
     if metric in settings.lower_is_better:
         wins, losses = losses, wins
 
-    p: dict[str, float] = dict.fromkeys(settings.tests, math.nan)
+    p_values: dict[str, float] = dict.fromkeys(settings.tests, math.nan)
     p_raised = False
     if metric not in settings.untested:
         for test in settings.tests:
-            p[test] = statistics.p_value(test, values, settings.seed, weights)
-        # The t test is not to say that models differ where the interval does not.
-        if "t" in p and bounds is not None and bounds.is_finite:
+            p_values[test] = statistics.p_value(test, values, settings.seed, weights)
+        # The t test is not to say that models differ where the interval does not, nor to be surer
+        # than an interval that counts one more user.
+        if "t" in p_values and bounds is not None and bounds.is_finite:
             p_of_interval = bounds.p_value()
-            contradicts = p["t"] < 1 - settings.confidence <= p_of_interval
-            p_raised = p["t"] < p_of_interval and (bounds.has_added or contradicts)
+            contradicts_interval = p_values["t"] < 1 - settings.confidence <= p_of_interval
+            p_raised = p_values["t"] < p_of_interval and (bounds.has_added or contradicts_interval)
             if p_raised:
-                p["t"] = p_of_interval
+                p_values["t"] = p_of_interval
 
     effect_size = math.nan
-    detectable = math.nan
+    least_detectable = math.nan
     if bounds is not None:
         effect_size = statistics.effect_size(bounds.moments)
-        detectable = bounds.detectable(limits.largest, (1 - settings.confidence) / 2)
+        least_detectable = bounds.detectable(limits.largest, (1 - settings.confidence) / 2)
     return Difference(
         metric=metric,
         group=group,
@@ -385,12 +386,12 @@ def _difference(
         n_users=values.size,
         n_undefined=differences.n_undefined,
         effect_size=effect_size,
-        detectable=detectable,
+        detectable=least_detectable,
         wins=wins,
         ties=values.size - wins - losses,
         losses=losses,
-        p=p,
-        p_uncorrected=p,
+        p=p_values,
+        p_uncorrected=p_values,
         p_raised=p_raised,
     )
 

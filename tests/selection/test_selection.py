@@ -303,9 +303,11 @@ def test_memory_without_a_hit_is_never_read(bits, ties, monkeypatch):
     expected = {text: Metrics.compute(scores, truth, [text], ties=ties) for text in texts}
     empty_hits = matrix.empty_hits
 
-    def filled(start, relevance, *, ties, make=np.zeros):
-        used = np.full if make is np.empty else lambda n, _bits, dtype: make(n, dtype)
-        return empty_hits(start, relevance, ties=ties, make=lambda n, dtype: used(n, bits, dtype))
+    def filled(start, relevance, *, ties, allocate=np.zeros):
+        used = np.full if allocate is np.empty else lambda n, _bits, dtype: allocate(n, dtype)
+        return empty_hits(
+            start, relevance, ties=ties, allocate=lambda n, dtype: used(n, bits, dtype)
+        )
 
     monkeypatch.setattr(matrix, "empty_hits", filled)
     with patched({"_core.inputs.scores": {"LEAST_SCORES": 0, "_BLOCK_BYTES": 1 << 15}}):

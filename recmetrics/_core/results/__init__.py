@@ -34,7 +34,7 @@ from recmetrics._core.results.notes import (
     advice_for,
     how_graded,
     left_out,
-    size_of_weights,
+    notes_on_weights,
     warn_of_swallowed,
     who_is_swallowed,
     who_lacks,

@@ -20,7 +20,7 @@ from recmetrics._core.results.notes import (
     Missing,
     advice_for,
     left_out,
-    size_of_weights,
+    notes_on_weights,
     warn_of_swallowed,
     why_undefined,
 )
@@ -50,8 +50,9 @@ _MAX_BLOCK_USERS = 1 << 16
 def values_of(
     selection: Selection, request: Request, rows: RowNames = ROWS_ARE_USERS
 ) -> dict[str, UserValues]:
-    """Compute the values of a whole call by metric string, and warn if they may be misleading.
+    """Compute the values of a whole call by metric string.
 
+    Warns if ``exclude`` holds all relevant items of too many users, who are called swallowed.
     Under ``progress=True``, notes on the values go to standard error. ``rows`` are the names of the
     rows in errors.
     """
@@ -69,7 +70,7 @@ def values_of(
         values = whole_values(selection, request, rows)
     if selection.n_invalid is not None:
         print(InvalidItems.of(selection.n_invalid), file=sys.stderr)  # noqa: T201
-    for note in (*_notes_on_means(values, request), *size_of_weights(selection, request)):
+    for note in (*_notes_on_means(values, request), *notes_on_weights(selection, request)):
         print(note, file=sys.stderr)  # noqa: T201
     return values
 

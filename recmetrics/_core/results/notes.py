@@ -155,7 +155,7 @@ def how_graded(
     return [note]
 
 
-def size_of_weights(selection: Selection, request: Request) -> list[str]:
+def notes_on_weights(selection: Selection, request: Request) -> list[str]:
     """Write the effective number of relevant items under the weights of propensities.
 
     There is a line for each stratum and ``rel`` of a weighted metric, and none without weights.

@@ -207,18 +207,24 @@ def _shares_of_ranks(log_likelihood: FloatArray) -> FloatArray:
 def _least_squares(
     log_likelihood: FloatArray, exact_values: FloatArray, gamma: float
 ) -> FloatArray:
-    """The estimates of Krichene and Rendle for each sampled rank, (n_sampled + 1, metrics).
+    """Estimate the metrics at each sampled rank (Krichene and Rendle), (n_sampled + 1, metrics).
 
-    All ranks are taken as equally likely. ``exact_values`` (n_items, metrics) are those of each
-    rank. Each equation is divided by the probability of its sampled rank, so that the equations of
-    unlikely ones do not vanish. The eigenvalues of the matrix are then from gamma to 1.
+    ``log_likelihood`` (n_items, n_sampled + 1) has the logarithm of the probability of each sampled
+    rank, given the rank among all items. ``exact_values`` (n_items, metrics) are the metrics at
+    each rank among all items, which are taken as equally likely. A larger ``gamma`` gives less
+    variance and more bias.
+
+    Each equation is divided by the probability of its sampled rank, so that the equations of
+    unlikely ones do not vanish. The eigenvalues of the matrix are then from gamma to 1, so it can
+    be solved.
     """
     from scipy.linalg import solve  # imported here for the reason that ``log_chances`` gives
 
-    shares = _shares_of_ranks(log_likelihood)
-    matrix = (1 - gamma) * shares.T @ np.exp(log_likelihood)
+    # The probability of each rank among all items, given the sampled rank.
+    rank_chances = _shares_of_ranks(log_likelihood)
+    matrix = (1 - gamma) * rank_chances.T @ np.exp(log_likelihood)
     matrix[np.diag_indices_from(matrix)] += gamma
-    estimates: FloatArray = solve(matrix, shares.T @ exact_values)
+    estimates: FloatArray = solve(matrix, rank_chances.T @ exact_values)
     return estimates
 
 
