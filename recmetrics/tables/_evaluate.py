@@ -189,8 +189,8 @@ def evaluate_table(
     exclude
         A table with a column of users and one of items, such as the training interactions. Its
         pairs are taken out of the lists, and the items below them move up. Lists that were cut at k
-        before are then shorter: the summary counts those. Excluded relevant items still count as
-        relevant. Pairs are matched by ``user``, and by those columns of ``by`` that the table has.
+        before are then shorter: the summary counts those. A relevant item that is excluded still
+        counts. Pairs are matched by ``user``, and by those columns of ``by`` that the table has.
     catalogue
         A table with a row for each item that may be recommended. Metrics of all lists need it, and
         so does ``auc``, for which each list must contain all of these items. Items outside the
