@@ -289,14 +289,17 @@ def evaluate_table(
         _refuse_short_lists(lists, text, side.n_items)
 
     arrays = side.arrays(lists.keys)
-    metrics = [StringMetric(text, spec) for text, (spec, _, _) in request.definitions.items()]
+    without_relevant = None
+    if system.table_users == "judged" and options.get("undefined") is None:
+        without_relevant = 0.0
+    metrics = [
+        StringMetric(text, spec, without_relevant=without_relevant)
+        for text, (spec, _, _) in request.definitions.items()
+    ]
     systems = None  # a number for each list, equal where the ``by`` columns are
     if by:
         systems = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
     values = measure_lists(lists, metrics, arrays, request, n_items, systems)
-    if system.table_users == "judged" and options.get("undefined") is None:
-        for value in values.values():
-            value[np.isnan(value) & (lists.truth_sizes > 0)] = 0.0
     table = lists.result(values, included=has_missing)
     swallowed = swallowed_lists(lists)
     if not return_summary:

@@ -38,6 +38,7 @@ class StringMetric:
     at_ranks: bool = True  # it reads the ranks where they are kept, not the order alone
     without_truth: float | None = None  # the value of a list without truth; None: the kernel's
     without_items: float | None = None  # of a list without an item to rank k
+    without_relevant: float | None = None  # of a list whose truth has no relevant item
 
 
 TableMetric = FunctionMetric | StringMetric
@@ -154,6 +155,8 @@ def _measure(
 
 
 def _settle_empty(values: UserValues, metric: StringMetric, lists: ListsAndTruth) -> None:
+    if metric.without_relevant is not None:
+        values[np.isnan(values) & (lists.truth_sizes > 0)] = metric.without_relevant
     if metric.without_truth is not None:
         values[lists.truth_sizes == 0] = metric.without_truth
     if metric.without_items is not None:
