@@ -3,6 +3,7 @@
 import pytest
 from advice import advice_in, altered, check, followed, messages, said_by, told_by
 from advice.table import CASES
+from packages import absent
 
 MESSAGES = messages()
 EVERY_CASE = pytest.mark.parametrize("case", CASES, ids=lambda case: case.says)
@@ -17,7 +18,14 @@ def in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture
+def packages(case):
+    if missing := absent(case.given):
+        pytest.skip(f"{missing} is not installed")
+
+
 @EVERY_CASE
+@pytest.mark.usefixtures("packages")
 def test_advice_is_followed(case):
     told = told_by(case)
     assert said_by(case, MESSAGES).matches(told), told
@@ -25,6 +33,7 @@ def test_advice_is_followed(case):
 
 
 @EVERY_CASE
+@pytest.mark.usefixtures("packages")
 def test_other_advice_is_seen(case):
     other = altered(case, advice_in(case, told_by(case)))
     with pytest.raises(Exception):  # noqa: B017, PT011  # another value, or any error

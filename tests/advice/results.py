@@ -31,12 +31,13 @@ CASES = [
     ),
     Case(
         "saved.py: type: import {}",
+        "import importlib\n"
         "import sys\n"
         "Path('mine.py').write_text('import recmetrics\\n@recmetrics.metric(formula=\"half\")\\n'\n"
         "    'def half(user, k):\\n    return 1 / 2\\n')\n"
         "sys.path.insert(0, '.')\n"
         "sys.modules.pop('mine', None)\n"
-        "import mine\n"
+        "importlib.import_module('mine')\n"
         "evaluator = Evaluator(np.array([[0, 1]]), 'half')\n"
         "evaluator.update([[1.0, 0.0]])\n"
         "state = evaluator.state()\n"

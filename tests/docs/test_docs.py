@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from asserts import python
 from inside import METRICS, as_a_new_process
+from packages import absent
 
 from recmetrics.cli import main
 
@@ -42,20 +43,6 @@ def blocks(page):
         (textwrap.dedent(block["code"]), textwrap.dedent(block["printed"] or ""))
         for block in BLOCK.finditer(page.read_text())
     ]
-
-
-def absent(code):
-    """A package that the code imports and that is not installed, if there is one."""
-    names = []
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names.append(node.module)
-    needs = {"recmetrics.dask": "dask", "recmetrics.tables": "narwhals"}
-    tops = [needs.get(name, name.partition(".")[0]) for name in names]
-    tops += ["matplotlib"] * (".plot(" in code)
-    return next((top for top in tops if find_spec(top) is None), None)
 
 
 def last_value(code):

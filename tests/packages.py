@@ -1,0 +1,18 @@
+"""The packages that code in tests and pages needs."""
+
+import ast
+from importlib.util import find_spec
+
+
+def absent(code):
+    """A package that the code imports and that is not installed, if there is one."""
+    names = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    needs = {"recmetrics.dask": "dask", "recmetrics.tables": "narwhals"}
+    tops = [needs.get(name, name.partition(".")[0]) for name in names]
+    tops += ["matplotlib"] * (".plot(" in code)
+    return next((top for top in tops if find_spec(top) is None), None)
