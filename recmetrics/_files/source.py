@@ -91,6 +91,16 @@ def suffix_of(path: Path) -> str:
     return Path(name).suffix
 
 
+def as_dict(path: str | Path) -> str:
+    """Write the code that reads lines of a user and items as a dict.
+
+    >>> print(as_dict("test.txt"))
+    {user: items for user, *items in map(str.split, Path('test.txt').read_text().splitlines())}
+    """
+    lines = f"Path({str(path)!r}).read_text().splitlines()"
+    return f"{{user: items for user, *items in map(str.split, {lines})}}"
+
+
 def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
     """Read the first bytes of a file, which show its format; ``of_text`` that may be packed."""
     # Its bytes are read twice, and opening a pipe would wait for ever.

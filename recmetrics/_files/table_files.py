@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from recmetrics._core.errors import InputError, did_you_mean, install
 from recmetrics._files.source import (
     Source,
+    as_dict,
     at_line,
     read_number,
     reading,
@@ -117,6 +118,9 @@ class Columns(NamedTuple):
         """Say what a table should have, and what to type where it lacks columns."""
         lacks_id = not set(missing).isdisjoint(self.ids)
         expected = self.expected if lacks_id else "one of these"
+        if all(name.isdecimal() for name in " ".join(header).split()):  # a line of indices
+            code = as_dict(source.path)
+            return f"{expected}; for lines of a user and items, in Python, type {code} for the file"
         if lacks_id and not set(self.instead[0]).isdisjoint(header):
             return f"{expected}; {self.instead[1]}"
 
@@ -156,8 +160,8 @@ def _likely(options: Sequence[str], header: Sequence[str]) -> dict[str, str]:
 def looks_like(column: str, name: str) -> bool:
     """Say whether a column may be the one that goes by ``name`` here."""
     synonyms = {
-        "user": "user uid member customer",
-        "item": "item iid movie product article track",
+        "user": "user uid member customer query",
+        "item": "item iid movie product article track corpus doc document",
         "score": "score scores prediction predictions predicted pred est",
         "rank": "rank ranks ranking position pos place",
     }

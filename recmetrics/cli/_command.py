@@ -42,6 +42,7 @@ from recmetrics._files import (
     SUFFIXES,
     Lines,
     Source,
+    as_dict,
     holds_table,
     read_array,
     read_user_items,
@@ -254,6 +255,9 @@ def _refuse_option(row: Row, form: str, files: Sequence[str]) -> NoReturn:
         reason = f"got {Source('TRUTH', Path(files[1]))}"
     elif form == "GROUPS" and "RECS" in takers:
         reason += f"; type recmetrics evaluate {quote(str(path))} TRUTH"
+    elif form == "RECS" and row.name == "lines":
+        call = f"evaluate_table({str(path)!r}, {as_dict(files[1])}, ...)"
+        reason += f"; for lines of a user and items, in Python, type {call}"
     elif form == "SCORES" and path.suffix not in (".npy", ".npz"):
         reason = f"{Source(form, path)} is neither .csv, .tsv nor .parquet, nor a TREC run"
     msg = f"{row.flag} goes with {expected}; {reason}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import sys
 import textwrap
@@ -11,12 +12,13 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from recmetrics import RecmetricsError
 from recmetrics._core.errors import install
 from recmetrics._core.jit import while_compiling
-from recmetrics._files import reason
+from recmetrics._files import reason, suffix_of
 from recmetrics._printing import printable
 
 _ERASE_LINE = "\r\x1b[K"  # moves to the start of the line, and erases it
@@ -28,7 +30,6 @@ _INSTEAD_OF_PYTHON = {
     r"\bMetrics\.compute\(": "recmetrics evaluate SCORES TRUTH",
     r"\bevaluate_table\(": "recmetrics evaluate RECS TRUTH",
     r"\blist\(": "as text: lines 'user item item ...', --lines lists",
-    r"\.explode\(": "in Python, from polars.read_csv(FILE, infer_schema=False) to .write_csv(FILE)",
     r"\btype (?!Metrics|recmetrics)[^ ;=]*\.(T\b|\w+\()": "in Python, and save the array",
 }
 
@@ -50,7 +51,22 @@ def with_options(message: str, argument: str | None, spellings: Mapping[str, str
     for code, words in _INSTEAD_OF_PYTHON.items():
         if re.search(code, message):
             options[words] = None
+    if argument in spellings and argument is not None and ".explode(" in message:
+        options[_around_table(argument, spellings[argument])] = None
     return f"{message} ({'; '.join(options)})" if options else message
+
+
+def _around_table(argument: str, spelling: str) -> str:
+    """Write the Python code that stands before and behind the code that changes a table."""
+    path = Path(shlex.split(spelling)[-1])
+    code = f"polars.read_csv({str(path)!r}, infer_schema=False)"
+    if suffix_of(path) == ".parquet":
+        code = f"polars.read_parquet({str(path)!r})"
+    new_path = path.with_name(f"rows_of_{path.name.partition('.')[0]}.csv")
+    return (
+        f"in Python, after {argument} = {code}; then {argument}.write_csv({str(new_path)!r}), and "
+        "give that file"
+    )
 
 
 def show(text: str) -> None:

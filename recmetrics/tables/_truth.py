@@ -46,7 +46,12 @@ def _relevance(truth: Frame, columns: Columns, *, drops_negative: bool) -> Float
     expected = f"expected relevances from 0 to {LARGEST_RELEVANCE:g}"
 
     def fault_of(row: int) -> str:
-        hint = "; clip the column to 0 if it is not relevant" if relevance[row] < 0.0 else ""
+        hint = ""
+        if relevance[row] < 0.0:
+            hint = (
+                "; for judgements of TREC type convention='trec', else clip the column to 0 if it "
+                "is not relevant"
+            )
         return f"is {relevance[row]:g}, {expected}{hint}"
 
     refuse_row(is_wrong, "truth", columns.relevance, fault_of)

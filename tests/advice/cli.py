@@ -39,6 +39,18 @@ CASES = [
         altered="--lines triples",
     ),
     Case(
+        "cli/_command.py: for lines of a user and items",
+        TABLES.format("user,item") + "from recmetrics.tables import evaluate_table\n"
+        "Path('liked.txt').write_text('a y x\\nb y\\n')\n",
+        "run('recmetrics evaluate recs.csv liked.txt -m mrr --lines lists')",
+        [1 / 1, 0 / 1],
+        advice="type (.+)$",
+        blank="'mrr'",
+        whole="",
+        altered="evaluate_table('recs.csv', 'liked.csv', 'mrr')",
+        then="answer['mrr'].to_list()",
+    ),
+    Case(
         "for a user and items type --lines lists",
         FILES + "Path('truth.txt').write_text('0 1 2 0\\n1 0 2 1\\n')",
         EVALUATE.replace("mrr", "recall(denom=relevant)@1"),

@@ -161,6 +161,27 @@ FORMS = [
 ]
 LISTS = [
     Case(
+        "for judgements of TREC type",
+        TABLES + "truth = pd.DataFrame({'user': ['a', 'a'], 'item': ['x', 'y'], 'relevance': "
+        "[-2, 1]})\nrecs['score'] = [3, 2, 1]\n",
+        CALL,
+        [1 / 2, float("nan")],
+        advice="TREC type (.+?), else",
+        altered="undefined='zero', relevance='score'",
+        then=MRR,
+    ),
+    Case(
+        "_files/table_files.py: for lines of a user and items",
+        RECS + "recs = pd.DataFrame({'user': ['1', '1', '2'], 'item': ['7', '8', '8']})\n"
+        "truth = 'truth.txt'\nPath(truth).write_text('1 8 9\\n2 8\\n')\n",
+        CALL,
+        [1 / 2, 1 / 1],
+        advice="type (.+) for the file",
+        to="truth",
+        altered="{'1': ['7'], '2': []}",
+        then=MRR,
+    ),
+    Case(
         "holds lists as text, such as",
         TABLES + "recs = pd.DataFrame({'user': ['a', 'b'], 'item': ['i1 i2', 'i3 i2 i1']})\n"
         "truth['item'] = ['i2', 'i3']\n",

@@ -55,6 +55,9 @@ def test_a_packed_text_is_read(capsys):
     Path("scores.npy.gz").write_bytes(gzip.compress(Path("scores.npy").read_bytes()))
     message = rejected(capsys, "scores.npy.gz", "test.txt.gz", "-m", "mrr")
     assert message.startswith("SCORES 'scores.npy.gz' is packed by gzip: unpack it first; ")
+    Path("cut.gz").write_bytes(Path("test.txt.gz").read_bytes()[:12])
+    message = rejected(capsys, "cut.gz", "test.txt.gz", "-m", "mrr")
+    assert message.startswith("SCORES 'cut.gz' is packed by gzip: unpack it first; ")
 
 
 # Item 2 is relevant to all. User 0 has had items 0, 1 and 3, user 1 item 0: its ranks are 1, 2, 3.
@@ -166,7 +169,9 @@ def test_tables_have_no_lines(capsys):
     for name in ("recs.csv", "truth.csv"):
         Path(name).write_text("user,item\n0,1\n")
     assert rejected(capsys, "recs.csv", "truth.csv", "--lines", "lists") == (
-        "--lines goes with SCORES, an .npy or .npz; RECS is a table of recommendations"
+        "--lines goes with SCORES, an .npy or .npz; RECS is a table of recommendations; for lines "
+        "of a user and items, in Python, type evaluate_table('recs.csv', {user: items for user, "
+        "*items in map(str.split, Path('truth.csv').read_text().splitlines())}, ...)"
     )
 
 

@@ -351,6 +351,16 @@ def test_training_items_and_packed_files(files, capsys):
         assert f"{short}exclude were taken out" in found["notes"]
 
 
+def test_training_items_that_are_all_of_the_truth_are_told(files, capsys):
+    (files / "recs.csv").write_text("user,item,score\na,7,2\na,8,1\n")
+    (files / "truth.csv").write_text("user,item\na,7\n")
+    (files / "train.csv").write_text("user,item\na,7\n")
+    names = [files / "recs.csv", files / "truth.csv", "--exclude", files / "train.csv"]
+    found = evaluated(capsys, *names, "-m", "mrr")
+    assert found["of"]["mrr"]["mean"] == 0
+    assert any("exclude holds" in note for note in found["notes"]), found["notes"]
+
+
 # By score q1 ranks b, a, c and q2 a, b; in trec_eval the last of equal scores by name is first.
 RUN = "q1 Q0 a 1 1.0 x\nq1 Q0 b 2 2.0 x\nq1\tQ0\tc\t3\t1.0 x\nq2 Q0 a 1 3 x\n\nq2 Q0 b 1 2 x\n"
 QRELS = "# judged\nq1 0 b -2\nq1 0 c 1\nq1 0 a 3\nq2 0 b 1\n"

@@ -177,10 +177,12 @@ LOWEST = np.finfo(np.float32).min
 PAIR = np.array([[3, 1, 0], [2, 3, 1]]), np.array([[2, 1, 1], [5, LOWEST, LOWEST]], np.float32)
 
 
-def test_a_pair_of_ids_and_scores():
-    """Behind item 2, the second list has items without a score."""
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_pair_of_ids_and_scores(dtype):
+    """Behind item 2, the second list has items of the lowest float32, which are none."""
     truth = [np.array([1]), np.array([3])]
-    got = Metrics.compute_ranked(PAIR, truth, ["mrr", "precision(denom=list)"])
+    pair = PAIR[0], PAIR[1].astype(dtype)
+    got = Metrics.compute_ranked(pair, truth, ["mrr", "precision(denom=list)"])
     assert got["mrr"].tolist() == [1 / 2, 0]
     assert got["precision(denom=list)"].tolist() == [1 / 3, 0 / 1]
     # Two lists of items are no such pair.
@@ -188,6 +190,11 @@ def test_a_pair_of_ids_and_scores():
         1 / 2,
         1 / 2,
     ]
+
+
+def test_a_pair_of_two_shapes_is_refused():
+    with pytest.raises(ShapeError, match=r"shape \(2, 3\) and scores of shape \(2, 2\), expected"):
+        Metrics.compute_ranked((PAIR[0], PAIR[1][:, :2]), [[1], [3]], "mrr")
 
 
 @pytest.mark.parametrize(

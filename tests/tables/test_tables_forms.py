@@ -65,9 +65,22 @@ def test_a_dict_of_ranks():
     assert values({"u": {"x": 2, "y": 1}}, {"u": ["x"]}, rank="place") == {"u": 1 / 2}
 
 
+def test_numbers_of_any_size():
+    assert values({"u": {"x": 2**70, "y": 1.5, "z": 2**71}}, {"u": ["x"]}) == {"u": 1 / 2}
+
+
 def test_no_item_and_no_user():
     assert values({"u": [], "v": ["x"]}, {"u": ["x"], "v": ["x"]}) == {"v": 1, "u": 0}
     assert values({}, {"u": {"x": 1}}) == {"u": 0}
+
+
+def test_dicts_without_pandas_are_tables_of_polars(monkeypatch):
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    monkeypatch.setattr("recmetrics.tables._forms.find_spec", lambda name: name == "polars" or None)
+    assert type(evaluate_table(RUN, QRELS, "mrr")) is polars.DataFrame
+    monkeypatch.setattr("recmetrics.tables._forms.find_spec", lambda _: None)
+    message = message_of(InputTypeError, evaluate_table, RUN, QRELS, "mrr")
+    assert message.startswith("a dict becomes a table of polars, which is not installed; type: ")
 
 
 def test_dicts_are_identified():
@@ -165,6 +178,8 @@ def test_tables_of_items_in_files():
     Path("similarity.csv").write_text("item,other,value\n7,8,0.25\n")
     Path("shares.csv").write_text("item,share\n7,0.5\n8,0.25\n")
     Path("items.csv").write_text("item\n8\n9\n10\n7\n")
+    Path("genres.csv").write_text("item,drama,comedy\n7,1,0\n8,1,0\n")
+    Path("profile.csv").write_text("user,drama,comedy\n1,1,0\n2,1,0\n")
 
     def value(metric, **files):
         return read(evaluate_table("recs.csv", "truth.csv", metric, **files))[metric][0]
@@ -174,6 +189,7 @@ def test_tables_of_items_in_files():
     assert value("popularity", popularity="shares.csv") == (0.5 + 0.25) / 2
     assert value("popularity", popularity="truth.csv") == (1 / 2 + 1 / 2) / 2
     assert value("coverage@2", catalogue="items.csv") == 2 / 4
+    assert value("calibration@2", genres="genres.csv", profile="profile.csv") == 0  # all drama
     assert value("recall(of=rest)@1", strata={"rest": Path("shares.csv")}) == 0
 
 

@@ -303,7 +303,8 @@ def _as_lists(ranking: Any) -> FlatLists:
 def _without_scores(ids: npt.NDArray[Any], scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Read the ids of the pair (ids, scores) that recommenders return, -1 behind the last item.
 
-    Recommenders fill up a list with items of the lowest score of the dtype, which are none.
+    Recommenders fill up a list with items of the lowest score of their dtype, mostly float32,
+    which are none. Scores may have been cast to float64 since.
     """
     if scores.dtype.kind != "f":
         msg = "ranking is a pair of scores and ids, expected (ids, scores); type ranking[1]"
@@ -326,4 +327,5 @@ def _without_scores(ids: npt.NDArray[Any], scores: npt.NDArray[Any]) -> npt.NDAr
             "are in order, as beside distances"
         )
         raise InputError(msg)
-    return np.where(scores > np.finfo(scores.dtype).min, ids, -1)
+    lowest_score = max(np.finfo(scores.dtype).min, np.finfo(np.float32).min)
+    return np.where(scores > lowest_score, ids, -1)
