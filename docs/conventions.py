@@ -71,6 +71,10 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
 - If the system averages over all orders of tied scores, the convention does so too. `ties=`
   overrides it. Otherwise, ties are broken by item index. In tables, they are broken by the order of
   the rows, or by item id under `"trec"`. The rule of each system is in its section.
+- `compute` returns values per user. If the system weighs users in its mean, by their number of
+  relevant items R or by min(k, R), the plain mean of these values is not its number.
+  `Metrics.evaluate(...).summary()`, `Evaluator.mean()` and the command have its weights, and
+  `recmetrics.compare` has them if it gets evaluations.
 - recmetrics does not reproduce the bugs of a system. The section of each system lists its bugs.
 
 `recmetrics.explain("ndcg@10")` and the command `recmetrics metrics ndcg@10` show which systems
@@ -197,7 +201,7 @@ def _section(system: System, key: str) -> str:
             f"`{line.call.format(k='k')}`",
             exact(line),
             _without_relevant_items(line),
-            _with_stop(line.gap),
+            _with_stop(_difference(line)),
         ]
         for line in (*system.lines, *system.variants)
     ]
@@ -214,6 +218,14 @@ def _section(system: System, key: str) -> str:
         _bullets("Bugs that recmetrics does not reproduce", prose.wrong),
     ]
     return "\n\n".join(fact.rstrip("\n") for fact in facts if fact) + "\n"
+
+
+def _difference(line: Line) -> str:
+    """What differs: the weight of a user in the mean, and the gap."""
+    differences = [line.gap] if line.gap else []
+    if line.weight != "1":
+        differences.insert(0, f"the mean weighs each user by {line.weight}")
+    return "; ".join(differences)
 
 
 def _without_relevant_items(line: Line) -> str:

@@ -321,8 +321,7 @@ PROSE: dict[str, Prose] = {
         ties="no defined order (a heap)",
         gaps=(
             "`precision_at_k` is one number for all users: the sum of their hits, divided by the "
-            "sum of their min(k, R). This is the mean of `recall@k` with each user weighted by "
-            "min(k, R)",
+            "sum of their min(k, R)",
             "`AUC_at_k` treats all items outside the top k as tied, below the top k. recmetrics "
             "has no option for this",
             "Excluded items get the lowest score. They fill up lists shorter than k, and can be "

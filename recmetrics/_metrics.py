@@ -13,6 +13,7 @@ from recmetrics._core.results import (
     how_graded,
     notes_of_signs,
     notes_on_weights,
+    system_weights,
     who_is_swallowed,
     whole_values,
 )
@@ -66,7 +67,8 @@ class Metrics(compute.Metrics):
         -------
         Evaluation
             ``values``, which ``compute`` returns; ``counts`` of users; ``notes``. ``to_dict`` gives
-            all of it with means and intervals, for JSON.
+            all of it with means and intervals, for JSON. Its means weigh users as the system of
+            the convention does.
 
         Raises
         ------
@@ -92,4 +94,13 @@ class Metrics(compute.Metrics):
         if selection.n_swallowed_users:
             notes.insert(0, who_is_swallowed(*selection.swallowed()))
         policies: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
-        return Evaluation(values, notes=notes, swallowed=selection.n_swallowed_users, **policies)
+        user_weights = {}
+        if request.weights:
+            user_weights = system_weights(users, request)
+        return Evaluation(
+            values,
+            notes=notes,
+            swallowed=selection.n_swallowed_users,
+            user_weights=user_weights,
+            **policies,
+        )

@@ -189,7 +189,9 @@ class Metrics:
             Another system whose metric definitions to use, such as "ranx", "trec" or "recbole". An
             unknown name raises an error that lists all systems. Options in a metric string,
             ``undefined`` and ``ties`` override the convention. ``recmetrics.explain`` shows the
-            resulting definition.
+            resulting definition. Where a system weighs users in its mean, as implicit does, the
+            plain mean of the values is not its number: ``Evaluation.summary`` and
+            ``Evaluator.mean`` have its weights.
         nan
             How to treat NaN scores: "raise" an error, or "exclude" the item, as a score of -inf
             does.

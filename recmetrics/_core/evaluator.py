@@ -25,7 +25,9 @@ from recmetrics._core.results import (
     logger_key,
     mean_of,
     read_weights,
+    system_weights,
     warn_of_swallowed,
+    weighed_together,
 )
 from recmetrics._core.selection import Selection, Source, find_hits, read_factors, read_scores
 from recmetrics._core.spec import MetricsList, Request
@@ -135,6 +137,7 @@ class Evaluator(Accumulator):
         self._users = users
         self._array_of_indices = array_of_indices(ground_truth)
         self._results = Store(request, "rows", (users.truth.n_users, users.n_items or 0), users)
+        self._results.user_weights = system_weights(users, request)
         relevance = users.truth.rows(slice(0, self._results.n_users)).values
         check_truth(relevance, request, self._results.cutoffs)
         # The warning counts all users; batches would have other counts.
@@ -260,6 +263,9 @@ class Evaluator(Accumulator):
     ) -> dict[str, float]:
         """Compute the mean of each metric over the users who have a value, as floats for a logger.
 
+        Under a convention whose system weighs users in its mean, as implicit does by min(k, R) for
+        ``recall@k``, the mean has these weights, times ``weights`` if given.
+
         >>> from recmetrics import Evaluator
         >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "ndcg(gain=exp2)@1")
         >>> evaluator.update([[3, 2, 1], [3, 2, 1]])
@@ -282,6 +288,8 @@ class Evaluator(Accumulator):
         ------
         InputError, InputTypeError, ShapeError
             If the weights cannot be read.
+        ArgumentError
+            If the evaluator is made from a state, and the system of its convention weighs users.
 
         Warns
         -----
@@ -298,10 +306,30 @@ class Evaluator(Accumulator):
         """The mean of each metric, by the keys of a logger, with the weights of users if given."""
         means = {}
         with np.errstate(all="ignore"):  # of infinite values
+            weights_of_systems = self.user_weights
             for text, values in self._results.compute().items():
-                user_weights = weights if values.ndim else None  # a metric of all lists has none
+                user_weights = None  # a metric of all lists has none
+                if values.ndim:
+                    user_weights = weighed_together(weights, weights_of_systems.get(text))
                 means[prefix + logger_key(text, at)] = mean_of(values, user_weights)
         return means
+
+    @property
+    def user_weights(self) -> dict[str, FloatArray]:
+        """The weights of users, (n_users,), in the mean of each metric whose system weighs them.
+
+        Only a convention has such systems: ``recmetrics.explain`` shows the weight.
+        """
+        weighed = self._results.request.weights
+        weights = self._results.user_weights or {}
+        if weighed and not weights:
+            msg = (
+                f"the convention weighs users in the mean of {', '.join(weighed)}, and this "
+                "evaluator was made from a state, which has no truth to count their relevant "
+                "items; type Evaluator(ground_truth, metrics_list, convention=...).merge(this)"
+            )
+            raise ArgumentError(msg)
+        return weights
 
     def counts(self) -> dict[str, UserCounts]:
         """Count the users for whom each metric is defined, undefined, and never updated.

@@ -5,7 +5,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Unpack
 
-from recmetrics._core.errors import ArgumentError
+from recmetrics._core.errors import ArgumentError, warn
 from recmetrics._core.inputs import (
     NO_SIDE,
     Rankings,
@@ -251,6 +251,8 @@ class StreamEvaluator(Accumulator):
     def mean(self, *, prefix: str = "", at: str = "@") -> dict[str, float]:
         """Compute the mean of each metric over the events that have a value, for a logger.
 
+        It is a plain mean, also under a convention whose system weighs users.
+
         Parameters
         ----------
         prefix, at
@@ -265,9 +267,15 @@ class StreamEvaluator(Accumulator):
         -----
         RecmetricsWarning
             If ``exclude`` removes all relevant items of more than half of the events with relevant
-            items, or of any event where each has one relevant item.
+            items, or of any event where each has one relevant item. Also if the system of the
+            convention weighs users in the mean of a metric.
         """
         warn_of_swallowed(*self._results.swallowed)
+        for text, weight in self._results.request.weights.items():
+            warn(
+                f"the mean of {text} is plain, and the system of the convention weighs each user "
+                f"by {weight}; Evaluator(...).mean() and Metrics.evaluate(...) do so too"
+            )
         means = self._results.means()
         return {prefix + logger_key(text, at): mean for text, (mean, _) in means.items()}
 

@@ -14,6 +14,7 @@ from recmetrics._core.spec import (
     MetricSpec,
     System,
     define,
+    line_for,
     number_for,
     own_name,
     parse,
@@ -153,6 +154,9 @@ def _changes(metric: str, convention: Convention, definition: Definition) -> str
         changes.append(f"a user without relevant items has {value}")
     if definition.ties != plain.ties:
         changes.append("values are means over all orders of equal scores")
+    weight = line_for(convention, definition.spec.name, cutoff=definition.spec.k is not None).weight
+    if weight != "1":
+        changes.append(f"its mean weighs each user by {weight}")
     return f"{CONVENTIONS[convention].name}: {'; '.join(changes) or 'changes nothing'}"
 
 
@@ -177,6 +181,8 @@ def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
         notes.append(f"{number:g} without relevant items")
     if line.ties == "expected":
         notes.append("the mean over all orders of equal scores")
+    if line.weight != "1":
+        notes.append(f"its mean weighs each user by {line.weight}")
     call = f"{system.name}: {line.call.format(k=spec.k)}"
     if notes:
         call += f" ({', '.join(notes)})"

@@ -20,5 +20,6 @@ from recmetrics._printing.grids import (
     number,
     split,
     table,
+    weighted_as_system,
 )
 from recmetrics._printing.words import counted, one_line, plural, printable

@@ -12,7 +12,7 @@ import re
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from operator import attrgetter, itemgetter
@@ -367,6 +367,15 @@ def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
         yield "weighted; effective: (sum of the weights)^2 / sum of their squares"
     if n_weightless:
         yield f"left out: {counted(n_weightless, noun)} of weight 0"
+
+
+def weighted_as_system(metrics: Collection[str], nouns: str = "users") -> Iterable[str]:
+    """Say whose means weigh users as the system of a convention does; nothing of no metric."""
+    if metrics:
+        yield (
+            f"means of {', '.join(metrics)} weigh {nouns} as the system of the convention does; "
+            "recmetrics.explain shows the weight"
+        )
 
 
 def intervals_by(confidence: float, n_resamples: int | None, few: int, units: str = "users") -> str:

@@ -152,6 +152,7 @@ def _intervals(comparison: Compared) -> Iterator[str]:
 def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
     """Say how users are weighted, which names are levels, and what holds for some metrics."""
     yield from grids.weighted_by(comparison.n_weightless)
+    yield from grids.weighted_as_system(comparison.samples.metric_weights)
     lower_metrics = [metric for metric in metrics if metric in comparison.lower_is_better]
     for label, names in (("not compared", comparison.levels), ("lower is better", lower_metrics)):
         if names:

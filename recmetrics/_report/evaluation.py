@@ -12,7 +12,7 @@ from recmetrics._core.inputs import InvalidItems, as_array, check_real, half_to_
 from recmetrics._core.options import one_of
 from recmetrics._core.results import advice_for
 from recmetrics._core.spec import MetricSpec, define, parse, read_convention
-from recmetrics._core.types import Convention, Ties, Undefined, UserValues
+from recmetrics._core.types import Convention, FloatArray, Ties, Undefined, UserValues
 from recmetrics._printing import Grid, Printed, plural
 from recmetrics._report.summaries import Summary, summary
 
@@ -65,11 +65,13 @@ class Evaluation(Printed):
         The arguments with which the values were computed.
     noun
         The word for a user in print, such as "group".
+    user_weights
+        The weights of users, (n_users,), in the mean of each metric whose system weighs them.
 
     Attributes
     ----------
-    values, notes
-        The dict of the values; a tuple of sentences, also on what may mislead.
+    values, notes, user_weights
+        The dict of the values; a tuple of sentences, also on what may mislead; the dict of weights.
     counts
         The ``EvaluationCounts`` of the call.
 
@@ -92,6 +94,7 @@ class Evaluation(Printed):
         convention: Convention | None = None,
         ties: Ties | None = None,
         noun: str = "user",
+        user_weights: Mapping[str, FloatArray] | None = None,
     ) -> None:
         if undefined is not None:
             one_of("undefined", undefined, Undefined)
@@ -101,6 +104,7 @@ class Evaluation(Printed):
             one_of("ties", ties, Ties)
         self.values = _read_values(values)
         self.noun = noun
+        self.user_weights = dict(user_weights or {})
         self._policies = (undefined, convention, ties)
         user_values = {text: array for text, array in self.values.items() if array.ndim}
         n_users = next((array.size for array in user_values.values()), 0)
@@ -140,7 +144,7 @@ class Evaluation(Printed):
         InputError, InputTypeError, ShapeError, ArgumentError
             As in ``recmetrics.summary``: also if no user has a value.
         """
-        return summary(self.values, **{"noun": self.noun, "notes": self.notes} | keywords)
+        return summary(self, **keywords)
 
     def to_dict(self, **keywords: Any) -> dict[str, Any]:
         """As ``Summary.to_dict``, with the policies and the counts of the call.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +45,8 @@ class Table:
     frame: Any = None  # a narwhals.DataFrame of these rows; None: arrays, in an order of their own
     keys: tuple[str, ...] = ()  # the columns of the frame that identify the user
     model: tuple[str, ...] = ()  # those that name the model
+    # The weights of users in the mean of each metric whose system weighs them, (n_rows,).
+    user_weights: Mapping[str, Floats] = field(default_factory=dict)
 
     def users(self, *columns: str) -> list[tuple[Any, ...]]:
         """A tuple for each row, of its keys and its cells in ``columns``.
@@ -116,6 +118,9 @@ def read_table(
     if isinstance(source, Table):  # read already
         return source
     name = label.removeprefix("the result of ")  # shorter, for errors that name a metric, too
+    user_weights: Mapping[str, Floats] = {}
+    if is_evaluation(source) or callable(getattr(source, "compute", None)):
+        user_weights = getattr(source, "user_weights", user_weights)
     source = values_of(source)
     if not isinstance(source, Mapping):
         table = _read_frame(name, source, columns)
@@ -135,7 +140,7 @@ def read_table(
         metric: _read_values(f"metric {metric!r} of {name}", metric, column)
         for metric, column in table.values.items()
     }
-    return replace(table, values=values)
+    return replace(table, values=values, user_weights=user_weights)
 
 
 def values_of(source: Any) -> Any:

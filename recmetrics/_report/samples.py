@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
-from recmetrics._core.results import mean_of
+from recmetrics._core.results import mean_of, weighed_together
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Floats, Range
 from recmetrics._report.groups import Rows, plain, read_users
@@ -65,6 +65,8 @@ class Samples:
     runs: dict[Any, dict[str, Floats]] = field(default_factory=dict)  # none in a summary
     levels: tuple[str, ...] = ()  # shown beside the models; they may lack metrics
     users: list[Any] | None = None  # their ids, where data frames name them
+    # The weights of all users in the mean of each metric whose system weighs them.
+    metric_weights: Mapping[str, Floats] = field(default_factory=dict)
 
     def n_runs(self) -> dict[str, int]:
         """The number of runs of each model with several."""
@@ -78,13 +80,20 @@ class Samples:
         values = [self.values[model][metric] for model in self.models]
         return Range.of(values, *bounds)
 
+    def weights_of(self, metric: str) -> Floats | None:
+        """The weights of all users in the mean of a metric; None without any."""
+        weights = self.weights
+        if metric in self.metric_weights:
+            weights = weighed_together(weights, self.metric_weights[metric])
+        return weights
+
     def of(self, group: Any, metric: str, model: str, against: str | None = None) -> Values:
         """Take the values of a model in a group, minus those of ``against`` if it is given.
 
         Undefined values are left out, and counted.
         """
         users = self.groups[group]
-        weights = self.weights
+        weights = self.weights_of(metric)
         if metric in self.system:
             users = np.zeros(1, np.intp)
             weights = None
@@ -169,7 +178,17 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Colu
         weights=user_weights,
         n_weightless=n_weightless,
         users=users,
+        metric_weights=_common_weights(model_tables),
     )
+
+
+def _common_weights(tables: Sequence[Table]) -> dict[str, Floats]:
+    """The weights of users in the mean of each metric, where all results have the same ones."""
+    return {
+        metric: weights
+        for metric, weights in tables[0].user_weights.items()
+        if all(np.array_equal(weights, table.user_weights.get(metric, ())) for table in tables)
+    }
 
 
 def _check_names(results: Any, levels: Any) -> None:

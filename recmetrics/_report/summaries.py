@@ -3,7 +3,7 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
@@ -171,6 +171,7 @@ def summary(
         n_resamples=n_resamples,
         observed=frozenset(observed),
         n_weightless=max((n for n in weightless if n is not None), default=None),
+        weighed=tuple(table.user_weights),
     )
 
 
@@ -230,6 +231,7 @@ def _read_models(
             groups={group: rows[np.isin(rows, users)] for group, users in groups.items()},
             weights=user_weights,
             n_weightless=n_weightless,
+            metric_weights=table.user_weights,
         )
         models.append(samples)
     return models
@@ -291,6 +293,9 @@ def _records(
     for group, users in samples.groups.items():
         for metric in samples.metrics:
             is_system = metric in samples.system
+            level_weights = samples.weights
+            if levels:
+                level_weights = samples.weights_of(metric)
             if is_system and group is not None:
                 continue  # one value for all users: none for a group
             group_values = samples.of(group, metric, model)
@@ -306,7 +311,7 @@ def _records(
                 median=median,
                 q90=q90,
                 why=_reason(metric, group_values, "" if is_system else update_reason),
-                levels=_level_means(levels, metric, users, samples.weights),
+                levels=_level_means(levels, metric, users, level_weights),
             )
             yield record, group_values
 
@@ -364,6 +369,8 @@ class Summary(Printed):
         least or largest value.
     n_weightless
         The number of users of weight 0, who are left out; None without weights.
+    weighed
+        The metrics whose means weigh users as the system of the convention does.
     noun, notes
         The word for a user, and the lines below the tables that the caller added.
     """
@@ -375,6 +382,7 @@ class Summary(Printed):
     confidence: float
     n_resamples: int | None
     n_weightless: int | None = None
+    weighed: tuple[str, ...] = ()
     observed: frozenset[str] = frozenset()
     noun: str = "user"
     notes: tuple[str, ...] = ()
@@ -440,10 +448,14 @@ class Summary(Printed):
 
     def _notes(self) -> list[str]:
         """The notes below the tables; the first says how the intervals are computed."""
+        weighed: Iterable[str] = ()
+        if self.weighed:
+            weighed = grids.weighted_as_system(self.weighed, plural(self.noun))
         return [
             grids.intervals_by(self.confidence, self.n_resamples, FEW_USERS, plural(self.noun)),
             *grids.observed_ranges(self.observed),
             *grids.weighted_by(self.n_weightless, self.noun),
+            *weighed,
             *self._left_out(),
             *map(one_line, self.notes),
         ]

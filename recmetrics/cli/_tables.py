@@ -65,6 +65,7 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
         invalid=counts.invalid,
         undefined=args.undefined,
         convention=args.convention,
+        user_weights=counts.user_weights,
     )
     return Measured(evaluation, frame[arguments["user"]].to_list())
 

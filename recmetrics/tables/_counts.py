@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from recmetrics._core.inputs import InvalidItems
-from recmetrics._core.results import how_graded, who_is_swallowed
+from recmetrics._core.results import how_graded, mean_of, who_is_swallowed
 from recmetrics._core.types import UserValues
-from recmetrics._printing import counted
+from recmetrics._printing import counted, weighted_as_system
 from recmetrics.tables._list_order import contradicted_lists
 from recmetrics.tables._matching import ListsAndTruth
 from recmetrics.tables._values import StringMetric, TableMetric
@@ -47,7 +48,8 @@ class TableSummary:
     invalid
         The number of repeated and of unknown items that were wasted or dropped.
     means
-        The mean of each metric over the lists for which it is defined, NaN if there are none.
+        The mean of each metric over the lists for which it is defined, NaN if there are none. It
+        weighs lists as the system of the convention does.
     n_defined
         The number of these lists for each metric.
     n_short
@@ -66,6 +68,8 @@ class TableSummary:
         The number of lists whose relevant items are all excluded, and of lists with relevant items.
     grades
         The column that grades the truth and its range, if a metric reads the grades, else "".
+    user_weights
+        The weight of each list in the mean of each metric whose system weighs users.
     """
 
     n_lists: int
@@ -84,6 +88,7 @@ class TableSummary:
     grades: str = ""
     n_shortened: int = 0
     swallowed: tuple[int, int] = (0, 0)
+    user_weights: Mapping[str, UserValues] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lists = counted(self.n_lists, "list")
@@ -104,6 +109,7 @@ class TableSummary:
             lines.append(who_is_swallowed(*self.swallowed))
         if self.grades:
             lines.append(self.grades)
+        lines += weighted_as_system(self.user_weights, "lists")
         width = max(map(len, self.means), default=0)
         for name, mean in self.means.items():
             number = "-" if np.isnan(mean) else f"{mean:.4f}"
@@ -135,6 +141,7 @@ def summarise(
     treatment: Missing,
     metrics: Iterable[TableMetric],
     invalid: InvalidItems | None = None,
+    user_weights: Mapping[str, UserValues] = MappingProxyType({}),
 ) -> TableSummary:
     """Summarise the values of lists.
 
@@ -146,9 +153,8 @@ def summarise(
     means = {}
     n_defined = {}
     for name, values_of_lists in values.items():
-        defined = values_of_lists[~np.isnan(values_of_lists)]
-        means[name] = float(defined.mean()) if defined.size else np.nan
-        n_defined[name] = defined.size
+        means[name] = mean_of(values_of_lists, user_weights.get(name))
+        n_defined[name] = int(np.count_nonzero(~np.isnan(values_of_lists)))
     n_missing, first_missing = missing
     full_lengths = lengths + lists.n_taken_out
     is_short = (full_lengths > 0) & (lengths < largest)
@@ -176,4 +182,5 @@ def summarise(
         n_contradicted=len(contradicted),
         first_contradicted=first_contradicted,
         grades="".join(grades),
+        user_weights=user_weights,
     )

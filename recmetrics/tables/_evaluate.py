@@ -33,7 +33,7 @@ from recmetrics.tables._list_cells import refuse_list_cells
 from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine
 from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, needed_tables
-from recmetrics.tables._values import StringMetric, measure_lists, swallowed_lists
+from recmetrics.tables._values import StringMetric, measure_lists, swallowed_lists, weights_of_lists
 
 _NO_SYSTEM = System(name="", lines=())
 
@@ -306,7 +306,8 @@ def evaluate_table(
         if swallowed[0]:
             warn_of_swallowed(*swallowed)
         return table
-    summary = summarise(lists, values, missing, treatment, metrics, invalid)
+    weights = weights_of_lists(lists, arrays, request, n_items)
+    summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)
     return table, replace(summary, swallowed=swallowed)
 
 

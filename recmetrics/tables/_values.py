@@ -11,7 +11,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.inputs import ItemSets, Rankings, Rows, UserIndex, Users, read_side
-from recmetrics._core.results import RowNames, measured, settled
+from recmetrics._core.results import RowNames, measured, settled, system_weights
 from recmetrics._core.selection import find_hits
 from recmetrics._core.spec import Definition, MetricSpec, Request, define
 from recmetrics._core.types import IntArray, UserValues
@@ -116,6 +116,20 @@ def measure_lists(
         if isinstance(metric, StringMetric):
             _settle_empty(values[metric.name], metric, lists)
     return {metric.name: values[metric.name] for metric in metrics}
+
+
+def weights_of_lists(
+    lists: ListsAndTruth, side: Mapping[str, Any], request: Request, n_items: int | None
+) -> dict[str, UserValues]:
+    """The weight of each list in the mean of each metric whose system weighs users."""
+    if not request.weights:
+        return {}
+    users = Users(
+        _truth(lists, n_items, of_presence=False),
+        side=read_side(request.of_side, side, len(lists.truth_of), n_items),
+        n_items=n_items,
+    )
+    return system_weights(users, request)
 
 
 def swallowed_lists(lists: ListsAndTruth) -> tuple[int, int]:

@@ -19,7 +19,16 @@ truth of a user is *swallowed* if ``exclude`` holds all of the user's relevant i
 """
 
 from recmetrics._core.results.keys import logger_key, spec_of
-from recmetrics._core.results.means import dot, mean_of, read_floats, read_weights, require_per_user
+from recmetrics._core.results.means import (
+    dot,
+    mean_of,
+    read_floats,
+    read_weights,
+    require_per_user,
+    system_weights,
+    weighed_together,
+    weights_by,
+)
 from recmetrics._core.results.measure import (
     check_truth,
     measured,

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from recmetrics._core.errors import InputError, InputTypeError, ShapeError, at_fault
+from recmetrics._core.inputs import Users
+from recmetrics._core.spec import MetricSpec, Request, UserWeight
 from recmetrics._core.types import FloatArray
 
 
@@ -27,6 +29,43 @@ def mean_of(values: FloatArray, weights: FloatArray | None = None) -> float:
     if weights is None:
         return float(values.mean())
     return float(dot(weights, values) / weights.sum())
+
+
+def system_weights(users: Users, request: Request) -> dict[str, FloatArray]:
+    """The weights of users in the mean of each metric whose system weighs them, (n_users,) each."""
+    return {
+        text: weights_by(weight, users, request.definitions[text].spec)
+        for text, weight in request.weights.items()
+    }
+
+
+def weights_by(weight: UserWeight, users: Users, spec: MetricSpec) -> FloatArray:
+    """The weight of each user in the mean of a metric, by the rule of a system, (n_users,)."""
+    n_users = users.truth.n_users
+    if weight == "1":
+        return np.ones(n_users)
+    everyone = slice(0, n_users)
+    relevant = users.truth.in_memory().rows(everyone)
+    is_relevant = np.ones(len(relevant.items), np.bool_)
+    rel: Any = spec.values.get("rel")
+    if rel is not None:
+        is_relevant &= relevant.values >= rel
+    if spec.stratum is not None:
+        strata = users.side.strata[spec.stratum]
+        is_relevant &= relevant.among(strata.in_memory().rows(everyone))
+    n_relevant = np.bincount(relevant.users()[is_relevant], minlength=n_users).astype(np.float64)
+    if weight == "R" or spec.k is None:
+        return n_relevant
+    return np.minimum(n_relevant, spec.k)
+
+
+def weighed_together(
+    weights: FloatArray | None, metric_weights: FloatArray | None
+) -> FloatArray | None:
+    """Multiply the weights of users and those of the mean of a metric, where there are any."""
+    if weights is None or metric_weights is None:
+        return metric_weights if weights is None else weights
+    return weights * metric_weights
 
 
 def dot(weights: FloatArray, values: FloatArray) -> FloatArray:

@@ -14,13 +14,23 @@ import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, UnknownMetricError
 from recmetrics._core.options import one_of
-from recmetrics._core.spec import LEAST, Definition, MetricSpec, Request, parse
+from recmetrics._core.spec import LEAST, Definition, MetricSpec, Request, UserWeight, parse
 from recmetrics._core.types import NaNPolicy, TiePolicy, Undefined
 
 Arrays = dict[str, npt.NDArray[Any]]
 Shape = tuple[int | None, int | None]  # users and items, None where these are not known
 # The names of the arrays of text in a saved state.
-_TEXT_FIELDS = ("metrics", "specs", "modules", "undefined", "ties", "nan", "keep", "data")
+_TEXT_FIELDS = (
+    "metrics",
+    "specs",
+    "modules",
+    "undefined",
+    "ties",
+    "weights",
+    "nan",
+    "keep",
+    "data",
+)
 
 
 class Schema(NamedTuple):
@@ -29,6 +39,7 @@ class Schema(NamedTuple):
     metrics: dict[str, str]  # the canonical metric string of each key of results
     undefined: dict[str, str]  # the policy of each key, as the next
     ties: dict[str, str]
+    weights: dict[str, str]  # of users in the mean of each key
     nan: str
     keep: str  # "rows" of users, or of events "values" or "means"
     shape: Shape
@@ -42,6 +53,7 @@ class Schema(NamedTuple):
             metrics={text: str(definition.spec) for text, definition in definitions},
             undefined={text: definition.undefined for text, definition in definitions},
             ties={text: definition.ties for text, definition in definitions},
+            weights={text: request.weights.get(text, "1") for text in request.definitions},
             nan=request.nan,
             keep=keep,
             shape=shape,
@@ -69,7 +81,7 @@ class Schema(NamedTuple):
                 "range" if schema.is_range else _shortly(schema.ties) for schema in (self, other)
             ]
             refuse("ties", *policies)
-        for name in ("metrics", "undefined", "ties", "nan", "keep"):
+        for name in ("metrics", "undefined", "ties", "weights", "nan", "keep"):
             ours = getattr(self, name)
             theirs = getattr(other, name)
             if ours != theirs:
@@ -100,6 +112,7 @@ class Schema(NamedTuple):
             "modules": [d.spec.metric.module for d in request.definitions.values()],
             "undefined": list(self.undefined.values()),
             "ties": list(self.ties.values()),
+            "weights": list(self.weights.values()),
             "nan": self.nan,
             "keep": self.keep,
             "data": list(self.data.items()),
@@ -165,7 +178,7 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
     if any(fields[name].dtype.kind != "U" for name in _TEXT_FIELDS):
         msg = "names are not text"
         raise ValueError(msg)
-    keys, specs, modules, undefined, ties, nan, keep, data = (
+    keys, specs, modules, undefined, ties, weights, nan, keep, data = (
         fields[name].tolist() for name in _TEXT_FIELDS
     )
     definitions = {}
@@ -185,6 +198,10 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
         raise ValueError(msg)
     n_users, n_items = (None if size == -1 else size for size in fields["shape"].tolist())
     request = Request.of(definitions, nan=nan)
+    for key, weight in zip(keys, weights, strict=True):
+        one_of("weights", weight, UserWeight)
+        if weight != "1":
+            request.weights[key] = weight
     return request, Schema.of(request, keep, (n_users, n_items), dict(data))
 
 

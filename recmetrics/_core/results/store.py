@@ -33,7 +33,7 @@ from recmetrics._core.results.settle import EVENTS, ROWS_ARE_USERS, refuse_missi
 from recmetrics._core.results.totals import Totals
 from recmetrics._core.selection import Selection, Slots, exposures, join
 from recmetrics._core.spec import Cutoffs, Request, number_for
-from recmetrics._core.types import BoolArray, IntArray, UserValues
+from recmetrics._core.types import BoolArray, FloatArray, IntArray, UserValues
 
 # At most so many users, relevant items, and bytes of lists wait: 8 MB together.
 MAX_WAITING = 1 << 15, 1 << 17, 1 << 22
@@ -70,6 +70,9 @@ class Store:
         self._has_callable = request.has_callable
         self._kept = Kept(shape[1])
         self._lock = threading.RLock()
+        # The weights of users in the mean of each metric whose system weighs them; None where no
+        # truth tells them.
+        self.user_weights: dict[str, FloatArray] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -333,7 +336,9 @@ class Store:
 
     def empty(self) -> Self:
         """Make a store of the same schema without rows."""
-        return type(self)(self.request, self.keep, self.shape, self.data)
+        store = type(self)(self.request, self.keep, self.shape, self.data)
+        store.user_weights = self.user_weights
+        return store
 
 
 class Accumulator:

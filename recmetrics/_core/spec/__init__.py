@@ -64,6 +64,8 @@ from recmetrics._core.spec.systems import (
     System,
     TableOrder,
     TableTies,
+    UserWeight,
+    line_for,
     own_name,
     read_convention,
 )

@@ -23,7 +23,7 @@ from recmetrics._core.spec.grammar import (
     spell,
 )
 from recmetrics._core.spec.registry import METRICS, SIDE
-from recmetrics._core.spec.systems import CONVENTIONS, line_for, read_convention
+from recmetrics._core.spec.systems import CONVENTIONS, UserWeight, line_for, read_convention
 from recmetrics._core.spec.undefined import NoTruth, policy_of
 from recmetrics._core.types import Convention, NaNPolicy, TiePolicy, Ties, Undefined
 
@@ -136,6 +136,13 @@ class Request:
             blame(error, "metrics_list")
             raise
 
+        if convention is not None:
+            for text, definition in self.definitions.items():
+                spec = definition.spec
+                line = line_for(convention, spec.name, cutoff=spec.k is not None)
+                if line.weight != "1":
+                    self.weights[text] = line.weight
+
         call = _Call(level, ties, shared, side_words or _arguments())
         for check in _CHECKS[level]:
             check(self, call)
@@ -146,6 +153,8 @@ class Request:
         self.of_hits: dict[str, Definition] = {}
         self.of_lists: dict[str, Definition] = {}
         self.of_exposure: dict[str, Definition] = {}
+        # The weight of users in the means of metrics whose system weighs them.
+        self.weights: dict[str, UserWeight] = {}
         by_input = {"hits": self.of_hits, "lists": self.of_lists, "exposure": self.of_exposure}
         # True where selection must find tie groups, and where it must read whole rows.
         self.ties = False

@@ -8,6 +8,7 @@ it and from this table.
 """
 
 import difflib
+import functools
 import re
 from dataclasses import dataclass
 from importlib import resources
@@ -26,6 +27,9 @@ TableTies = Literal["rows", "trec"]
 """The order of equal scores in a table: that of the rows, or that of trec_eval, which reads scores
 as float32 and orders equal ones by item id, the last one first."""
 
+UserWeight = Literal["1", "min(k, R)", "R"]
+"""The weight of a user with R relevant items in the mean of a metric."""
+
 TableUsers = Literal["all", "judged"]
 """Whom the means of a table count: "judged" are users with a list and a row of the truth."""
 
@@ -39,6 +43,7 @@ class Line:
     undefined: NoTruth = "nan"
     gap: str = ""  # the remaining difference of the numbers
     ties: TiePolicy = "index"  # also where a system has another order, or none
+    weight: UserWeight = "1"  # of a user in the mean that the system gives
 
     @property
     def metric(self) -> str:
@@ -167,6 +172,7 @@ def _with_defaults(variant: Line, system: System) -> str:
     return f"{name}({', '.join(options)}){at}{k}" if options else variant.metric
 
 
+@functools.cache  # a training loop asks for the same lines every time
 def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
     """Find the line of a system for the plain name of a metric, with a ``cutoff`` or without.
 
@@ -178,8 +184,13 @@ def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
         if line.metric == metric:
             return line
     metrics = ", ".join(line.metric for line in system.lines)
+    reason = f"{system.name} does not compute it"
+    for line in system.lines:
+        # A system may call another metric by this name, as implicit does "precision_at_k".
+        if re.match(rf"{name}[^a-z]", line.call):
+            reason = f"what {system.name} calls {line.call.partition('(')[0]} is {line.metric}"
     msg = (
-        f"convention {convention!r} has no {metric!r}: {system.name} does not compute it; expected "
-        f"one of {metrics}; compute it in a call without convention="
+        f"convention {convention!r} has no {metric!r}: {reason}; expected one of {metrics}; "
+        "compute it in a call without convention="
     )
     raise UnknownMetricError(msg)

@@ -1,0 +1,113 @@
+"""The weight of a user in the mean of a system: a field of its line, which every mean follows."""
+
+import numpy as np
+import pytest
+from asserts import message_of
+
+import recmetrics
+from recmetrics import ArgumentError, Evaluator, Metrics, StreamEvaluator, UnknownMetricError
+
+# implicit 0.7.3 prints a precision of 0.5 for K = 3: hits at 1 of min(3, 1) and 1 of min(3, 3).
+SCORES = [[9, 8, 7, 1, 0.5], [1, 9, 8, 7, 6]]
+TRUTH = [[1, 0, 0, 0, 0], [1, 1, 0, 0, 1]]
+POOLED = (1 + 1) / (1 + 3)
+PLAIN = (1 / 1 + 1 / 3) / 2
+
+
+def test_evaluate_and_an_evaluator_weigh_users_as_the_system():
+    evaluation = Metrics.evaluate(SCORES, TRUTH, ["recall@3", "map@3"], convention="implicit")
+    assert evaluation.values["recall@3"].tolist() == [1, pytest.approx(1 / 3)]
+    assert evaluation.user_weights["recall@3"].tolist() == [1, 3]
+    means = evaluation.summary().means
+    assert means == {"recall@3": pytest.approx(POOLED), "map@3": pytest.approx((1 + 1 / 3) / 2)}
+    assert "means of recall@3 weigh users as the system" in str(evaluation)
+    evaluator = Evaluator(TRUTH, "recall@3", convention="implicit")
+    evaluator.update(SCORES)
+    assert evaluator.mean() == {"recall@3": pytest.approx(POOLED)}
+    assert recmetrics.summary(evaluator).means == {"recall@3": pytest.approx(POOLED)}
+    assert Metrics.evaluate(SCORES, TRUTH, "recall@3").summary().means == {
+        "recall@3": pytest.approx(PLAIN)
+    }
+
+
+def test_weights_of_the_caller_multiply_those_of_the_system():
+    evaluation = Metrics.evaluate(SCORES, TRUTH, "recall@3", convention="implicit")
+    mean = (2 * 1 * 1 + 1 * 3 * 1 / 3) / (2 * 1 + 1 * 3)
+    assert evaluation.summary(weights=[2, 1]).means["recall@3"] == pytest.approx(mean)
+    evaluator = Evaluator(TRUTH, "recall@3", convention="implicit")
+    evaluator.update(SCORES)
+    assert evaluator.mean(weights=[2, 1])["recall@3"] == pytest.approx(mean)
+
+
+def test_a_pair_of_evaluations_is_compared_with_the_weights():
+    evaluation = Metrics.evaluate(SCORES, TRUTH, "recall@3", convention="implicit")
+    comparison = recmetrics.compare({"a": evaluation, "b": evaluation})
+    assert comparison.means[0].mean == pytest.approx(POOLED)
+    assert "weigh users as the system" in str(comparison)
+    plain = recmetrics.compare({"a": evaluation.values, "b": evaluation.values})
+    assert plain.means[0].mean == pytest.approx(PLAIN)
+
+
+def test_area_of_recbole_weighs_by_relevant_items():
+    evaluation = Metrics.evaluate(
+        [[9, 8, 7, 1]] * 2, [[1, 0, 0, 0], [0, 1, 0, 1]], "auc", convention="recbole"
+    )
+    assert evaluation.values["auc"].tolist() == [1, 1 / 4]  # of 3 pairs, and of 2 x 2
+    assert evaluation.summary().means == {"auc": pytest.approx((1 * 1 + 2 / 4) / 3)}
+
+
+def test_relevant_items_of_a_weight_are_those_of_the_metric():
+    metrics = ["recall(rel=2)@2", "recall(of=tail)@2"]
+    truth = [[2, 1, 1, 0, 0], [1, 2, 2, 0, 2]]
+    evaluation = Metrics.evaluate(
+        SCORES, truth, metrics, convention="implicit", strata={"tail": [1, 2, 4]}
+    )
+    assert evaluation.user_weights["recall(rel=2)@2"].tolist() == [1, min(2, 3)]
+    assert evaluation.user_weights["recall(of=tail)@2"].tolist() == [2, min(2, 3)]
+
+
+def test_a_table_and_its_summary_have_the_weights():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    from recmetrics.tables import evaluate_table
+
+    cells = [(user, item) for user in range(2) for item in range(5)]
+    recs = pd.DataFrame(cells, columns=["user", "item"])
+    recs["score"] = np.ravel(SCORES)
+    relevant = [cell for cell in cells if TRUTH[cell[0]][cell[1]]]
+    truth = pd.DataFrame(relevant, columns=["user", "item"])
+    _, summary = evaluate_table(recs, truth, "recall@3", convention="implicit", return_summary=True)
+    assert summary.means == {"recall@3": pytest.approx(POOLED)}
+    assert summary.user_weights["recall@3"].tolist() == [1, 3]
+    assert "weigh lists as the system" in str(summary)
+
+
+def test_a_state_has_no_truth_to_weigh_by():
+    evaluator = Evaluator(TRUTH, "recall@3", convention="implicit")
+    evaluator.update(SCORES)
+    copy = Evaluator.from_state(evaluator.state())
+    assert "merge(this)" in message_of(ArgumentError, copy.mean)
+    merged = Evaluator(TRUTH, "recall@3", convention="implicit").merge(copy)
+    assert merged.mean() == {"recall@3": pytest.approx(POOLED)}
+    plain = Evaluator(TRUTH, "recall@3")
+    assert "different weights" in message_of(ArgumentError, plain.merge, copy)
+
+
+def test_a_stream_says_that_its_mean_is_plain():
+    stream = StreamEvaluator("recall@3", convention="implicit")
+    stream.update(SCORES, TRUTH)
+    with pytest.warns(recmetrics.RecmetricsWarning, match=r"weighs each user by min\(k, R\)"):
+        assert stream.mean() == {"recall@3": pytest.approx(PLAIN)}
+
+
+def test_explain_names_the_weight():
+    explanation = recmetrics.explain("recall@3", convention="implicit")
+    assert explanation.convention == "implicit: its mean weighs each user by min(k, R)"
+    (call,) = [system for system in explanation.systems if system.startswith("implicit")]
+    assert "its mean weighs each user by min(k, R)" in call
+
+
+def test_a_name_that_a_system_has_for_another_metric_is_told():
+    message = message_of(
+        UnknownMetricError, Metrics.compute, SCORES, TRUTH, "precision@3", convention="implicit"
+    )
+    assert "what implicit calls precision_at_k is recall@k" in message
