@@ -201,7 +201,7 @@ def _section(system: System, key: str) -> str:
             f"`{line.call.format(k='k')}`",
             exact(line),
             _without_relevant_items(line),
-            _with_stop(_difference(line)),
+            _with_stop(line.difference),
         ]
         for line in (*system.lines, *system.variants)
     ]
@@ -218,14 +218,6 @@ def _section(system: System, key: str) -> str:
         _bullets("Bugs that recmetrics does not reproduce", prose.wrong),
     ]
     return "\n\n".join(fact.rstrip("\n") for fact in facts if fact) + "\n"
-
-
-def _difference(line: Line) -> str:
-    """What differs: the weight of a user in the mean, and the gap."""
-    differences = [line.gap] if line.gap else []
-    if line.weight != "1":
-        differences.insert(0, f"the mean weighs each user by {line.weight}")
-    return "; ".join(differences)
 
 
 def _without_relevant_items(line: Line) -> str:

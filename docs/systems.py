@@ -154,8 +154,9 @@ PROSE: dict[str, Prose] = {
     "sklearn": Prose(
         version="1.9.1",
         ties="`ndcg_score` and `dcg_score` average over all orders, as this convention does. With "
-        "`ignore_ties=True` they have no defined order. `average_precision_score` puts tied "
-        "items at one threshold. `roc_auc_score` counts a tied pair as 1/2, as in recmetrics",
+        "`ignore_ties=True` they have no defined order. `average_precision_score` and "
+        "`label_ranking_average_precision_score` put tied items at the last of their ranks, as "
+        "`tied=block` does. `roc_auc_score` counts a tied pair as 1/2, as in recmetrics",
         gaps=(
             "`average_precision_score`, `label_ranking_average_precision_score` and "
             "`roc_auc_score` accept only binary truth",

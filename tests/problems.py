@@ -176,7 +176,7 @@ def read(metric, options):
 
 def is_refused(spec):
     """Say whether a metric divides by the hits found, and so has no tie policy but "index"."""
-    chosen = spec.metric.divides_by_hits.items()
+    chosen = spec.metric.without_orders.items()
     divides = any(spec.values[option] == choice for option, choice in chosen)
     return divides or bool(spec.metric.no_expectation)
 

@@ -10,7 +10,7 @@ OVER_ORDERS = {"expected": np.mean, "worst": np.min, "best": np.max}
 REFUSED = [
     (f"{metric.name}({option}={choice})@3", option, choice)
     for metric in METRICS.values()
-    for option, choice in metric.divides_by_hits.items()
+    for option, choice in metric.without_orders.items()
 ]
 
 

@@ -286,7 +286,7 @@ def ties(metric: Metric, text: str) -> str:
     if metric.reads != "hits":
         return f"{text}; `ties=` knows no other way for this metric"
     text += '; `ties="expected"` gives the exact mean over their orders'
-    bound = [f"`{name}={choice}`" for name, choice in metric.divides_by_hits.items()]
+    bound = [f"`{name}={choice}`" for name, choice in metric.without_orders.items()]
     return text + (f", but not with {', '.join(bound)}" if bound else "")
 
 
@@ -299,7 +299,7 @@ def same_elsewhere(metric: Metric) -> str:
             if name == metric.name:
                 here = f"{make_spec(name, None, line.options)}{at}{'k' if at else ''}"
                 call = line.call.format(k="k")
-                rows.append([system.name, f"`{call}`", f"`{here}`", line.gap])
+                rows.append([system.name, f"`{call}`", f"`{here}`", line.difference])
     if not rows:
         return ""
     rows.sort(key=lambda row: row[2].count("("))  # the plain name first

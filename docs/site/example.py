@@ -74,8 +74,10 @@ BY_HAND = {
     "map(denom=list)@5": "(1/1 + 2/3 + 3/4) / min(6, 5, 4)",
     "map(denom=k)@5": "(1/1 + 2/3 + 3/4) / 5",
     "map(over=ranks)@5": "(1/1 + 1/2 + 2/3 + 3/4 + 3/5) / 5",
+    "map(tied=block)@5": "(1/1 + 2/3 + 3/4) / min(6, 5)",
     "map(rel=2)@5": "(1/3) / min(2, 5)",
     "mrr@5": "1 / 1",
+    "mrr(over=relevant)@5": "(1/1 + 1/3 + 1/4) / 6",
     "mrr(rel=2)@5": "1 / 3",
     "ndcg@5": f"({_DCG}) / ({_IDEAL})",
     "ndcg(gain=exp2)@5": "(1 + 3/log2(4) + 1/log2(5)) / "

@@ -340,6 +340,12 @@ class Metrics:
         >>> Metrics.ranks([[1, 1, 3, 1]], [[0, 1, 0, 0]], ties="expected").data  # 2, 3 or 4
         array([3.])
 
+        The reciprocal rank of link prediction is 1 / the mean rank, where ``mrr`` with
+        ``ties="expected"`` is the mean of 1 / rank:
+
+        >>> 1 / Metrics.ranks([[7] * 11], [4], ties="expected").data  # 1 / 6
+        array([0.16666667])
+
         Parameters
         ----------
         pred_scores, ground_truth, exclude, candidates, nan, n_threads, progress

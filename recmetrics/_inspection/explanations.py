@@ -174,15 +174,13 @@ def formula_of(spec: MetricSpec) -> str:
 def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
     """Write the call of a metric in a system, and the other differences in parentheses."""
     notes = []
-    if line.gap:
-        notes.append(line.gap)
+    if line.difference:
+        notes.append(line.difference)
     number = number_for(line.undefined)
     if number is not None and line.undefined != policy_of(spec.metric):
         notes.append(f"{number:g} without relevant items")
     if line.ties == "expected":
         notes.append("the mean over all orders of equal scores")
-    if line.weight != "1":
-        notes.append(f"its mean weighs each user by {line.weight}")
     call = f"{system.name}: {line.call.format(k=spec.k)}"
     if notes:
         call += f" ({', '.join(notes)})"
@@ -223,6 +221,8 @@ def _ties(definition: Definition) -> str:
     metric = definition.spec.metric
     if metric.averages_ties:
         return "a pair of equal scores counts 1/2"
+    if definition.spec.values.get("tied") == "block":
+        return "items of equal score are at the last of their ranks"
     if definition.ties == "expected":
         return (
             "the mean over all orders of equal scores, as in the convention, unless ties= is given"

@@ -134,8 +134,12 @@ HAND = {
     "map(over=ranks)@6": (0 + 1 / 2 + 1 / 3 + 2 / 4 + 2 / 5 + 2 / 6) / 6,
     "map(over=ranks)": (0 + 1 / 2 + 1 / 3 + 2 / 4 + 2 / 5) / 5,
     "map(over=ranks, rel=2)@3": (0 + 1 / 2 + 1 / 3) / 3,
+    "map(tied=block)@4": (1 / 2 + 2 / 4) / 3,  # as without equal scores
     "mrr@1": 0,
     "mrr@5": 1 / 2,
+    "mrr(over=relevant)@3": (1 / 2) / 3,
+    "mrr(over=relevant)": (1 / 2 + 1 / 4) / 3,
+    "mrr(over=relevant, rel=2)@4": (1 / 2) / 2,
     "mrr(rel=3)": 0,
     "dcg@4": 2 / math.log2(3) + 1 / math.log2(5),
     "dcg(gain=exp2)@4": 3 / math.log2(3) + 1 / math.log2(5),
@@ -221,6 +225,38 @@ def test_hand_worked_value(text, expected):
     propensity = [1, 1 / 2, 1, 1 / 4, 1, 1 / 8]
     got = Metrics.compute(scores, truth, text, exclude=[[5]], propensity=propensity)[text]
     np.testing.assert_allclose(got, [expected], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("text", "scores", "truth", "expected"),
+    [
+        ("map(tied=block)", [5, 5, 1], [1, 0, 0], 1 / 2),
+        ("map(tied=block)", [1, 1, 1], [1, 0, 1], (2 / 3 + 2 / 3) / 2),
+        ("map(tied=block)@2", [1, 1, 1], [1, 0, 1], 0),  # its last rank is 3
+        ("map(denom=relevant, tied=block)@4", [5, 4, 4, 2, 1], [1, 0, 1, 0, 1], (1 + 2 / 3) / 3),
+        ("map(denom=hits, tied=block)", [3, 3, 2], [0, 1, 0], 1 / 2),
+        ("mrr(over=relevant)", [3, 2, 1], [1, 1, 0], (1 + 1 / 2) / 2),
+    ],
+)
+def test_hand_worked_value_of_equal_scores(text, scores, truth, expected):
+    np.testing.assert_allclose(Metrics.compute([scores], [truth], text)[text], [expected])
+
+
+def test_reciprocals_over_relevant_items_are_expected_over_the_orders_of_equal_scores():
+    text = "mrr(over=relevant)@2"
+    got = Metrics.compute([[2, 1, 1, 1]], [[1, 0, 1, 1]], text, ties="expected")[text]
+    # Item 0 is at rank 1; each of the other two at rank 2 in one of three orders.
+    np.testing.assert_allclose(got, [(1 + 2 * (1 / 3) * (1 / 2)) / 3])
+
+
+def test_a_block_of_equal_scores_has_no_orders():
+    message = message_of(
+        ArgumentError, Metrics.compute, [[1, 1]], [[1, 0]], "map(tied=block)", ties="expected"
+    )
+    assert "with tied=block, equal scores have one rank and no orders" in message
+    assert message.endswith("type tied=order, or leave out ties=, or give ties='index'")
+    with pytest.raises(ArgumentError, match="no chance level"):
+        Metrics.chance([[1, 0]], "map(tied=block)")
 
 
 def test_hand_worked_values_cover_every_metric():

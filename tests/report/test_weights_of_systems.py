@@ -103,7 +103,7 @@ def test_explain_names_the_weight():
     explanation = recmetrics.explain("recall@3", convention="implicit")
     assert explanation.convention == "implicit: its mean weighs each user by min(k, R)"
     (call,) = [system for system in explanation.systems if system.startswith("implicit")]
-    assert "its mean weighs each user by min(k, R)" in call
+    assert "the mean weighs each user by min(k, R)" in call
 
 
 def test_a_name_that_a_system_has_for_another_metric_is_told():

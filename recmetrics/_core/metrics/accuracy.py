@@ -534,13 +534,28 @@ _MAP_LIST = choice(MapDenom, "list")
 _MAP_K = choice(MapDenom, "k")
 MapOver = Literal["hits", "ranks"]
 _MAP_OVER_RANKS = choice(MapOver, "ranks")
+Tied = Literal["order", "block"]
+_TIED_BLOCK = choice(Tied, "block")
 
 
-def map_reference(user: OneUser, k: int, *, denom: str, over: str, rel: float | None) -> float:
+def map_reference(
+    user: OneUser, k: int, *, denom: str, over: str, tied: str, rel: float | None
+) -> float:
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
     hits = hit_list(user, k, rel)
+    if tied == "block" and over == "hits":
+        # Every item of a block of equal scores is at its last rank; one that ends below k is out.
+        last_ranks = [
+            len(user.scores) - user.scores[::-1].index(score) for score in user.scores[: len(hits)]
+        ]
+        hits = [hit and last <= k for hit, last in zip(hits, last_ranks, strict=True)]
+        blocks = [last for hit, last in zip(hits, last_ranks, strict=True) if hit]
+        precisions = [sum(hits[:last]) / last for last in blocks]
+        divisor = {"capped": min(relevant, k), "relevant": relevant, "hits": len(blocks)}
+        divisor |= {"list": min(relevant, k, len(user.gains)), "k": k}
+        return ratio(sum(precisions), divisor[denom])
     if over == "ranks":
         return ratio(sum(sum(hits[:rank]) / rank for rank in range(1, k + 1)), k)
     precisions = [sum(hits[:rank]) / rank for rank, hit in enumerate(hits, start=1) if hit]
@@ -554,13 +569,13 @@ def map_reference(user: OneUser, k: int, *, denom: str, over: str, rel: float | 
     return ratio(sum(precisions), divisor[denom])
 
 
-def _map(hits: Hits, k: int, out: FloatArray, denom: int, over: int, rel: float) -> None:
+def _map(hits: Hits, k: int, out: FloatArray, denom: int, over: int, tied: int, rel: float) -> None:
     """Write the average precision of each user with hits."""
     # There are two kernels, since with one each call would wait until both loops are compiled.
     if over == _MAP_OVER_RANKS:
         _mean_precision(hits, k, out, rel)
     else:
-        _average_precision(hits, k, out, denom, rel)
+        _average_precision(hits, k, out, denom, tied, rel)
 
 
 @kernel
@@ -590,8 +605,13 @@ def _mean_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
 
 
 @kernel
-def _average_precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
-    """Write the sum of the precision at the hits of each user with hits, divided by ``denom``."""
+def _average_precision(
+    hits: Hits, k: int, out: FloatArray, denom: int, tied: int, rel: float
+) -> None:
+    """Write the sum of the precision at the hits of each user with hits, divided by ``denom``.
+
+    With ``_TIED_BLOCK`` all hits of a tie group are at its last rank.
+    """
     for user in hits.users:
         cut = _cutoff_of(hits, k, user)
         relevant = _n_relevant(hits, user, rel)
@@ -602,7 +622,12 @@ def _average_precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: flo
         while slot < end:
             after = _group_end(hits, slot, end)
             n_tied = _n_in_group(hits, slot, after, rel)
-            if n_tied > 0:
+            if n_tied > 0 and tied == _TIED_BLOCK:
+                last = hits.last[slot]
+                if last <= cut:
+                    n_hits += n_tied
+                    precisions += n_tied * n_hits / last
+            elif n_tied > 0:
                 first = hits.first[slot]
                 last = hits.last[slot]
                 n_ranks = last - first + 1
@@ -636,17 +661,21 @@ def _average_precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: flo
     formula="{over}",
     words={
         "over": {
-            "hits": "sum of the precision at each hit in {top} {denom}",
+            "hits": "sum of the precision at each hit in {top} {denom}{tied}",
             "ranks": "mean of the precision at every {down}",
         },
         "denom": {**_RECALL_WORDS, "hits": "/ hits found", "k": "/ {k}"},
+        "tied": {
+            "order": "",
+            "block": ", where items of equal score are at the last of their ranks",
+        },
     },
     varies=("denom", "over"),
     latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r \, \frac{1}{r} \sum_{s=1}^{r} h_s",
     citation=_MANNING,
     aliases=("average_precision", "ap"),
-    divides_by_hits={"denom": "hits"},
-    read_with={"denom": ("over", "hits")},
+    without_orders={"denom": "hits", "tied": "block"},
+    read_with={"denom": ("over", "hits"), "tied": ("over", "hits")},
 )
 def map_at_k(
     pred_scores: Scores,
@@ -663,10 +692,18 @@ def map_at_k(
         "average the precision at each hit, with denom; or average the precision at all ranks 1, "
         "2, ..., k, without denom",
     ] = "hits",
+    tied: Annotated[
+        Tied,
+        "items of equal score have ranks of their own, as ties= says; or all are at the last of "
+        "these ranks",
+    ] = "order",
     rel: Rel = None,
     **shared: Unpack[ForHits],
 ) -> UserValues:
     """Average precision at k; its mean over users is MAP.
+
+    ``map(denom=relevant, tied=block)`` is scikit-learn's average precision, also with equal scores:
+    those are one threshold, so that each counts the precision at the last of their ranks.
 
     >>> from recmetrics import Metrics
     >>> Metrics.map_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], k=3)  # (1/1 + 2/3) / 2
@@ -677,15 +714,48 @@ def map_at_k(
 # --- mrr -----------------------------------------------------------------------------------------
 
 
-def mrr_reference(user: OneUser, k: int, *, rel: float | None) -> float:
-    if n_relevant(user, rel) == 0:
+MrrOver = Literal["first", "relevant"]
+_MRR_OVER_RELEVANT = choice(MrrOver, "relevant")
+
+
+def mrr_reference(user: OneUser, k: int, *, over: str, rel: float | None) -> float:
+    relevant = n_relevant(user, rel)
+    if relevant == 0:
         return math.nan
-    ranks = [rank for rank, hit in enumerate(hit_list(user, k, rel), start=1) if hit]
-    return 1 / ranks[0] if ranks else 0.0
+    reciprocals = [1 / rank for rank, hit in enumerate(hit_list(user, k, rel), start=1) if hit]
+    if over == "relevant":
+        return sum(reciprocals) / relevant
+    return reciprocals[0] if reciprocals else 0.0
+
+
+def _mrr(hits: Hits, k: int, out: FloatArray, over: int, rel: float) -> None:
+    """Write the reciprocal rank of each user with hits."""
+    # There are two kernels, as there are of map.
+    if over == _MRR_OVER_RELEVANT:
+        _mean_reciprocal(hits, k, out, rel)
+    else:
+        _first_reciprocal(hits, k, out, rel)
 
 
 @kernel
-def _mrr(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+def _mean_reciprocal(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    """Write the mean of 1 / rank over the relevant items of each user, 0 for those not found."""
+    for user in hits.users:
+        cut = _cutoff_of(hits, k, user)
+        total = 0.0
+        for slot in range(hits.start[user], _end_of_hits(hits, user, cut)):
+            if hits.gain[slot] >= rel:
+                first = hits.first[slot]
+                last = hits.last[slot]
+                reciprocals = 0.0  # their sum over the ranks of the tie group
+                for rank in range(first, min(last, cut) + 1):
+                    reciprocals += 1.0 / rank
+                total += reciprocals / (last - first + 1)
+        out[user] = total / _n_relevant(hits, user, rel)
+
+
+@kernel
+def _first_reciprocal(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     """Add 1 / rank of the first hit to the 0 that ``out`` holds; with ties, its expectation."""
     for user in hits.users:
         cut = _cutoff_of(hits, k, user)
@@ -711,7 +781,14 @@ def _mrr(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
 @metric(
     kernel=_mrr,
     reference=mrr_reference,
-    formula="1 / rank of the first hit, 0 if there is none in {top}",
+    formula="{over}",
+    words={
+        "over": {
+            "first": "1 / rank of the first hit, 0 if there is none in {top}",
+            "relevant": "sum of 1 / rank over the hits in {top} / R",
+        }
+    },
+    varies=("over",),
     latex=r"\max_{r \le k} \frac{h_r}{r}",
     citation="Voorhees: The TREC-8 question answering track report, 1999",
     aliases=("reciprocal_rank", "rr"),
@@ -721,10 +798,19 @@ def mrr_at_k(
     ground_truth: Truth,
     k: int = 100,
     *,
+    over: Annotated[
+        MrrOver,
+        "1 / rank of the first hit; or the mean of 1 / rank over all relevant items, 0 for those "
+        "that are not in the top k",
+    ] = "first",
     rel: Rel = None,
     **shared: Unpack[ForHits],
 ) -> UserValues:
     """Reciprocal rank of the first hit; its mean over users is MRR.
+
+    ``mrr(over=relevant)`` is the MRR of MIND's leaderboard and of news recommenders. Link
+    prediction divides 1 by the mean rank of equal scores, see ``Metrics.ranks``;
+    ``ties="expected"`` is the mean of 1 / rank instead.
 
     >>> from recmetrics import Metrics
     >>> Metrics.mrr_at_k([[4, 2, 3, 1], [1, 2, 3, 4]], [[0, 0, 1, 1], [0, 0, 1, 1]], k=3)
@@ -852,7 +938,7 @@ def _ndcg(hits: Hits, k: int, out: FloatArray, ideal_depth: int) -> None:
     latex=r"\frac{\sum_{r=1}^{k} g_r / \log_2(r + 1)}{\sum_{r=1}^{k} g^*_r / \log_2(r + 1)}",
     citation=_JARVELIN,
     sources={"gain": _EXP2_SOURCES, "weigh": _WEIGH_SOURCES},
-    divides_by_hits={"ideal": "retrieved"},
+    without_orders={"ideal": "retrieved"},
     # A list of equal relevances, however small, reaches 1; descending ones do not.
     ceiling_unless={"ideal": "retrieved", "ideal_depth": "full"},
 )
@@ -881,7 +967,9 @@ def ndcg_at_k(
 
     ``discount`` may also be a callable of the rank. If its values fall with the rank, they are
     weights; if they grow, they are divisors. ``rel`` makes graded truth binary: a relevance of at
-    least ``rel`` counts as 1, any other as 0. A user without a 1 has no relevant items.
+    least ``rel`` counts as 1, any other as 0. A user without a 1 has no relevant items. A threshold
+    that keeps the grades above it, as ignite has, is one of the truth:
+    ``np.where(truth >= rel, truth, 0)``.
 
     ``weigh`` multiplies gains by 1 / propensity; it needs ``propensity=``. The ideal has these
     weights as well with ``weigh="ps"`` and with ``ideal="retrieved"``.

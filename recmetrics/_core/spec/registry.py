@@ -202,8 +202,8 @@ class Metric:
 
     ``reads`` is the input of its kernel: the hits of each user (``Hits``), the users' lists
     (``Lists``), or how often each item is in a list (``Exposure``). With the first two it has one
-    value per user, with the last one value in all. ``divides_by_hits`` names the choices of options
-    with which a metric divides by the hits found, so that tied scores have no simple expectation.
+    value per user, with the last one value in all. ``without_orders`` names the choices of options
+    with which tied scores have no simple expectation, as where it divides by the hits found.
     ``ceiling_unless`` names choices that, together, allow another order to be better than
     descending relevances. ``read_with`` names options that have an effect only with a certain
     choice of another option. ``at_k`` is the metric of that name with a cutoff, where it is another
@@ -222,7 +222,7 @@ class Metric:
     bounds: tuple[float, float] = (0.0, 1.0)
     aliases: tuple[str, ...] = ()
     averages_ties: bool = False  # by definition, whatever the order of ties
-    divides_by_hits: Mapping[str, str] = field(default_factory=dict)
+    without_orders: Mapping[str, str] = field(default_factory=dict)
     no_expectation: str = ""  # why it has none over tied scores
     ceiling_unless: Mapping[str, str] = field(default_factory=dict)
     read_with: Mapping[str, tuple[str, str]] = field(default_factory=dict)

@@ -369,7 +369,8 @@ def define(
 ) -> Definition:
     """Resolve the policies of a metric: those of the caller, else those of the convention.
 
-    A metric that averages over ties by definition does so instead of ranking them by index.
+    A metric that reads groups of equal scores by definition does so instead of ranking them by
+    index.
     """
     of_system: NoTruth | None = None
     if convention is not None:
@@ -377,7 +378,7 @@ def define(
         ties = ties or line.ties
         of_system = line.undefined
     ties = ties or "index"
-    if spec.metric.averages_ties and ties == "index":
+    if ties == "index" and (spec.metric.averages_ties or spec.values.get("tied") == "block"):
         ties = "expected"
     return Definition(spec, ties, policy_of(spec.metric, undefined, of_system))
 
@@ -470,7 +471,8 @@ def _refuse_undecided_ties(request: Request, call: _Call) -> None:
         if ties != "index":
             policy = f"ties={call.ties or ties!r}"
             _refuse_lists(request, text, policy, "give ties='index'")
-            _refuse_divisor(text, spec, policy, "give ties='index'")
+            if call.ties not in (None, "index") or spec.values.get("tied") != "block":
+                _refuse_divisor(text, spec, policy, "give ties='index'")
 
 
 def _refuse_several_ranks(request: Request, _: _Call) -> None:
@@ -531,12 +533,15 @@ def _refuse_divisor(text: str, spec: MetricSpec, quantity: str, advice: str) -> 
             advice = f"type {of_whole_list}, or {advice}"
         msg = f"{text} has no {quantity}: {spec.metric.no_expectation}; {advice}"
         raise ArgumentError(msg)
-    for option, choice in spec.metric.divides_by_hits.items():
+    for option, choice in spec.metric.without_orders.items():
         if spec.values[option] == choice:
+            reason = "its divisor depends on the items in the list"
+            if option == "tied":
+                reason = "equal scores have one rank and no orders"
+                advice = advice.replace("give", "leave out ties=, or give")
             msg = (
-                f"{text} has no {quantity}: with {option}={choice}, its divisor depends on the "
-                f"items in the list; type {option}={spec.metric.options[option].default}, or "
-                f"{advice}"
+                f"{text} has no {quantity}: with {option}={choice}, {reason}; type "
+                f"{option}={spec.metric.options[option].default}, or {advice}"
             )
             raise ArgumentError(msg)
 

@@ -58,6 +58,14 @@ class Line:
             options[name] = float(text) if text[0].isdecimal() else text
         return options
 
+    @property
+    def difference(self) -> str:
+        """The differences of its numbers in words, that of the mean first; "" without any."""
+        differences = [self.gap] if self.gap else []
+        if self.weight != "1":
+            differences.insert(0, f"the mean weighs each user by {self.weight}")
+        return "; ".join(differences)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:

@@ -13,7 +13,10 @@ PACKAGE = "scikit-learn"
 REQUIREMENTS = ["scikit-learn==1.9.1"]
 ROWS = True
 ALONE = ["dcg"]
-TIES = ["dcg_score([truth], [scores], k={k})", "dcg_score([truth], [scores])", "auc"]
+TIES = [
+    *("dcg_score([truth], [scores], k={k})", "dcg_score([truth], [scores])", "auc"),
+    "average_precision_score",
+]
 
 
 def values(call: str, given) -> list[float]:
