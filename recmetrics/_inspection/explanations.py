@@ -22,7 +22,7 @@ from recmetrics._core.spec import (
     read_convention,
 )
 from recmetrics._core.types import Convention
-from recmetrics._inspection.identification import lines_of
+from recmetrics._inspection.definitions import lines_of
 from recmetrics._printing import fact_lines, facts_in_html
 
 

@@ -1,48 +1,47 @@
 """``identify``: the definitions of a metric, and the systems that use them, that give a number.
 
-A variant is a metric with its options and policies, tried here or used by a system, which is
-another library. Variants with the same mean are one match, described by the variant and the system
-that are nearest to each other.
+Definitions with the same mean are one match, described by the variant and the system that are
+nearest to each other. ``definitions`` says which are tried, and in which rings.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
+import functools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from decimal import Decimal
-from itertools import combinations
 from numbers import Real
-from typing import Any, NamedTuple, TypeAlias, cast, get_args
+from typing import Any, cast
 
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, at_fault
 from recmetrics._core.inputs import read_users
-from recmetrics._core.results import user_values
-from recmetrics._core.selection import find_hits, read_scores
-from recmetrics._core.spec import (
-    CONVENTIONS,
-    METRICS,
-    Definition,
-    Line,
-    MetricSpec,
-    NoTruth,
-    Request,
-    System,
-    define,
-    make_spec,
-    number_for,
-    parse,
+from recmetrics._core.results import user_values, weights_by
+from recmetrics._core.selection import Hits, Selection, find_hits, hits_of_slots, read_scores
+from recmetrics._core.spec import METRICS, MetricSpec, NoTruth, Request, UserWeight, parse
+from recmetrics._core.types import Candidates, FloatArray, NaNPolicy, Scores, Truth
+from recmetrics._inspection.definitions import (
+    RINGS,
+    Definitions,
+    Measured,
+    OfSystem,
+    Problem,
+    Ring,
+    Setting,
+    TieOrder,
+    Trial,
+    TruthOf,
+    Variant,
+    of_the_name,
+    others_than,
+    trials_of,
+    variants_of_systems,
 )
-from recmetrics._core.types import Candidates, NaNPolicy, Scores, TiePolicy, Truth, UserValues
-from recmetrics._printing import Column, Grid, Printed, table
-
-Definitions: TypeAlias = Mapping[str, Definition]
-Measure: TypeAlias = Callable[[Definitions, tuple[str, ...]], Mapping[str, UserValues]]
-"""Computes definitions, and leaves out the named sets of items; undefined values are NaN."""
+from recmetrics._printing import Column, Grid, Printed, counted, table
 
 _VALUE = re.compile(r"\s*(\d*\.?\d+)\s*(%?)\s*", re.ASCII)
 # Means that agree in these digits are one: sums in another order differ in the last digits.
@@ -50,7 +49,10 @@ _SAME_MEAN_FORM = ".11g"
 _ROUNDING = 1e-12  # of a mean half-way between two roundings
 _N_NEAREST = 10  # the nearest means are matches of a number, which is not text with its digits
 _MAX_NAMES = 4  # of systems, in a printed row
-_TIES = {"index": "equal scores by item index", "expected": "mean over the orders of equal scores"}
+_MAX_ROWS = 20  # of the printed table
+_WINDOW = 2.0  # a random number is between the value divided by this, and times it
+# Words for a match of a ring whose definitions depart from no system's.
+_UNNAMED = {"unused options": "options that no system uses", "another metric": "another metric"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,19 +60,26 @@ class Match:
     """A number, and the definitions nearest to those of systems that give it.
 
     ``systems`` have the name and the call of each, such as ``"trec_eval: ndcg_cut_10"``. The number
-    is the ``mean`` of ``metric`` with ``undefined`` and ``ties``, and without the sets of items in
-    ``without``; ``departures`` say in words how this differs from the definition of the systems.
-    ``distance`` is that from the value asked for. ``n_definitions`` have this mean.
+    is the ``mean`` of ``metric`` with ``undefined``; with ``ties``, which may also be "reversed",
+    equal scores by descending item index; with users of equal ``weight``, "1", or of min(k, R) or
+    R; of all relevant items, or of those that may be in the list, ``truth``; without the sets of
+    items in ``without``; over the users, or over the means of batches of ``batch`` users.
+    ``departures`` say in words how this differs from the definition of the systems, and ``ring``
+    how far. ``distance`` is that from the value asked for. ``n_definitions`` have this mean.
     """
 
     metric: str
     mean: float
     distance: float
+    ring: Ring
     systems: tuple[str, ...]
     departures: tuple[str, ...]
     undefined: NoTruth
-    ties: TiePolicy
+    ties: TieOrder
+    weight: UserWeight
+    truth: TruthOf
     without: tuple[str, ...]
+    batch: int | None
     n_definitions: int
 
 
@@ -83,14 +92,19 @@ class Identification(Printed):
     metric, value
         As given; a number as a float.
     matches
-        A tuple of ``Match``, the fewest departures first; for a number, the nearest first.
+        A tuple of ``Match``, the nearest ring first; for a number, the nearest mean first.
     nearest
         The match with the least distance, also where no definition matches.
     n_definitions, n_distinct, low, high
         The number of definitions tried, and of their distinct means; the least and the greatest.
+    n_means
+        The number of distinct means in each ring; a mean counts in the nearest ring that has it.
     by_chance
-        The expected number of distinct means that match a random number in this range, written with
-        as many digits; None for a value that is a number.
+        For each ring, the expected number of its distinct means that match a random number from
+        half to twice the value, and within the range of the metric, written with as many digits;
+        None for a value that is a number.
+    hint
+        Advice on a value that the metric cannot have, else "".
     """
 
     metric: str
@@ -101,7 +115,9 @@ class Identification(Printed):
     n_distinct: int
     low: float
     high: float
-    by_chance: float | None
+    n_means: dict[Ring, int]
+    by_chance: dict[Ring, float] | None
+    hint: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dict for ``json.dumps``."""
@@ -119,22 +135,28 @@ class Identification(Printed):
             Column("from", _names_of_systems, is_number=False),
             Column("definitions", lambda match: f"{match.n_definitions:,}"),
         ]
-        if self.by_chance is None:
-            matching = "the nearest means; a value as text matches to the digits given"
-        elif not self.matches:
-            matching = f"no mean rounds to {self.value}; the nearest is shown"
-        else:
-            matching = (
-                f"means that round to {self.value}: {len(self.matches):,}; to a random number in "
-                f"this range with as many digits: {self.by_chance:.2g} on average"
-            )
         notes = [
-            f"{self.n_definitions:,} definitions of {self.metric} have {self.n_distinct:,} "
-            f"distinct means, from {self.low:.6f} to {self.high:.6f}",
-            matching,
-            "this holds for these scores and this truth alone",
+            f"{self.n_definitions:,} definitions have {self.n_distinct:,} distinct means, from "
+            f"{self.low:.6f} to {self.high:.6f}"
         ]
-        return [table(columns, self.matches or [self.nearest])], notes
+        if len(self.matches) > _MAX_ROWS:
+            notes.insert(0, f"the first {_MAX_ROWS} of {len(self.matches):,} matches")
+        if self.by_chance is None:
+            notes.append("the nearest means; a value as text matches to the digits given")
+        elif not self.matches:
+            notes.append(f"no mean rounds to {self.value}; the nearest is shown")
+        for ring, expected in (self.by_chance or {}).items():
+            if self.n_means[ring]:
+                n_matches = sum(match.ring == ring for match in self.matches)
+                means = counted(self.n_means[ring], "mean")
+                notes.append(
+                    f"{ring}: {n_matches:,} of {means} round to {self.value}; to a random number "
+                    f"near it: {expected:.2g} on average"
+                )
+        if self.hint:
+            notes.append(self.hint)
+        notes.append("this holds for these scores and this truth alone")
+        return [table(columns, self.matches[:_MAX_ROWS] or [self.nearest])], notes
 
 
 def _names_of_systems(match: Match) -> str:
@@ -143,15 +165,6 @@ def _names_of_systems(match: Match) -> str:
     if len(names) > _MAX_NAMES:
         names[_MAX_NAMES:] = [f"{len(names) - _MAX_NAMES} more"]
     return ", ".join(names)
-
-
-class _Variant(NamedTuple):
-    """A definition that was tried, or that of a system."""
-
-    spec: MetricSpec
-    ties: TiePolicy
-    undefined: NoTruth
-    without: tuple[str, ...] = ()  # the sets of items that are left out
 
 
 def identify(
@@ -167,12 +180,12 @@ def identify(
 ) -> Identification:
     """Find the definitions of a metric that give a number, such as one of a paper.
 
-    It computes the mean of every definition: with the options of each system that ``convention=``
-    knows; with users without relevant items left out, or counted as 0 or 1; with equal scores by
-    item index, or the mean over their orders; with and without ``exclude`` and ``candidates``; and
-    for the cutoffs k - 1, k and k + 1. Matches that depart least from the definition of one system
-    come first; other cutoffs and sets of items come last. With so many definitions, some match by
-    accident: ``by_chance`` says how many would match a random number.
+    It computes the mean of many definitions, in rings: those of the systems that ``convention=``
+    knows; with one departure from them, such as users without relevant items left out or counted as
+    0 or 1, equal scores in another order, a cutoff of k - 1 or k + 1, no cutoff, no ``exclude``, or
+    a mean over batches; options that no system uses; other metrics; and several departures. With so
+    many definitions, some match by accident: ``by_chance`` says how many of a ring would match a
+    random number.
 
     >>> import recmetrics
     >>> scores, truth = [[4, 3, 2, 1], [1, 2, 3, 4]], [[1, 0, 1, 1], [0, 0, 0, 1]]
@@ -191,7 +204,7 @@ def identify(
         round to it; of a number, the ten nearest means are given, by their distance.
     metric
         A metric string of a metric that reads ranks, such as "ndcg@10". Its options are kept;
-        without options, those of all systems are tried.
+        without options, those of all systems are tried, and then all others.
     exclude, candidates, nan, n_threads
         As in ``Metrics.compute``.
 
@@ -205,10 +218,11 @@ def identify(
     MetricSpecError, InputError, InputTypeError
         As in ``Metrics.compute``. Also an InputError if there is no user.
     ArgumentError
-        As in ``Metrics.compute``. Also raised for a value that is neither a number nor the text of
-        one, or that the metric cannot have, and for a metric that does not read ranks alone.
+        As in ``Metrics.compute``. Also raised for a value that is neither a number >= 0 nor the
+        text of one, and for a metric that does not read ranks alone.
     """
-    rules = Request("mrr", nan=nan, n_threads=n_threads)
+    spec = read_metric(metric)
+    rules = Request("mrr", ties="expected", nan=nan, n_threads=n_threads)
     sets: dict[str, Any] = {}
     if exclude is not None:
         sets["exclude"] = exclude
@@ -216,79 +230,162 @@ def identify(
         sets["candidates"] = candidates
     source = read_scores(scores)
 
-    def measure(definitions: Definitions, without: tuple[str, ...]) -> Mapping[str, UserValues]:
-        request = Request.of(definitions, rules)
+    @functools.cache  # the hits of whole lists with their tie groups serve all definitions
+    def select(without: tuple[str, ...]) -> Selection:
         remaining = {name: items for name, items in sets.items() if name not in without}
-        users = read_users(source, truth, remaining, request)
-        return user_values(find_hits(source, users, request), request)
+        users = read_users(source, truth, remaining, rules)
+        return find_hits(source, users, rules)
 
-    return identify_by(measure, value, metric, list(sets))
+    def measure(definitions: Definitions, setting: Setting) -> Measured:
+        request = Request.of(definitions, rules)
+        selection = select(setting.without)
+        selection = selection._replace(cutoffs=request.cutoffs(selection.cutoffs.n_items))
+        if setting.truth == "list items":
+            selection = selection._replace(hits=_of_list_items(selection.hits))
+        if setting.is_reversed:
+            selection = selection._replace(hits=_reversed(selection.hits))
+        values = user_values(selection, request)
+
+        def weigh(weight: UserWeight, spec: MetricSpec) -> FloatArray:
+            return weights_by(weight, n_relevant(selection.hits, spec), spec.k)
+
+        return Measured(values, weigh)
+
+    hits = select(()).hits
+    _, is_hit = hits_of_slots(hits)
+    grades = np.unique(hits.ideal)
+    problem = Problem(
+        measure,
+        sets=list(sets),
+        has_ties=bool(np.any(hits.last[is_hit] > hits.first[is_hit])),
+        has_outside=not is_hit.all(),
+        grades=grades.tolist(),
+    )
+    return identify_by(problem, value, spec)
 
 
-def identify_by(
-    measure: Measure,
-    value: str | float,
-    metric: str,
-    sets: Sequence[str] = (),
-    policies: Sequence[TiePolicy] = ("index", "expected"),
-) -> Identification:
-    """Find the definitions of which ``measure`` computes values whose mean is a number.
+def n_relevant(hits: Hits, spec: MetricSpec) -> FloatArray:
+    """Count the relevant items of each user, by the threshold of a metric, (n_users,)."""
+    user_of_slot, _ = hits_of_slots(hits)
+    rel: Any = spec.values.get("rel")
+    is_relevant = hits.ideal >= (rel or 0.0)
+    counts = np.bincount(user_of_slot[is_relevant], minlength=len(hits.n_hits))
+    return counts.astype(np.float64)
 
-    ``sets`` are names of the sets of items that may be left out, ``policies`` the orders of equal
-    scores to try.
+
+def _of_list_items(hits: Hits) -> Hits:
+    """Drop the relevant items that are in no list: those of whole lists may not be recommended."""
+    _, is_hit = hits_of_slots(hits)
+    fields: dict[str, Any] = {
+        name: getattr(hits, name)[is_hit] for name in ("rank", "first", "last", "gain")
+    }
+    start = np.append(0, np.cumsum(hits.n_hits))
+    return hits._replace(start=start, ideal=fields["gain"].copy(), **fields)
+
+
+def _reversed(hits: Hits) -> Hits:
+    """Rank equal scores by descending item index: the n-th of a tie group is the n-th from its end.
+
+    Hits stay in the order of their ranks.
     """
+    user_of_slot, is_hit = hits_of_slots(hits)
+    slots = np.flatnonzero(is_hit)
+    ranks = hits.first[slots] + hits.last[slots] - hits.rank[slots]
+    order = np.lexsort((ranks, user_of_slot[slots]))
+    rank = hits.rank.copy()
+    gain = hits.gain.copy()
+    rank[slots] = ranks[order]
+    gain[slots] = hits.gain[slots][order]
+    return hits._replace(rank=rank, gain=gain)
+
+
+def read_metric(metric: str) -> MetricSpec:
+    """Read a metric that ``identify`` can try: one that reads the ranks of relevant items alone."""
     with at_fault("metric"):
         spec = parse(metric)
     if spec.metric.reads != "hits" or spec.is_weighed or spec.stratum is not None:
         names = ", ".join(name for name in METRICS if METRICS[name].reads == "hits")
         msg = f"metric must be one of {names}, without of= and weigh=, got {metric!r}"
         raise ArgumentError(msg, argument="metric")
-    value, number, decimals = _read_value(value, spec)
+    return spec
 
-    systems = list(_variants_of_systems(spec))
-    variants_of_mean: dict[str, list[tuple[float, _Variant]]] = {}
-    for mean, variant in _means(measure, _definitions(spec, systems, policies), sets):
-        variants_of_mean.setdefault(f"{mean:{_SAME_MEAN_FORM}}", []).append((mean, variant))
-    if not variants_of_mean:
-        msg = f"no user has a value of {metric}; expected scores and truth of at least one user"
+
+def identify_by(problem: Problem, value: str | float, spec: MetricSpec) -> Identification:
+    """Find the definitions of a metric whose mean is a number."""
+    value, number, decimals = _read_value(value, spec)
+    others: list[OfSystem] = []
+    if not spec.options:  # those of another metric would not have them
+        others = others_than(spec, problem)
+    systems = [*variants_of_systems(spec, problem), *of_the_name(spec, others)]
+    trials_of_mean: dict[str, list[Trial]] = {}
+    for trial in trials_of(spec, problem, systems, others):
+        trials_of_mean.setdefault(f"{trial.mean:{_SAME_MEAN_FORM}}", []).append(trial)
+    if not trials_of_mean:
+        msg = f"no user has a value of {spec}; expected scores and truth of at least one user"
         raise InputError(msg)
 
-    # Place i of these arrays is the i-th distinct mean, with its variants.
-    groups = list(variants_of_mean.values())
-    means = np.array([variants[0][0] for variants in groups])
-    low = float(means.min())
-    high = float(means.max())
+    # Place i of these arrays is the i-th distinct mean, with its trials.
+    groups = list(trials_of_mean.values())
+    means = np.array([trials[0].mean for trials in groups])
+    rings = np.array([min(trial.ring for trial in trials) for trials in groups])
     distances = np.abs(means - number)
-    indices = np.argsort(distances, kind="stable")[:_N_NEAREST].tolist()
+    places = np.argsort(distances, kind="stable")
+    if number <= spec.bounds[1]:  # the nearest is one of this metric, unless that cannot be
+        places = places[rings[places] != RINGS.index("another metric")]
+    indices = places[:_N_NEAREST].tolist()
     nearest = indices[0]
     by_chance = None
     if decimals is not None:
         half_unit = 0.5 * 10.0**-decimals  # of the last digit
         indices = np.flatnonzero(distances <= half_unit + _ROUNDING).tolist()
-        # A random number in the range matches each mean with the share of the range near that mean.
-        widths = np.minimum(means + half_unit, high) - np.maximum(means - half_unit, low)
-        by_chance = 1.0
-        if high > low:
-            by_chance = float(widths.sum() / (high - low))
+        by_chance = {
+            ring: _expected_matches(means[rings == i], number, half_unit, spec)
+            for i, ring in enumerate(RINGS)
+        }
 
-    matches = {i: _match(groups[i], systems, float(distances[i])) for i in {*indices, nearest}}
+    matches = {
+        i: _match(groups[i], systems, others, float(distances[i])) for i in {*indices, nearest}
+    }
     if decimals is not None:
         indices.sort(key=lambda i: (matches[i][0], distances[i]))
+    hint = ""
+    _, high = spec.bounds
+    if high < number:
+        hint = f"values of {spec} are at most {high:g}"
+        if number <= 100 * high:
+            hint += f"; for a percentage type '{value} %'"
     return Identification(
-        metric=metric,
+        metric=str(spec),
         value=value,
         matches=tuple(matches[i][1] for i in indices),
         nearest=matches[nearest][1],
         n_definitions=sum(map(len, groups)),
         n_distinct=len(groups),
-        low=low,
-        high=high,
+        low=float(means.min()),
+        high=float(means.max()),
+        n_means={ring: int(np.count_nonzero(rings == i)) for i, ring in enumerate(RINGS)},
         by_chance=by_chance,
+        hint=hint,
     )
 
 
+def _expected_matches(
+    means: FloatArray, number: float, half_unit: float, spec: MetricSpec
+) -> float:
+    """How many of the means match a random number near this one, as expected.
+
+    Such a number matches a mean with the share of its range that is near the mean.
+    """
+    low = number / _WINDOW - half_unit
+    high = number * _WINDOW + half_unit
+    if number <= spec.bounds[1]:
+        high = min(high, spec.bounds[1] + half_unit)
+    widths = np.minimum(means + half_unit, high) - np.maximum(means - half_unit, low)
+    return float(np.maximum(widths, 0.0).sum() / (high - low))
+
+
 def _read_value(value: object, spec: MetricSpec) -> tuple[str | float, float, int | None]:
-    """Read (value, number, decimals), and refuse a value that the metric cannot have.
+    """Read (value, number, decimals), and refuse a value that no metric can have.
 
     The value is text as given, with its number and the decimals of that: "9.32 %" has 0.0932 and 4;
     or it is a number itself, as a float, without decimals, None.
@@ -308,148 +405,62 @@ def _read_value(value: object, spec: MetricSpec) -> tuple[str | float, float, in
     if not math.isfinite(number):
         msg = f"value must be text such as '0.0932' or '9.32 %', or a finite number, got {literal}"
         raise ArgumentError(msg, argument="value")
-    low, high = spec.bounds
-    if not low <= number <= high:
-        msg = f"value must be from {low:g} to {high:g}, as those of {spec}, got {literal}"
-        if high < number <= 100 * high:
-            msg += f"; for a percentage type '{value} %'"
+    if number < 0:
+        msg = f"value must be >= 0, as those of {spec}, got {literal}"
         raise ArgumentError(msg, argument="value")
     return value if isinstance(value, str) else number, number, decimals
 
 
-def lines_of(spec: MetricSpec) -> Iterator[tuple[System, Line, MetricSpec]]:
-    """Give the lines that systems have for a metric, each with its system.
-
-    Third is the metric with the options of the line, at the cutoff of ``spec``.
-    """
-    title = spec.name if spec.k is None else f"{spec.name}@k"
-    for system in CONVENTIONS.values():
-        for line in (*system.lines, *system.variants):
-            if line.metric == title:
-                yield system, line, make_spec(spec.name, spec.k, line.options)
-
-
-def _variants_of_systems(spec: MetricSpec) -> Iterator[tuple[str, _Variant]]:
-    """Give the call and the variant of each system, and of this library, that has these options."""
-    for system, line, variant in lines_of(spec):
-        if all(variant.values[name] == value for name, value in spec.options):
-            call = f"{system.name}: {line.call.format(k=spec.k)}"
-            yield call, _Variant(variant, define(variant, None, line.ties).ties, line.undefined)
-    _, ties, undefined = define(spec)
-    yield f"recmetrics: {spec}", _Variant(spec, ties, cast(NoTruth, undefined))
-
-
-def _definitions(
-    metric: MetricSpec, systems: Sequence[tuple[str, _Variant]], policies: Sequence[TiePolicy]
-) -> Definitions:
-    """Make the definitions to try: options of all systems, three cutoffs, orders of equal scores.
-
-    ``metric`` is the one asked for, whose cutoff k stands between k - 1 and k + 1.
-    """
-    cutoffs: list[int | None] = [None]
-    if metric.k is not None:
-        cutoffs = [k for k in (metric.k - 1, metric.k, metric.k + 1) if k >= 1]
-    specs = dict.fromkeys(replace(variant.spec, k=k) for _, variant in systems for k in cutoffs)
-    definitions: dict[str, Definition] = {}
-    for spec in specs:
-        for ties in policies:
-            definition = define(spec, None, ties)
-            text = str(spec) if ties == "index" else f"{spec}, ties={ties}"
-            with suppress(ArgumentError):
-                Request({str(spec): spec}, ties=ties)  # fails where the metric has no such ties
-                if definition not in definitions.values():
-                    definitions[text] = definition
-    return definitions
-
-
-def _means(
-    measure: Measure, definitions: Definitions, sets: Sequence[str]
-) -> Iterator[tuple[float, _Variant]]:
-    """Compute the means of all variants: of each definition, with and without each of the sets.
-
-    Users without a value are left out of the mean, or count as each number that is usual.
-    """
-    for n_left_out in range(len(sets) + 1):
-        for without in combinations(sets, n_left_out):
-            for text, values in _measure_finite(measure, definitions, without).items():
-                spec, ties, _ = definitions[text]
-                defined = values[~np.isnan(values)]
-                total = float(defined.sum())
-                n_users = values.size
-                # Without a value, the mean is the number that users count as, and says nothing.
-                if defined.size:
-                    for undefined in get_args(NoTruth):
-                        number = number_for(undefined)
-                        mean = total / defined.size
-                        if number is not None:
-                            mean = (total + number * n_users - number * defined.size) / n_users
-                        yield mean, _Variant(spec, ties, undefined, without)
-
-
-def _measure_finite(
-    measure: Measure, definitions: Definitions, without: tuple[str, ...]
-) -> Mapping[str, UserValues]:
-    """Compute definitions, without those of gain 2^relevance if that is too large."""
-    try:
-        return measure(definitions, without)
-    except InputError:
-        without_exp2 = {
-            text: definition
-            for text, definition in definitions.items()
-            if "exp2" not in str(definition.spec.values.get("gain"))
-        }
-        if len(without_exp2) in (0, len(definitions)):
-            raise
-        return measure(without_exp2, without)
+def _has_options_of(variant: Variant, other: Variant) -> bool:
+    """Say whether two variants are of the same metric and options, whatever their cutoffs."""
+    return (variant.spec.name, variant.spec.options) == (other.spec.name, other.spec.options)
 
 
 def _match(
-    variants: Sequence[tuple[float, _Variant]],
-    systems: Sequence[tuple[str, _Variant]],
+    trials: Sequence[Trial],
+    systems: Sequence[OfSystem],
+    others: Sequence[OfSystem],
     distance: float,
-) -> tuple[tuple[int, int], Match]:
+) -> tuple[tuple[int, int, int], Match]:
     """Describe a mean by the variant and the systems that are nearest to each other.
 
-    ``variants`` have this mean; ``systems`` are calls with their variants. Gives also how many
-    departures in scope and in rules there are, by which matches are sorted.
+    ``trials`` have this mean. Gives also its ring, and how many departures in scope and in rules
+    there are, by which matches are sorted.
     """
-    pairs = [
-        (*_departures(variant, of_system), variant, call)
-        for _, variant in variants
-        for call, of_system in systems
-        if variant.spec.options == of_system.spec.options
-    ]
-    # Of equally near pairs, the variant with the fewest options.
-    rules, scope, variant, _ = min(
-        pairs, key=lambda pair: (len(pair[1]), len(pair[0]), len(pair[2].spec.options))
-    )
+    ring_index = min(trial.ring for trial in trials)
+    ring = RINGS[ring_index]
+    nearest = [trial for trial in trials if trial.ring == ring_index]
+    variants = [trial.variant for trial in nearest]
+    rules: list[str] = []
+    scope: list[str] = []
+    calls: list[str] = []
+    # Of equally near variants, the one with the fewest options.
+    variant = min(nearest, key=lambda t: (t.n_departures, len(t.variant.spec.options))).variant
+    if ring == "another metric":
+        calls = [call for call, of_system in others if of_system in variants]
+    elif ring != "unused options":
+        pairs = [
+            (*tried.departures(of_system), tried, call)
+            for tried in variants
+            for call, of_system in systems
+            if _has_options_of(tried, of_system)
+        ]
+        rules, scope, variant, _ = min(
+            pairs,
+            key=lambda pair: (len(pair[0]) + len(pair[1]), len(pair[1]), len(pair[2].spec.options)),
+        )
+        calls = [pair[3] for pair in pairs if pair[:2] == (rules, scope)]
+    departures = [*rules, *scope]
+    if ring in _UNNAMED:
+        departures = [_UNNAMED[ring]]
     match = Match(
         metric=str(variant.spec),
-        mean=variants[0][0],
+        mean=trials[0].mean,
         distance=distance,
-        systems=tuple(dict.fromkeys(pair[3] for pair in pairs if pair[:2] == (rules, scope))),
-        departures=(*rules, *scope),
-        undefined=variant.undefined,
-        ties=variant.ties,
-        without=variant.without,
-        n_definitions=len(variants),
+        ring=ring,
+        systems=tuple(dict.fromkeys(calls)),
+        departures=tuple(departures),
+        n_definitions=len(trials),
+        **{name: field for name, field in variant._asdict().items() if name != "spec"},
     )
-    return (len(scope), len(rules)), match
-
-
-def _departures(variant: _Variant, of_system: _Variant) -> tuple[list[str], list[str]]:
-    """Say how a variant departs from that of a system of the same options.
-
-    First in rules, for users and equal scores, then in scope: other sets of items, another cutoff.
-    """
-    rules = []
-    if variant.undefined != of_system.undefined:
-        number = number_for(variant.undefined)
-        treatment = "left out" if number is None else f"count {number:g}"
-        rules.append(f"users without relevant items {treatment}")
-    if variant.ties != of_system.ties:
-        rules.append(_TIES[variant.ties])
-    scope = [f"without {name}" for name in variant.without]
-    if variant.spec.k != of_system.spec.k:
-        scope.append(f"k = {variant.spec.k}")
-    return rules, scope
+    return (ring_index, len(scope), len(rules)), match

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Literal, TypedDict, Unpack, cast, overload
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -19,11 +19,12 @@ from recmetrics._core.spec import (
     Request,
     System,
     TableOrder,
+    make_spec,
     of_shown_items,
     read_convention,
 )
-from recmetrics._core.types import Convention, Invalid, RankGaps, Undefined, UserValues
-from recmetrics._inspection import Identification, identify_by
+from recmetrics._core.types import Convention, Invalid, RankGaps, Undefined
+from recmetrics._inspection import Identification, Measured, Problem, identify_by, read_metric
 from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_order
 from recmetrics.tables._counts import Missing, TableSummary, summarise
 from recmetrics.tables._forms import AnyForm, in_frames
@@ -424,12 +425,19 @@ def identify_table(
     """
     recs, truth, options = in_frames(recs, truth, options, ["exclude", "catalogue"])
 
-    def measure(definitions: Mapping[str, Definition], _: object) -> Mapping[str, UserValues]:
-        texts = [*dict.fromkeys([*definitions, "hit"])]
-        native: Any = evaluate_table(recs, truth, texts, **options)
-        frame: Any = nw.from_native(native, eager_only=True)
-        values = {text: frame.get_column(text).to_numpy() for text in texts}
-        without_truth = np.isnan(values["hit"])  # of these, sums are 0
-        return {text: np.where(without_truth, np.nan, values[text]) for text in definitions}
+    spec = read_metric(metric)
 
-    return identify_by(measure, value, metric, policies=["index"])
+    def measure(definitions: Mapping[str, Definition], _: object) -> Measured:
+        specs = {text: definition.spec for text, definition in definitions.items()}
+        specs["hit"] = make_spec("hit")
+        native: Any = evaluate_table(recs, truth, cast(MetricsList, specs), **options)
+        frame: Any = nw.from_native(native, eager_only=True)
+        values = {text: frame.get_column(text).to_numpy() for text in specs}
+        without_truth = np.isnan(values["hit"])  # of these, sums are 0
+        return Measured(
+            {text: np.where(without_truth, np.nan, values[text]) for text in definitions},
+            lambda _weight, _spec: np.ones(len(without_truth)),
+        )
+
+    has_all_items = spec.metric.counts_all_items
+    return identify_by(Problem(measure, has_all_items=has_all_items), value, spec)

@@ -8,6 +8,7 @@ import pytest
 from asserts import message_of
 
 from recmetrics import ArgumentError, InputError, Metrics, UnknownMetricError, identify
+from recmetrics._inspection.definitions import RINGS
 
 # Hits at rank 1; at rank 2; nothing relevant.
 HIT_SCORES, HIT_TRUTH = [[3, 2, 1], [3, 2, 1], [3, 2, 1]], [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
@@ -27,10 +28,28 @@ def problem(n_users=30, n_items=20, seed=0):
 def mean_of(match, scores, truth, sets):
     """The mean of a match, as its fields say."""
     given = {name: each for name, each in sets.items() if name not in match.without}
-    values = Metrics.compute(scores, truth, match.metric, ties=match.ties, **given)[match.metric]
-    undefined = np.isnan(values) | (truth == 0).all(axis=1)  # sums are 0 there
+    if match.truth == "list items":
+        truth = truth * ~given.get("exclude", np.zeros(truth.shape, bool))
+        truth = truth * given.get("candidates", np.ones(truth.shape, bool))
+    ties = match.ties
+    if ties == "reversed":
+        scores, truth = scores[:, ::-1], truth[:, ::-1]
+        given = {name: each[:, ::-1] for name, each in given.items()}
+        ties = "index"
+    values = Metrics.compute(scores, truth, match.metric, ties=ties, **given)[match.metric]
+    rel = float(match.metric.partition("rel=")[2].partition(")")[0] or 0.5)
+    undefined = np.isnan(values) | (truth < rel).all(axis=1)  # sums are 0 there
     values[undefined] = {"nan": np.nan, "zero": 0, "one": 1}[match.undefined]
-    return np.nanmean(values)
+    n_relevant = (truth >= rel).sum(axis=1)
+    k = int(match.metric.partition("@")[2] or truth.shape[1])
+    weights = {"1": n_relevant * 0 + 1, "R": n_relevant, "min(k, R)": np.minimum(n_relevant, k)}
+    if match.weight != "1":
+        return np.average(values[~undefined], weights=weights[match.weight][~undefined])
+    values = values[~np.isnan(values)]
+    if match.batch is not None:
+        starts = range(0, len(values), match.batch)
+        values = np.array([values[start : start + match.batch].mean() for start in starts])
+    return values.mean()
 
 
 @pytest.mark.parametrize("metric", ["ndcg@5", "recall@5", "map@5", "dcg", "auc", "f1@1"])
@@ -49,15 +68,18 @@ def test_every_match_is_the_mean_that_its_fields_name(metric):
 
 
 def test_by_hand():
-    # hit@1: 1, 0, -; hit@2: 1, 1, -
+    # hit@1: 1, 0, -; hit@2 and hit of the whole list: 1, 1, -
     found = identify(HIT_SCORES, HIT_TRUTH, "0.5", "hit@1")
-    assert found.n_definitions == 2 * 3 * 2  # cutoffs, treatments of users, orders of ties
-    assert found.n_distinct == len({1 / 2, 1 / 3, 2 / 3, (1 + 1) / 2, (1 + 1 + 1) / 3})
-    assert (found.low, found.high) == (pytest.approx(1 / 3), 1)
-    # [1/3, 0.383], [0.45, 0.55], [0.617, 0.717] and [0.95, 1] of [1/3, 1]
-    assert found.by_chance == pytest.approx((0.05 + 0.1 + 0.1 + 0.05) / (2 / 3))
-    (match,) = found.matches
+    # With the third user left out or as 0, as systems have it; as 1, and with other cutoffs.
+    own, one_departure = {1 / 2, 1 / 3}, {(1 + 0 + 1) / 3, (1 + 1) / 2}
+    assert (found.n_means["own"], found.n_means["one departure"]) == (2, 2)
+    assert found.n_means["unused options"] == found.n_means["several departures"] == 0
+    # A number from 0.25 to 1, to one digit: each mean matches 0.1 of 0.2 to 1.05.
+    assert found.by_chance["own"] == pytest.approx(0.1 * len(own) / 0.85)
+    assert found.by_chance["one departure"] == pytest.approx(0.1 * len(one_departure) / 0.85)
+    match = found.matches[0]
     assert (match.metric, match.mean, match.departures) == ("hit@1", 0.5, ())
+    assert match.ring == "own"
     assert "trec_eval: success_1" in match.systems
     assert "LensKit: Hit(1)" not in match.systems  # it counts the third user as 0
 
@@ -77,17 +99,87 @@ def test_departures_are_from_the_nearest_system(value, undefined, cutoff, system
     assert any(each.startswith(system) for each in first.systems)
 
 
-def test_departures_in_what_is_measured_come_last():
+def test_matches_come_ring_by_ring():
     scores, truth, sets = problem()
     matches = identify(scores, truth, "0.3", "ndcg@5", **sets).matches
-    measured = [
-        sum(each.startswith(("without ", "k = ")) for each in m.departures) for m in matches
-    ]
-    rules = [len(m.departures) - n for m, n in zip(matches, measured, strict=True)]
-    assert [*zip(measured, rules, strict=True)] == sorted(zip(measured, rules, strict=True))
-    assert (min(measured), max(measured)) == (0, 3)
+    rings = [match.ring for match in matches]
+    assert sorted(rings, key=RINGS.index) == rings
+    assert set(rings) == set(RINGS)
+    n_departures = {
+        ring: {len(match.departures) for match in matches if match.ring == ring} for ring in RINGS
+    }
+    assert n_departures["own"] == {0}
+    assert n_departures["one departure"] == {1}
+    assert min(n_departures["several departures"]) == 2
     without = {each for match in matches for each in match.departures if "without e" in each}
     assert without == {"without exclude"}
+
+
+@pytest.mark.parametrize(
+    ("metric", "asked"),
+    [
+        ("ndcg(ideal=retrieved)@5", "ndcg@5"),
+        ("ndcg(gain=exp2, ideal=retrieved)@5", "ndcg@5"),
+        ("ndcg(discount=reciprocal)@5", "ndcg@5"),
+        ("dcg(discount=ln)@5", "dcg@5"),
+        ("dcg(gain=exp2, discount=reciprocal)@5", "dcg@5"),
+        ("rbp(p=0.5)@5", "rbp@5"),
+        ("mrr(over=relevant)@5", "mrr@5"),
+        ("map", "mrr@5"),
+        ("recall(denom=relevant)@5", "precision@5"),
+        ("hit(rel=3)@5", "hit@5"),
+        ("f1(beta=0.5)@5", "f1@5"),
+    ],
+)
+def test_options_and_other_metrics_are_found(metric, asked):
+    scores, truth, _ = problem(200)
+    printed = f"{np.nanmean(Metrics.compute(scores, truth, metric)[metric]):.6f}"
+    assert metric in {match.metric for match in identify(scores, truth, printed, asked).matches}
+
+
+def test_equal_scores_may_rank_by_descending_item():
+    # trec_eval ranks the second item first.
+    (match,) = [m for m in identify([[1, 1]], [[0, 1]], "1.0", "hit@1").matches if m.ring == "own"]
+    assert (match.ties, match.systems) == ("reversed", ("trec_eval: success_1",))
+
+
+def test_relevant_items_without_a_row_do_not_count_where_rows_are_read():
+    scores, truth, exclude = [[3, 2, 1]], [[1, 1, 0]], [[0]]
+    rows = identify(scores, truth, "1.0", "recall@1", exclude=exclude).matches[0]
+    assert (rows.metric, rows.truth) == ("recall@1", "all items")  # 1 / min(2, 1)
+    rows = identify(scores, truth, "1.0", "recall(denom=relevant)@1", exclude=exclude).matches[0]
+    assert (rows.truth, rows.departures) == ("list items", ())  # 1 / 1, not 1 / 2
+    assert "torchmetrics: RetrievalRecall(top_k=1)" in rows.systems
+
+
+def test_the_mean_may_be_that_of_batches_with_a_short_last_one():
+    # 32 users with a hit and one without: (1 + 0) / 2, not 32 / 33.
+    scores, truth = [[2, 1]] * 33, [[1, 0]] * 32 + [[0, 1]]
+    match = identify(scores, truth, "0.5000", "hit@1").matches[0]
+    assert (match.batch, match.ring) == (32, "one departure")
+    assert match.departures == ("mean of the means of batches of 32",)
+
+
+def test_the_weight_of_a_user_is_part_of_a_definition():
+    # implicit 0.7.3 prints 0.5: hits at 1 of min(3, 1) and at 1 of min(3, 3), pooled.
+    scores = [[9, 8, 7, 1, 0.5], [1, 9, 8, 7, 6]]
+    truth = [[1, 0, 0, 0, 0], [1, 1, 0, 0, 1]]
+    for metric in ("recall@3", "precision@3"):  # which is its name for it
+        match = identify(scores, truth, "0.5", metric).matches[0]
+        assert match.systems == ("implicit: precision_at_k(model, train, test, K=3)",)
+        assert (match.metric, match.weight, match.departures) == ("recall@3", "min(k, R)", ())
+    plain = identify(scores, truth, "0.6667", "recall@3").matches[0]
+    assert not any(call.startswith("implicit") for call in plain.systems)
+    area = identify([[9, 8, 7, 1]] * 2, [[1, 0, 0, 0], [0, 1, 0, 1]], "0.5", "auc").matches[0]
+    assert area.systems == ("RecBole: metrics: GAUC",)
+
+
+def test_a_sum_is_found_under_the_name_of_a_share():
+    scores, truth = [[3, 2, 1], [3, 2, 1]], [[1, 1, 1], [1, 0, 1]]
+    found = identify(scores, truth, "2.50", "hit@3")  # (3 + 2) / 2 hits
+    assert found.matches[0].metric == "cg@3"
+    assert found.hint == "values of hit@3 are at most 1; for a percentage type '2.50 %'"
+    assert found.hint in str(found)
 
 
 def test_orders_of_equal_scores_are_those_of_systems():
@@ -118,13 +210,14 @@ def test_systems_are_those_with_the_options():
     ],
 )
 def test_text_matches_to_its_digits_of_which_the_last_is_rounded(value, matches):
-    assert len(identify(HIT_SCORES, HIT_TRUTH, value, "hit@1").matches) == matches
+    found = identify(HIT_SCORES, HIT_TRUTH, value, "hit@1").matches
+    assert len([match for match in found if match.ring != "another metric"]) == matches
 
 
 def test_typed_options_are_kept():
     scores, truth, _ = problem()
     found = identify(scores, truth, 0.3, "ndcg(gain=exp2, rel=2)@5")
-    assert {match.metric.partition("@")[0] for match in found.matches} == {"ndcg(gain=exp2, rel=2)"}
+    assert all("gain=exp2" in m.metric and "rel=2" in m.metric for m in found.matches)
     assert {each.partition(":")[0] for match in found.matches for each in match.systems} == {
         "recmetrics"
     }
@@ -138,27 +231,25 @@ def test_it_prints_and_is_plain():
     lines = str(found).splitlines()
     assert lines[0].split() == ["metric", "mean", "departs", "by", "from", "definitions"]
     assert lines[2].split()[:3] == ["hit@1", "0.500000", "nothing"]
-    assert lines[4:] == [
-        "12 definitions of hit@1 have 4 distinct means, from 0.333333 to 1.000000",
-        "means that round to 0.5: 1; to a random number in this range with as many digits: 0.45 "
-        "on average",
-        "this holds for these scores and this truth alone",
-    ]
+    distinct = f"{found.n_distinct} distinct means, from {found.low:.6f} to {found.high:.6f}"
+    assert f"{found.n_definitions} definitions have {distinct}" in lines
+    assert "own: 1 of 2 means round to 0.5; to a random number near it: 0.24 on average" in lines
+    assert lines[-1] == "this holds for these scores and this truth alone"
     assert "<td" in found._repr_html_()
     document = json.loads(json.dumps(found.to_dict()))
-    assert [each["metric"] for each in document["matches"]] == ["hit@1"]
+    assert document["matches"][0]["metric"] == "hit@1"
     assert document["by_chance"] == found.by_chance
     assert "the nearest means; a value as text matches" in str(
         identify(HIT_SCORES, HIT_TRUTH, 0.5, "hit@1")
     )
 
 
-def test_without_a_match_the_nearest_is_told():
+def test_without_a_match_the_nearest_of_the_metric_is_told():
     found = identify(HIT_SCORES, HIT_TRUTH, "0.40", "hit@1")
     assert (found.matches, found.nearest.mean) == ((), pytest.approx(1 / 3))
     lines = str(found).splitlines()
     assert lines[2].split()[:2] == ["hit@1", "0.333333"]
-    assert lines[5] == "no mean rounds to 0.40; the nearest is shown"
+    assert "no mean rounds to 0.40; the nearest is shown" in lines
 
 
 def test_relevances_too_large_for_some_gains_are_no_error():
@@ -173,11 +264,6 @@ def test_relevances_too_large_for_some_gains_are_no_error():
         identify(HIT_SCORES, counts, 0.5, "ndcg(gain=exp2)@2")
 
 
-def test_one_mean_alone_is_no_accident():
-    found = identify([[2, 1]], [[1, 0]], "1.0", "hit@1")
-    assert (found.n_distinct, found.by_chance) == (1, 1)
-
-
 @pytest.mark.parametrize(
     "value, metric, error, message",
     [
@@ -187,13 +273,7 @@ def test_one_mean_alone_is_no_accident():
         (10**400, "dcg@5", ArgumentError, "or a finite number, got 10{39}$"),
         ("1" + "0" * 400, "dcg@5", ArgumentError, "or a finite number, got '10{38}$"),
         (True, "ndcg@5", ArgumentError, "or a finite number, got True"),
-        (
-            "9.32",
-            "ndcg@5",
-            ArgumentError,
-            "from 0 to 1, .* got '9.32'; for a percentage type '9.32 %'",
-        ),
-        (-1, "dcg@5", ArgumentError, "value must be from 0 to inf, as those of dcg@5, got -1$"),
+        (-1, "dcg@5", ArgumentError, "value must be >= 0, as those of dcg@5, got -1$"),
         ("0.1", "coverage@5", ArgumentError, "metric must be one of hit, precision, .* got 'cov"),
         ("0.1", "ndcg(of=tail)@5", ArgumentError, "without of= and weigh="),
         ("0.1", "ndgc@5", UnknownMetricError, "did you mean 'ndcg'"),

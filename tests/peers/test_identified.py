@@ -36,7 +36,12 @@ def lines_of(convention):
 
 def check(given, convention, line, values):
     """The line is among the first three matches of the mean, and departs from nothing."""
-    printed = f"{np.nanmean(values):.4f}"
+    mean = np.nanmean(values)
+    if line.weight != "1":
+        n_relevant = (given.truth > 0).sum(axis=1)
+        weights = {"R": n_relevant, "min(k, R)": np.minimum(n_relevant, K)}[line.weight]
+        mean = np.average(np.nan_to_num(values), weights=weights)
+    printed = f"{mean:.4f}"
     metric = line.metric.replace("@k", f"@{K}")
     found = identify(given.scores, given.truth, printed, metric, exclude=given.exclude)
     own = f"{CONVENTIONS[convention].name}: {line.call.format(k=K)}"

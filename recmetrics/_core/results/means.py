@@ -33,17 +33,23 @@ def mean_of(values: FloatArray, weights: FloatArray | None = None) -> float:
 
 def system_weights(users: Users, request: Request) -> dict[str, FloatArray]:
     """The weights of users in the mean of each metric whose system weighs them, (n_users,) each."""
-    return {
-        text: weights_by(weight, users, request.definitions[text].spec)
-        for text, weight in request.weights.items()
-    }
+    weights = {}
+    for text, weight in request.weights.items():
+        spec = request.definitions[text].spec
+        weights[text] = weights_by(weight, _n_relevant(users, spec), spec.k)
+    return weights
 
 
-def weights_by(weight: UserWeight, users: Users, spec: MetricSpec) -> FloatArray:
-    """The weight of each user in the mean of a metric, by the rule of a system, (n_users,)."""
+def weights_by(weight: UserWeight, n_relevant: FloatArray, k: int | None) -> FloatArray:
+    """The weight of users with R = ``n_relevant`` relevant items, by the rule of a system."""
+    if weight == "min(k, R)" and k is not None:
+        return np.minimum(n_relevant, k)
+    return n_relevant
+
+
+def _n_relevant(users: Users, spec: MetricSpec) -> FloatArray:
+    """Count the relevant items of each user, by the threshold and the stratum of a metric."""
     n_users = users.truth.n_users
-    if weight == "1":
-        return np.ones(n_users)
     everyone = slice(0, n_users)
     relevant = users.truth.in_memory().rows(everyone)
     is_relevant = np.ones(len(relevant.items), np.bool_)
@@ -53,10 +59,7 @@ def weights_by(weight: UserWeight, users: Users, spec: MetricSpec) -> FloatArray
     if spec.stratum is not None:
         strata = users.side.strata[spec.stratum]
         is_relevant &= relevant.among(strata.in_memory().rows(everyone))
-    n_relevant = np.bincount(relevant.users()[is_relevant], minlength=n_users).astype(np.float64)
-    if weight == "R" or spec.k is None:
-        return n_relevant
-    return np.minimum(n_relevant, spec.k)
+    return np.bincount(relevant.users()[is_relevant], minlength=n_users).astype(np.float64)
 
 
 def weighed_together(

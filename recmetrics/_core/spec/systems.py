@@ -78,6 +78,8 @@ class System:
     table_order: TableOrder = "rank"
     table_ties: TableTies = "rows"
     table_users: TableUsers = "all"
+    # "rows": a relevant item that may not be recommended has no row, and is not relevant there.
+    truth: Literal["all", "rows"] = "all"
     negative: Literal["error", "zero"] = "error"  # "zero": a negative relevance is not relevant
     also: str = ""  # other names of it, in lower case, with a space between them
 

@@ -14,8 +14,10 @@ REQUIREMENTS = ["scikit-learn==1.9.1"]
 ROWS = True
 ALONE = ["dcg"]
 TIES = [
-    *("dcg_score([truth], [scores], k={k})", "dcg_score([truth], [scores])", "auc"),
+    "dcg_score([truth], [scores], k={k})",
+    "dcg_score([truth], [scores])",
     "average_precision_score",
+    "auc",
 ]
 
 
