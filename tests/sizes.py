@@ -11,7 +11,10 @@ TIGHT = {
         "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_BLAS_MULTIPLE": 1, "_SMALL_PRODUCTS": 0,
         "_MAX_CANDIDATES": 3, "_POOL_BYTES": 64, "_HOST_BYTES": 64,
     },
-    "_core.inputs.scores": {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
+    "_core.inputs.scores": {
+        "_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0, "_LEAST_TRANSPOSED": 0,
+        "_TILE_ROWS": 2,
+    },
     "_core.selection.factors:FactorScores": {"short_row_items": 3},
     "_core.inputs.sparse": {"_HEAD_ROWS": 2},
     "_core.inputs.sets": {"_DENSE_ENTRIES": 8, "_SORTED_ENTRIES": 4},

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from asserts import assert_identical
 from inside import ScoreMatrix
 from problems import of_kind
+from sizes import patched
 
 from recmetrics import Evaluator, InputError, InputTypeError, Metrics
 
@@ -225,6 +226,19 @@ def test_any_layout(layout, of_scores, of_sets):
     scores, truth, sets = SCORES.astype(of_scores), BINARY.astype(of_sets), EXCLUDE.astype(of_sets)
     got = values(layout(scores), layout(truth), exclude=layout(sets))
     assert_identical(got, values(scores, BINARY, exclude=EXCLUDE))
+
+
+@pytest.mark.usefixtures("both_ways")
+@pytest.mark.parametrize("dtype", ["f4", ">f4", "f8", "f2", "i1"])
+def test_columns_of_scores_become_rows(dtype):
+    scores = np.random.default_rng(0).integers(-100, 100, (150, 130)).astype(dtype)
+    with patched({"_core.inputs.scores": {"_LEAST_TRANSPOSED": 0}}):
+        for rows in (slice(0, 150), slice(3, 140), slice(64, 128), slice(149, 150)):
+            expected = ScoreMatrix(scores).block(rows)
+            for matrix in (np.asfortranarray(scores), frozen(scores.T).T):
+                block = ScoreMatrix(matrix).block(rows)
+                assert block.values.flags.c_contiguous
+                np.testing.assert_array_equal(block.values, expected.values)
 
 
 class HasArray:
