@@ -49,6 +49,25 @@ def test_kernel_computes_its_reference_within_the_bounds(metric, data):
     assert np.all(defined <= high + 1e-12)
 
 
+@pytest.mark.parametrize("order", ["ascending", "descending", "mixed"])
+def test_the_largest_of_many_relevances_make_the_ideal(order):
+    grades = np.arange(1.0, 401.0)  # 400 relevant items: more than are sorted for a few ranks
+    if order == "descending":
+        grades = grades[::-1]
+    if order == "mixed":
+        grades = np.random.default_rng(0).permutation(grades)
+    scores = np.zeros(400)
+    scores[grades == 7.0] = 1.0  # is first
+    expected = {"ndcg@1": 7 / 400, "recall(rel=3, denom=relevant)@1": 1 / (400 - 2)}
+    values = Metrics.compute([scores], [grades], list(expected))
+    assert {text: value[0] for text, value in values.items()} == pytest.approx(expected)
+    scores[grades == 8.0] = 0.5
+    scores[grades == 9.0] = 0.25
+    ideal = 400 + 399 / math.log2(3) + 398 / 2
+    ndcg = Metrics.ndcg_at_k([scores], [grades], 3)[0]
+    assert ndcg == pytest.approx((7 + 8 / math.log2(3) + 9 / 2) / ideal)
+
+
 @settings(deadline=None, max_examples=150)
 @given(data=st.data())
 def test_many_specs_in_one_call_do_not_mix(data):

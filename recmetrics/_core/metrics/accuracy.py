@@ -131,10 +131,12 @@ def _n_relevant(hits: Hits, user: int, rel: float) -> int:
     """R: the number of a user's relevant items, those of at least ``rel`` if that is not 0."""
     begin = hits.start[user]
     end = hits.start[user + 1]
-    if rel > 0.0:  # the ideal descends, so those that do not reach it are at the end
-        while end > begin and hits.ideal[end - 1] < rel:
-            end -= 1
-    return end - begin  # type: ignore[no-any-return]
+    n_relevant = end - begin
+    if rel > 0.0:
+        n_relevant = 0
+        for slot in range(begin, end):
+            n_relevant += hits.ideal[slot] >= rel
+    return n_relevant  # type: ignore[no-any-return]
 
 
 @helper

@@ -35,6 +35,9 @@ WHOLE_LIST = 0  # the cutoff of a kernel that reads the whole list; None in Pyth
 _LARGEST_NUMBER = 1e100  # the largest gain, weight and discount: no sum of their products overflows
 _MAX_EXPONENT = 300.0  # of a relevance: 2^(relevance + 1) stays below the largest gain
 _MAX_RANKS = 1 << 24  # of which discounts are made: they take 128 MiB
+_BLOCK_VALUES = 64  # compared together
+# All values of a user with fewer for each one of the largest are sorted.
+_LEAST_PER_SORTED = 4
 _REMEMBERED_RANKS = 1 << 12  # up to so many, discounts are kept: 32 KiB, at most 64 times
 
 
@@ -49,7 +52,8 @@ class Hits(NamedTuple):
     """
 
     start: IntArray  # (n_users + 1,)
-    ideal: FloatArray  # (slots,) the user's relevances, descending after ``Views``
+    # (slots,) the user's relevances; after ``Views`` the largest come first, descending
+    ideal: FloatArray
     n_hits: IntArray  # (n_users,) relevant items in the ranking
     rank: IntArray  # (slots,) 1-based, equal scores by lower item index
     first: IntArray  # (slots,) the first rank of the tie group, where ties may have any order
@@ -167,32 +171,69 @@ def join(blocks: Sequence[Hits]) -> Hits:
     return Hits(start=start, discount=np.zeros(0), **fields)
 
 
-def _descending(start: IntArray, values: FloatArray) -> FloatArray:
-    """Sort each user's values in descending order.
+def _descending(start: IntArray, values: FloatArray, depth: int | None) -> FloatArray:
+    """Bring the ``depth`` largest values of each user to the front, in descending order.
 
-    They are returned as they are if all are equal, as in binary truth.
+    None stands for all values; otherwise those behind the largest are in any order. The values are
+    returned as they are if all are equal, as in binary truth.
     """
     if values.size == 0 or (values == values[0]).all():
         return values
-    opposite = -values
-    _sort_rows(start, opposite)
-    return np.negative(opposite, out=opposite)
+    largest_first = values.copy()
+    _sort_largest(start, largest_first, values.size if depth is None else depth)
+    return largest_first
 
 
 @kernel
-def _sort_rows(start: IntArray, values: FloatArray) -> None:
-    """Sort the values of each user, ``values[start[u]:start[u + 1]]``, in place, ascending."""
+def _sort_largest(start: IntArray, values: FloatArray, depth: int) -> None:
+    """Sort the ``depth`` largest values of each user in place, descending, before the others.
+
+    The first values are sorted, and each later one that exceeds the last of these takes its place.
+    A pass over blocks leaves out nearly all others: a twentieth of the time of sorting 1,000.
+    """
     for user in range(start.size - 1):
-        sort_ascending(values[start[user] : start[user + 1]], None)
+        row = values[start[user] : start[user + 1]]
+        n_sorted = depth
+        if row.size < _LEAST_PER_SORTED * depth:
+            n_sorted = row.size
+        head = row[:n_sorted]
+        for i in range(head.size):
+            head[i] = -head[i]
+        sort_ascending(head, None)
+        for i in range(head.size):
+            head[i] = -head[i]
+
+        for begin in range(n_sorted, row.size, _BLOCK_VALUES):
+            block = row[begin : begin + _BLOCK_VALUES]
+            least = head[n_sorted - 1]
+            any_larger = False
+            for i in range(block.size):
+                any_larger |= block[i] > least
+            if not any_larger:
+                continue
+            for i in range(block.size):
+                value = block[i]
+                if value > least:
+                    block[i] = least
+                    place = n_sorted - 1
+                    while place > 0 and head[place - 1] < value:
+                        head[place] = head[place - 1]
+                        place -= 1
+                    head[place] = value
+                    least = head[n_sorted - 1]
 
 
 class Views:
     """Views of the hits of a call, by tie policy and the options that change hits.
 
-    Each view is made once, so metrics with the same options share it.
+    Each view is made once, so metrics with the same options share it. ``ideal_depth`` is the number
+    of a user's largest relevances that metrics read in order, None for all.
     """
 
-    def __init__(self, hits: Hits, slots: Slots | None = None) -> None:
+    def __init__(
+        self, hits: Hits, slots: Slots | None = None, ideal_depth: int | None = None
+    ) -> None:
+        self._ideal_depth = ideal_depth
         self._longest = int(hits.length.max(initial=0))
         self._most_relevant = int((hits.start[1:] - hits.start[:-1]).max(initial=0))
         self._hits = hits
@@ -272,14 +313,16 @@ class Views:
         hits = self._hits
         if stratum is not None and self._slots is not None:
             return self._only(self._slots.strata[stratum], hits, self._slots)
-        return _with_users(hits._replace(ideal=_descending(hits.start, hits.ideal)))
+        ideal = _descending(hits.start, hits.ideal, self._ideal_depth)
+        return _with_users(hits._replace(ideal=ideal))
 
     def _only(self, among: BoolArray, hits: Hits, slots: Slots) -> Hits:
         """Keep the relevant items where ``among`` (slots,) is True, and their hits."""
         hits_among = np.zeros(len(among), np.bool_)
         _mark_hits(hits.start, hits.n_hits, slots.place, among, hits_among)
         hits = _select(hits, among, hits_among)
-        return _with_users(hits._replace(ideal=_descending(hits.start, hits.ideal)))
+        ideal = _descending(hits.start, hits.ideal, self._ideal_depth)
+        return _with_users(hits._replace(ideal=ideal))
 
     def _depth(self, k: int | None, options: dict[str, Any]) -> int:
         """The number of ranks to weigh at cutoff ``k``; not more, since a callable may fail below.
@@ -431,7 +474,7 @@ def _with_users(hits: Hits, rel: float | None = None) -> Hits:
     has_relevant = hits.start[1:] > first
     n_hits = hits.n_hits
     if rel is not None:
-        # The ideal descends, so its first entry is the largest relevance of the user.
+        # The first entry of the ideal is the largest relevance of the user.
         top_relevance = hits.ideal[first[has_relevant]]
         has_relevant[has_relevant] = top_relevance >= rel
         n_hits = n_hits * has_relevant
@@ -496,7 +539,7 @@ def _retrieved(hits: Hits, k: int | None) -> Hits:
     _, is_hit = hits_of_slots(hits)
     if k is not None:
         is_hit &= hits.first <= k
-    return hits._replace(ideal=_descending(hits.start, np.where(is_hit, hits.gain, 0.0)))
+    return hits._replace(ideal=_descending(hits.start, np.where(is_hit, hits.gain, 0.0), None))
 
 
 _DIVISORS: dict[str, Callable[[FloatArray], FloatArray]] = {
