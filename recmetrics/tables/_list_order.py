@@ -37,24 +37,41 @@ def sort_lists(
         fault = "is -inf, which means not recommended; leave such rows out"
         refuse_row(score == -np.inf, "recs", columns.score, lambda _: fault)
         if ties == "trec":
-            _sort_by_id(recs, columns, items, start, order)
             with np.errstate(over="ignore"):
                 score = score.astype(np.float32).astype(np.float64)
-        sort_groups(start, order, -score[order])
+        key = -score[order]
+        sort_groups(start, order, key)
+        if ties == "trec":
+            _sort_ties_by_id(recs, columns, items, start, order, key)
     return None
 
 
-def _sort_by_id(
-    recs: Frame, columns: Columns, items: IntArray, start: IntArray, order: IntArray
+def _sort_ties_by_id(
+    recs: Frame,
+    columns: Columns,
+    items: IntArray,
+    start: IntArray,
+    order: IntArray,
+    key: FloatArray,
 ) -> None:
-    """Sort the rows of each list by the bytes of the item's id, the last one first."""
-    numbers, first = number(items)
-    ids = take(recs.select(columns.item), first).get_column(columns.item).to_list()
+    """Sort the rows of equal ``key`` of each list by the bytes of the item id, the last one first.
+
+    ``key`` ascends in each list. Only these rows are read: all ids took half of a call.
+    """
+    list_of = users_of_entries(start)
+    equals_last = np.zeros(len(order) + 1, np.bool_)
+    equals_last[1:-1] = (key[1:] == key[:-1]) & (list_of[1:] == list_of[:-1])
+    is_tied = equals_last[:-1] | equals_last[1:]
+    rows = order[is_tied]
+    numbers, first = number(items[rows])
+    ids = take(recs.select(columns.item), rows[first]).get_column(columns.item).to_list()
     words = [word if isinstance(word, bytes) else str(word).encode() for word in ids]
     descending = sorted(range(len(words)), key=words.__getitem__, reverse=True)
     place = np.empty(len(words))
     place[descending] = np.arange(len(words))
-    sort_groups(start, order, place[numbers[order]])
+    group_start = np.append(np.flatnonzero(~equals_last[:-1][is_tied]), len(rows))
+    sort_groups(group_start, rows, place[numbers])
+    order[is_tied] = rows
 
 
 def contradicted_lists(recs: Frame, columns: Columns, start: IntArray, order: IntArray) -> IntArray:

@@ -808,6 +808,19 @@ def test_equal_scores_under_trec_rank_by_the_bytes_of_the_id(kind, ids, first):
 
 
 @EVERY_KIND
+def test_ties_under_trec_end_with_their_list(kind):
+    """Documents in the order of trec_eval: of user 1 a c b, of user 2 e d f."""
+    recs = {
+        "user": [1, 2, 1, 2, 1, 2],
+        "item": ["a", "d", "b", "e", "c", "f"],
+        "score": [0.9, 0.5, 0.5, 0.5, 0.5, 0.1],
+    }
+    truth = {"user": [1, 2], "item": ["b", "d"]}
+    values = evaluated("mrr", recs, truth, kind, convention="trec")["mrr"]
+    np.testing.assert_array_equal(values, [1 / 3, 1 / 2])
+
+
+@EVERY_KIND
 def test_trec_reads_scores_in_single_precision(kind):
     """16,777,217 is the first whole number that float32 lacks: it ties with 16,777,216."""
     for scores in ([16_777_217, 16_777_216], [0.1 + 1e-12, 0.1], [2e39, 1e39]):
