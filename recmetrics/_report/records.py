@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, MetricSpecError
 from recmetrics._core.options import one_of
+from recmetrics._core.results import this_version
 from recmetrics._core.spec import MetricSpec, parse, read_convention
 from recmetrics._core.types import Convention
 from recmetrics._printing import split
@@ -212,7 +212,7 @@ def document(
     settings = {name: getattr(report, name) for name in names}
     return {
         "format": "recmetrics-1",
-        "version": sys.modules["recmetrics"].__version__,
+        "version": this_version(),
         "convention": convention,
         "definitions": {metric: _definition(metric, convention) for metric in metric_strings},
         **_plain(settings | records),

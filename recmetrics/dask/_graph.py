@@ -28,7 +28,7 @@ from recmetrics._core.inputs import (
     check_shape,
     read_side,
 )
-from recmetrics._core.results import warn_of_swallowed
+from recmetrics._core.results import this_version, warn_of_swallowed
 from recmetrics._core.spec import Request
 from recmetrics.dask._tasks import (
     Chunk,
@@ -91,7 +91,8 @@ class TaskGraph:
             if name not in side_data.of_users
         }
         side_of_items = replace(side_data, values=of_items)
-        self._job = Job(request, side_of_items, request.cutoffs(n_items), n_items)
+        cutoffs = request.cutoffs(n_items)
+        self._job = Job(request, side_of_items, cutoffs, n_items, this_version())
         self._blocks = blocks
         self._shared_job = _shared(self._job)
 

@@ -5,6 +5,8 @@ ranker gives the list of each user to a reader: ``KeptLists`` keeps the lists, `
 how often each item is in them.
 """
 
+import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import RecmetricsError, ShapeError, at_fault
+from recmetrics._core.errors import RecmetricsError, RecmetricsWarning, ShapeError, at_fault
 from recmetrics._core.inputs import (
     FlatLists,
     ItemSets,
@@ -33,6 +35,7 @@ from recmetrics._core.results import (
     item_dtype,
     settled,
     system_values,
+    this_version,
     user_values,
 )
 from recmetrics._core.selection import (
@@ -60,6 +63,7 @@ class Job(NamedTuple):
     side: Side  # side information on items: no profile, which is on users, and no strata
     cutoffs: Cutoffs
     n_items: int
+    version: str  # of the package in the process that made the tasks
 
     @property
     def depth(self) -> int:
@@ -92,6 +96,21 @@ class BlockLists(NamedTuple):
 
     lists: IntArray  # (n_users, length) items, best first, -1 after the end of a list
     offered: IntArray | None  # the items that may be in a list; None: all
+
+
+def check_version(job: Job) -> None:
+    """Warn where another version of the package computes the values than asked for them.
+
+    The warning of a worker of Dask is heard by its client, too.
+    """
+    version = this_version()
+    if version != job.version:
+        msg = (
+            f"a worker has recmetrics {version}, and the client has {job.version}, which may "
+            "compute values differently; expected one version on all machines"
+        )
+        in_worker: Any = sys.modules.get("distributed.worker", warnings)
+        in_worker.warn(msg, RecmetricsWarning, stacklevel=2)
 
 
 def read_block(
@@ -282,7 +301,8 @@ def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, BlockL
 
     The latter are the lists themselves, or how often each item is in them, whichever is smaller.
     """
-    request, side, cutoffs, n_items = job
+    check_version(job)
+    request, side, cutoffs, n_items, _ = job
     n_users = users.truth.n_users
     side_values = {**side.values, **users.side.values}
     side = replace(side, values=side_values, strata=users.side.strata)

@@ -19,6 +19,7 @@ from recmetrics import (
     InputTypeError,
     Metrics,
     NaNScoreError,
+    RecmetricsWarning,
     ShapeError,
     UndefinedMetricError,
     UnknownMetricError,
@@ -199,6 +200,15 @@ def test_lazy_results_are_dask_arrays():
     assert_identical({text: np.asarray(value) for text, value in got.items()}, expected)
     mean = da.nanmean(lazy["ndcg@5"]).compute()
     np.testing.assert_allclose(mean, np.nanmean(expected["ndcg@5"]), rtol=1e-15)
+
+
+def test_a_worker_of_another_version_warns(monkeypatch):
+    lazy = recmetrics.dask.compute(in_chunks(SCORES, (5, 6)), TRUTH, "ndcg@5", lazy=True)
+    client_version = recmetrics.__version__
+    monkeypatch.setattr(recmetrics, "__version__", "9.0")  # the tasks run as in another process
+    said = f"^a worker has recmetrics 9.0, and the client has {client_version}, which may"
+    with pytest.warns(RecmetricsWarning, match=said):
+        dask.compute(lazy, scheduler="sync")
 
 
 def test_nothing_is_computed_until_asked():

@@ -11,6 +11,7 @@ from asserts import assert_identical, message_of
 from inside import MetricSpec
 from interruption import values_in
 
+import recmetrics
 from recmetrics import (
     ArgumentError,
     Evaluator,
@@ -19,6 +20,7 @@ from recmetrics import (
     InputTypeError,
     Metrics,
     RecmetricsError,
+    RecmetricsWarning,
     StreamEvaluator,
     UndefinedMetricError,
     UserCounts,
@@ -330,3 +332,42 @@ def test_what_compute_refuses_an_evaluator_refuses_at_once(wrong):
     assert message_of(
         type(expected.value), Evaluator, given["truth"], given["metrics"], **options
     ) == str(expected.value)
+
+
+# --- Who wrote a state ---------------------------------------------------------------------------
+
+
+@every_kind
+def test_a_state_says_its_form_and_version(kind):
+    state = filled(kind).state()
+    assert (state["form"].tolist(), state["version"].item()) == (1, recmetrics.__version__)
+
+
+@every_kind
+def test_a_state_that_does_not_say_who_wrote_it_is_read_with_a_warning(kind):
+    one = filled(kind)
+    state = one.state()
+    del state["form"], state["version"]
+    with pytest.warns(RecmetricsWarning, match="as in form 0"):
+        read = type(one).from_state(state)
+    assert read.mean() == one.mean()
+    with pytest.warns(RecmetricsWarning, match=f"{recmetrics.__version__} and of an unknown"):
+        made(kind).merge(read)
+
+
+@every_kind
+def test_another_form_is_refused(kind):
+    state = filled(kind).state() | {"form": np.array(7), "version": np.array("9.0")}
+    message = message_of(InputError, lambda: type(made(kind)).from_state(state))
+    assert message.startswith("state has the form 7, written by recmetrics 9.0; expected form 1")
+
+
+@every_kind
+def test_another_version_warns_where_it_is_merged(kind):
+    one = filled(kind)
+    other = type(one).from_state(one.state() | {"version": np.array("9.0")})
+    assert other.mean() == one.mean()
+    copied = type(one).from_state(other.state())  # it still says who computed the values
+    copied.merge(other)
+    with pytest.warns(RecmetricsWarning, match=f"{recmetrics.__version__} and 9.0 are merged"):
+        made(kind).merge(copied)

@@ -51,6 +51,7 @@ from recmetrics._core.results.notes import (
 )
 from recmetrics._core.results.rows import KeptLists, UserRows, item_dtype
 from recmetrics._core.results.sampled import Method, estimated
+from recmetrics._core.results.saved import this_version
 from recmetrics._core.results.settle import RowNames, settled
 from recmetrics._core.results.signs import (
     notes_of_signs,

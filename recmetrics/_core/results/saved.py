@@ -5,6 +5,7 @@ which says how they were computed. A store takes only parts of its own schema.
 """
 
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self, get_args
@@ -12,13 +13,21 @@ from typing import Any, NamedTuple, Self, get_args
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, UnknownMetricError
+from recmetrics._core.errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    UnknownMetricError,
+    warn,
+)
 from recmetrics._core.options import one_of
 from recmetrics._core.spec import LEAST, Definition, MetricSpec, Request, UserWeight, parse
 from recmetrics._core.types import NaNPolicy, TiePolicy, Undefined
 
 Arrays = dict[str, npt.NDArray[Any]]
 Shape = tuple[int | None, int | None]  # users and items, None where these are not known
+# The form of the arrays of a state: it grows by 1 where they change. Form 0 did not say so.
+FORM = 1
 # The names of the arrays of text in a saved state.
 _TEXT_FIELDS = (
     "metrics",
@@ -30,6 +39,7 @@ _TEXT_FIELDS = (
     "nan",
     "keep",
     "data",
+    "version",
 )
 
 
@@ -44,9 +54,12 @@ class Schema(NamedTuple):
     keep: str  # "rows" of users, or of events "values" or "means"
     shape: Shape
     data: dict[str, str]  # a hash of the truth, of the other sets and of the side information
+    version: str  # of the package, where the values were computed
 
     @classmethod
-    def of(cls, request: Request, keep: str, shape: Shape, data: dict[str, str]) -> Self:
+    def of(
+        cls, request: Request, keep: str, shape: Shape, data: dict[str, str], version: str
+    ) -> Self:
         """Make the schema of the results of a request."""
         definitions = request.definitions.items()
         return cls(
@@ -58,6 +71,7 @@ class Schema(NamedTuple):
             keep=keep,
             shape=shape,
             data=data,
+            version=version,
         )
 
     @property
@@ -66,7 +80,10 @@ class Schema(NamedTuple):
         return any(key.endswith(LEAST) for key in self.metrics)
 
     def check_same(self, other: "Schema") -> None:
-        """Refuse the schema of another store whose parts cannot be merged into this one."""
+        """Refuse the schema of another store whose parts cannot be merged into this one.
+
+        Warns of parts that another version of the package computed.
+        """
 
         def refuse(quantity: str, ours: object = "", theirs: object = "") -> None:
             values = f": {ours} and {theirs}" if ours else ""
@@ -92,6 +109,12 @@ class Schema(NamedTuple):
         for name in self.data | other.data:
             if self.data.get(name) != other.data.get(name):
                 refuse(name)
+        if self.version != other.version:
+            msg = (
+                f"values of recmetrics {self.version} and {other.version} are merged, which may "
+                "compute them differently; expected one version on all machines"
+            )
+            warn(msg)
 
     def arrays(self, request: Request) -> Arrays:
         """The metrics, policies and hashes as plain arrays, by name, for ``_schema_of``.
@@ -116,10 +139,17 @@ class Schema(NamedTuple):
             "nan": self.nan,
             "keep": self.keep,
             "data": list(self.data.items()),
+            "version": self.version,
         }
         arrays: Arrays = {name: np.array(text, np.str_) for name, text in texts.items()}
+        arrays["form"] = np.array(FORM)
         arrays["shape"] = np.array([-1 if size is None else size for size in self.shape])
         return arrays
+
+
+def this_version() -> str:
+    """The version of the package."""
+    return sys.modules["recmetrics"].__version__  # type: ignore[no-any-return]
 
 
 def check(
@@ -157,8 +187,12 @@ def reading(
     if not isinstance(state, Mapping):
         msg = f"state is a {type(state).__name__}; {expected_state}"
         raise InputTypeError(msg)
+    _check_form(state)
     try:
         fields = {name: np.asarray(array) for name, array in state.items()}
+        if "form" not in fields:
+            fields["version"] = np.array("of an unknown version")
+            fields["weights"] = np.full(fields["metrics"].shape, "1")  # means were plain
         yield fields, *_schema_of(fields, keeps)
     except UnknownMetricError:  # its message says which module declares the metric
         raise
@@ -170,6 +204,24 @@ def reading(
         raise InputError(msg) from None
 
 
+def _check_form(state: Mapping[str, Any]) -> None:
+    """Refuse a state whose arrays have another form, and warn of one that does not name its own."""
+    form = np.asarray(state.get("form", 0))
+    if form.tolist() == FORM:
+        return
+    if "form" in state:
+        msg = (
+            f"state has the form {form}, written by recmetrics {state.get('version')}; expected "
+            f"form {FORM}, which recmetrics {this_version()} reads: use one version on all machines"
+        )
+        raise InputError(msg)
+    msg = (
+        "state does not say which version of recmetrics wrote it, as in form 0; its values may "
+        "differ from those of this version"
+    )
+    warn(msg)
+
+
 def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
     """Read a request with the definitions of metrics, and the schema, from saved arrays.
 
@@ -178,7 +230,7 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
     if any(fields[name].dtype.kind != "U" for name in _TEXT_FIELDS):
         msg = "names are not text"
         raise ValueError(msg)
-    keys, specs, modules, undefined, ties, weights, nan, keep, data = (
+    keys, specs, modules, undefined, ties, weights, nan, keep, data, version = (
         fields[name].tolist() for name in _TEXT_FIELDS
     )
     definitions = {}
@@ -202,7 +254,7 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
         one_of("weights", weight, UserWeight)
         if weight != "1":
             request.weights[key] = weight
-    return request, Schema.of(request, keep, (n_users, n_items), dict(data))
+    return request, Schema.of(request, keep, (n_users, n_items), dict(data), version)
 
 
 def _parse_saved(spec: str, module: str) -> MetricSpec:

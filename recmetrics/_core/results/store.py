@@ -28,7 +28,7 @@ from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.inputs import InvalidItems, Side, UserIndex, Users, as_indices, digests_of
 from recmetrics._core.results.measure import system_values, user_rows
 from recmetrics._core.results.rows import Batch, KeptLists, UserRows, UserTable
-from recmetrics._core.results.saved import Schema, Shape, reading
+from recmetrics._core.results.saved import Schema, Shape, reading, this_version
 from recmetrics._core.results.settle import EVENTS, ROWS_ARE_USERS, refuse_missing, settled
 from recmetrics._core.results.totals import Totals
 from recmetrics._core.selection import Selection, Slots, exposures, join
@@ -58,8 +58,11 @@ class Store:
     changes the store.
     """
 
-    def __init__(self, request: Request, keep: str, shape: Shape, data: Any) -> None:
+    def __init__(
+        self, request: Request, keep: str, shape: Shape, data: Any, version: str | None = None
+    ) -> None:
         self.request = request
+        self.version = version or this_version()  # that computed the values
         self.keep = keep
         self.n_users = shape[0] or 0  # 0 for events
         self.shape = shape
@@ -95,7 +98,8 @@ class Store:
     @property
     def schema(self) -> Schema:
         """The schema that a store must share for its rows to be merged."""
-        return Schema.of(self.request, self.keep, (self.shape[0], self.n_items), self.data)
+        shape = self.shape[0], self.n_items
+        return Schema.of(self.request, self.keep, shape, self.data, self.version)
 
     @property
     def n_items(self) -> int | None:
@@ -336,7 +340,7 @@ class Store:
 
     def empty(self) -> Self:
         """Make a store of the same schema without rows."""
-        store = type(self)(self.request, self.keep, self.shape, self.data)
+        store = type(self)(self.request, self.keep, self.shape, self.data, self.version)
         store.user_weights = self.user_weights
         return store
 
@@ -377,6 +381,11 @@ class Accumulator:
         ArgumentError
             If the two differ in metrics, policies, ``keep``, users or items, or were built with
             different data, such as another truth or other side information.
+
+        Warns
+        -----
+        RecmetricsWarning
+            If another version of the package computed the values of ``other``.
         """
         if getattr(other, "_keeps", None) != self._keeps:
             msg = f"merge takes another {type(self).__name__}, got {type(other).__name__}"
@@ -462,10 +471,15 @@ class Accumulator:
         Raises
         ------
         InputError
-            If the arrays are not those of ``state``.
+            If the arrays are not those of ``state``, or have the form of another version.
+
+        Warns
+        -----
+        RecmetricsWarning
+            If the state does not say which version wrote it.
         """
         with reading(state, cls.__name__, cls._keeps) as (fields, request, schema):
-            store = Store(request, schema.keep, schema.shape, schema.data)
+            store = Store(request, schema.keep, schema.shape, schema.data, schema.version)
             part_class: type[UserRows | Totals] = UserRows if schema.keep == "rows" else Totals
             part = part_class.read(fields, request, schema)
         store.take(schema, part)
