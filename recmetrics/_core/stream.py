@@ -2,10 +2,13 @@
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Unpack
 
-from recmetrics._core.errors import ArgumentError, warn
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, warn
 from recmetrics._core.inputs import (
     NO_SIDE,
     Rankings,
@@ -22,9 +25,18 @@ from recmetrics._core.results import (
     Store,
     check_truth,
     logger_key,
+    read_groups,
+    read_raw_weights,
     warn_of_swallowed,
 )
-from recmetrics._core.selection import Source, find_hits, longest_list, read_factors, read_scores
+from recmetrics._core.selection import (
+    Selection,
+    Source,
+    find_hits,
+    longest_list,
+    read_factors,
+    read_scores,
+)
 from recmetrics._core.spec import MetricsList, Request
 from recmetrics._core.types import (
     Candidates,
@@ -69,7 +81,8 @@ class StreamEvaluator(Accumulator):
     keep
         "values" keeps the value of each event. "means" keeps only sums, so memory does not grow:
         ``mean``, ``interval`` and ``counts`` give the same results as with "values", but
-        ``compute`` raises an error.
+        ``compute`` raises an error. ``recmetrics.summary`` and ``recmetrics.compare`` take the
+        stream and compute intervals, tests and gates from the sums.
     undefined, convention, nan, ties, n_threads
         As in ``Metrics.compute``.
     popularity, features, similarity, genres
@@ -85,7 +98,7 @@ class StreamEvaluator(Accumulator):
     -----
     An update ranks its rows; the metrics are computed later, as in ``Evaluator``. Several threads
     may update one stream. An update that Ctrl-C or an error interrupts adds its whole batch or
-    nothing.
+    nothing. Events have no ids: one that comes twice, as from samplers that pad, counts twice.
     """
 
     _keeps = ("values", "means")
@@ -118,12 +131,14 @@ class StreamEvaluator(Accumulator):
 
     def update(
         self,
-        scores: Scores,
+        scores: Scores | Mapping[str, Scores],
         truth: Truth,
         *,
         exclude: Truth | None = None,
         candidates: Candidates | None = None,
         profile: Matrix | None = None,
+        by: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
     ) -> None:
         """Add a batch of events.
 
@@ -133,24 +148,40 @@ class StreamEvaluator(Accumulator):
         >>> stream.counts()
         {'recall(denom=relevant)@2': EventCounts(defined=1, undefined=1)}
 
+        Of several models, ``recmetrics.compare`` and its gate decide from the sums:
+
+        >>> stream = StreamEvaluator("hit@1", keep="means")
+        >>> stream.update({"old": [[3, 2, 1]] * 40, "new": [[2, 3, 1]] * 40}, [1] * 40)
+        >>> stream.mean()
+        {'old/hit@1': 0.0, 'new/hit@1': 1.0}
+
         Parameters
         ----------
         scores
-            As in ``Evaluator.update``.
+            As in ``Evaluator.update``. Or the scores of several models for the same events, {name:
+            scores}, with ``keep="means"``. Every update then has the same models.
         truth
             The relevant items of these rows, in any form that ``Metrics.compute`` takes. For
             next-item prediction, pass (n_batch,) integers: the index of the next item, or -1 for
             none.
         exclude, candidates, profile
             As in ``Metrics.compute``, for these rows.
+        by
+            (n_batch,) the group of each event, such as a segment: integers or text. Needs
+            ``keep="means"``, in every update. ``recmetrics.summary`` and ``compare`` then have the
+            groups.
+        weights
+            (n_batch,) the weight of each event, finite and >= 0; 0 leaves it out of all means.
+            Needs ``keep="means"``. None: each weighs 1.
 
         Raises
         ------
-        InputError, InputTypeError
+        InputError, InputTypeError, ArgumentError
             As in ``Metrics.compute``. Also raised if the number of items differs from that of the
             earlier batches; the batch is then not added.
         """
-        self._take_in(read_scores(scores), truth, exclude, candidates, profile)
+        sources = _by_model(scores, read_scores)
+        self._take_in(sources, truth, exclude, candidates, profile, by, weights)
 
     def update_factors(
         self,
@@ -186,16 +217,18 @@ class StreamEvaluator(Accumulator):
             As in ``Metrics.compute_factors`` and ``update``.
         """
         scores = read_factors(user_factors, item_factors, item_bias)
-        self._take_in(scores, truth, exclude, candidates, profile)
+        self._take_in({"": scores}, truth, exclude, candidates, profile)
 
     def update_ranked(
         self,
-        ranking: Truth,
+        ranking: Truth | Mapping[str, Truth],
         truth: Truth,
         *,
         repeats: Invalid = "raise",
         unknown: Invalid = "raise",
         profile: Matrix | None = None,
+        by: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
     ) -> None:
         """Add a batch of events with given rankings.
 
@@ -209,8 +242,9 @@ class StreamEvaluator(Accumulator):
         ----------
         ranking
             (n_batch, length) item indices, best first, as in ``Metrics.compute_ranked``. To add
-            scores later to the same stream, pass ``n_items`` to the constructor.
-        truth, profile
+            scores later to the same stream, pass ``n_items`` to the constructor. Or those of
+            several models, {name: ranking}.
+        truth, profile, by, weights
             As in ``update``.
         repeats, unknown
             As in ``Evaluator.update_ranked``.
@@ -220,8 +254,11 @@ class StreamEvaluator(Accumulator):
         InputError, InputTypeError
             As in ``Metrics.compute_ranked`` and ``update``.
         """
-        rankings = Rankings(ranking, self._results.n_items, repeats=repeats, unknown=unknown)
-        self._take_in(rankings, truth, None, None, profile)
+
+        def read(ranking: Any) -> Rankings:
+            return Rankings(ranking, self._results.n_items, repeats=repeats, unknown=unknown)
+
+        self._take_in(_by_model(ranking, read), truth, None, None, profile, by, weights)
 
     def compute(self) -> dict[str, UserValues]:
         """Compute the value of each event, in the order of the updates, and of all lists.
@@ -347,18 +384,20 @@ class StreamEvaluator(Accumulator):
 
     def _take_in(
         self,
-        scores: Source,
+        sources: Mapping[str, Source],
         truth: Truth,
         exclude: Truth | None,
         candidates: Candidates | None,
         profile: Matrix | None,
+        by: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
     ) -> None:
         """Add the batch of an update: find its hits and hand them to the store.
 
-        The truth, the other sets and the profile are those of the rows of ``scores``.
+        ``sources`` are the scores of each model by name. The truth, the other sets and the profile
+        are those of their rows.
         """
         store = self._results
-        request = store.request
         side_data = self._side
         if side_data is None:  # the stream was made from a state
             msg = (
@@ -366,10 +405,21 @@ class StreamEvaluator(Accumulator):
                 "a new stream: type StreamEvaluator(metrics_list).merge(this)"
             )
             raise ArgumentError(msg)
+        is_plain = [*sources] == [""] and by is None and weights is None
+        if store.keep == "values" and not is_plain:
+            msg = (
+                "several models in one stream, by= and weights= need sums in place of values: type "
+                "StreamEvaluator(..., keep='means')"
+            )
+            raise ArgumentError(msg)
+        (n_rows, _), *_ = (scores.shape for scores in sources.values())
+        labels = np.empty(0)
+        if by is not None:
+            labels = read_groups(by, n_rows)
+        event_weights = np.ones(n_rows)
+        if weights is not None:
+            event_weights = read_raw_weights(weights, n_rows)
 
-        n_rows, n_items = scores.shape
-        longest = longest_list(scores)
-        cutoffs = store.cutoffs_for(n_items, longest)
         if self._profile_metric is not None:
             if profile is None:
                 msg = (
@@ -379,6 +429,21 @@ class StreamEvaluator(Accumulator):
                 raise ArgumentError(msg)
             side_data = with_profile(side_data, profile, n_rows)
         item_sets = {"exclude": exclude, "candidates": candidates}
+        selections = {
+            model: self._find(scores, truth, item_sets, side_data)
+            for model, scores in sources.items()
+        }
+        store.add_events(selections, labels=labels, weights=event_weights)
+
+    def _find(
+        self, scores: Source, truth: Truth, item_sets: Mapping[str, Any], side_data: Side
+    ) -> Selection:
+        """Find the hits of a model in a batch, which is refused if it does not fit."""
+        store = self._results
+        request = store.request
+        n_rows, n_items = scores.shape
+        longest = longest_list(scores)
+        cutoffs = store.cutoffs_for(n_items, longest)
         users = read_users(scores, truth, item_sets, request, side_data)
         # A matrix of truth gives the size of the catalogue where rankings do not.
         if cutoffs.n_items is None and users.n_items is not None:
@@ -394,4 +459,18 @@ class StreamEvaluator(Accumulator):
         if largest_relevance > self._largest_relevance:
             check_truth(selection.hits.ideal, request, cutoffs)
             self._largest_relevance = largest_relevance
-        store.add(selection)
+        return selection
+
+
+def _by_model(scores: Any, read: Callable[[Any], Source]) -> dict[str, Source]:
+    """Read the scores or rankings of each model by name; "" is the name of a single one."""
+    if not isinstance(scores, Mapping):
+        return {"": read(scores)}
+    for name in scores:
+        if not isinstance(name, str) or not name.strip():
+            msg = f"a dict holds models by their names, strings that are not blank, got {name!r}"
+            raise InputTypeError(msg)
+    if not scores:
+        msg = "the dict of models is empty; expected the scores or rankings of one or more models"
+        raise InputError(msg)
+    return {name: read(scores_of_model) for name, scores_of_model in scores.items()}

@@ -11,6 +11,7 @@
     records            the numbers: ``Mean`` and ``Difference``; as data frames, for JSON
     bounds             moments of values -> bounds of their mean: intervals, gates, users needed
     samples            tables of all models -> ``Samples``, users in one order
+    merged             ``SummedSamples``: the same, of a stream that keeps sums
     result_tables      one result in any form -> a table
     groups             labels, groups and weights of users
     settings           single arguments: a seed, one name or several

@@ -4,6 +4,7 @@
     Range         the least and the largest value of a metric, and of differences of its values
     Tail          a lower bound before its level is chosen; ``tail_of`` makes it
     Bounds        the tails of a mean on both sides; ``bounds_of`` makes them
+    Sample        values as far as bounds need them: each of them, or sums
     Plan          the true mean that n users show, and the users who show a true mean
 
 A bound is that of Student's t, moved by the skewness of the values, which endangers it where few
@@ -18,7 +19,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -435,39 +436,48 @@ def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 
     return Bounds(moments, lower, upper)
 
 
-def can_bound(values: Floats) -> bool:
-    """Say whether the mean of values has bounds: there are two or more, and none is infinite."""
-    return values.size >= 2 and bool(np.isfinite(values).all())
+class Sample(Protocol):
+    """The values of users, or differences, as far as bounds need them: each value, or sums."""
+
+    @property
+    def moments(self) -> Moments:
+        """The moments of the values."""
+
+    @property
+    def can_bound(self) -> bool:
+        """Whether the mean has bounds: there are two or more values, and none is infinite."""
+
+    def n_below(self, limit: float) -> int:
+        """Count the values below 0, or below an end of the range of all values."""
+
+    def n_above(self, limit: float) -> int:
+        """Count the values above 0, or above an end of the range of all values."""
 
 
-def bounds_of_mean(values: Floats, weights: Floats | None, limits: Range) -> Bounds | None:
+def bounds_of_mean(sample: Sample, limits: Range) -> Bounds | None:
     """Make the bounds of the mean of a metric, as ``summary`` shows it; None if it has none.
 
     The lower side has the users below the best value, the upper side those above the worst value.
     """
-    return _bounds_beside(values, weights, limits, limits.largest, limits.least)
+    return _bounds_beside(sample, limits, limits.largest, limits.least)
 
 
-def bounds_of_difference(values: Floats, weights: Floats | None, limits: Range) -> Bounds | None:
+def bounds_of_difference(sample: Sample, limits: Range) -> Bounds | None:
     """Make the bounds of a mean difference; None if it has none.
 
     The lower side has the users who lose, the upper side those who gain.
     """
-    return _bounds_beside(values, weights, limits, 0.0, 0.0)
+    return _bounds_beside(sample, limits, 0.0, 0.0)
 
 
-def _bounds_beside(
-    values: Floats, weights: Floats | None, limits: Range, below: float, above: float
-) -> Bounds | None:
+def _bounds_beside(sample: Sample, limits: Range, below: float, above: float) -> Bounds | None:
     """Make bounds whose lower side has the users below one value, the upper those above another.
 
-    None as ``can_bound`` says.
+    None without bounds.
     """
-    if not can_bound(values):
+    if not sample.can_bound:
         return None
-    n_below = int(np.count_nonzero(values < below))
-    n_above = int(np.count_nonzero(values > above))
-    return bounds_of(moments_of(values, weights), limits, n_below, n_above)
+    return bounds_of(sample.moments, limits, sample.n_below(below), sample.n_above(above))
 
 
 def interval_of(

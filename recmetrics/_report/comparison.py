@@ -205,7 +205,7 @@ class Comparison(Compared, Printed):
         differences = self.samples.of(None, metric, *pair)
         with np.errstate(all="ignore"):  # of squares that overflow
             limits = self.samples.limits(metric).of_difference()
-            bounds = bounds_of_difference(differences.values, differences.weights, limits)
+            bounds = bounds_of_difference(differences, limits)
         if bounds is None or not bounds.moments.squares > 0:
             msg = f"the differences of {metric} have no spread, from which the users are computed"
             raise ArgumentError(msg)
@@ -220,7 +220,7 @@ class Comparison(Compared, Printed):
                 )
                 raise ArgumentError(msg)
             n_users = max(n_users, bounds.users_for(n_equal))
-        n_defined = differences.values.size
+        n_defined = differences.n_users
         n_all = n_defined + differences.n_undefined
         all_users = -(-n_users * n_all // n_defined)  # rounded up
         return UsersNeeded(n_users, all_users)

@@ -12,14 +12,14 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, at_fault
 from recmetrics._core.options import check_count, check_share, one_of
-from recmetrics._core.results import mean_of
 from recmetrics._printing import split
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Bounds, Range, bounds_of_difference, bounds_of_mean
 from recmetrics._report.comparison import Comparison
+from recmetrics._report.merged import keeps_sums, read_sums, require_pair
 from recmetrics._report.records import Difference, Mean
 from recmetrics._report.result_tables import read_columns, spec_if_known
-from recmetrics._report.samples import Samples, Values, check_runs, read_samples
+from recmetrics._report.samples import Samples, check_runs, read_samples
 from recmetrics._report.settings import check_known, read_seed, several
 from recmetrics._report.statistics import Basis, Correction, Sample, Sums, Test
 
@@ -56,7 +56,9 @@ def compare(
     Parameters
     ----------
     results
-        A dict of two or more models by name. The result of a model is what ``Metrics.compute``
+        A ``StreamEvaluator`` of several models with ``keep="means"``, whose sums give the same
+        numbers as the values; tests other than "t", and the bootstrap, need values. Or a dict of
+        two or more models by name. The result of a model is what ``Metrics.compute``
         returns, {metric: (n_users,) values}, or ``Metrics.evaluate``; an object whose
         ``.compute()`` returns such values; or a data frame (pandas, polars, pyarrow) with one row
         per user. For a model with several runs, such
@@ -180,7 +182,12 @@ def compare(
     """
     columns = read_columns(metrics, model, by, weights)
     with at_fault("results"):
-        samples = read_samples(results, {} if levels is None else levels, by, weights, columns)
+        if keeps_sums(results):
+            only_of_values = {"model": model, "by": by, "weights": weights, "levels": levels}
+            samples: Samples = read_sums(results, columns, only_of_values)
+            require_pair(samples)
+        else:
+            samples = read_samples(results, {} if levels is None else levels, by, weights, columns)
     if baseline is not None:
         check_known("baseline", baseline, samples.models)
     check_runs(samples, paired_runs)
@@ -188,10 +195,13 @@ def compare(
     test_names = several(tests)
     for test in test_names or [tests]:  # an empty list is refused as an unknown test
         one_of("tests", test, Test, "; give one or several")
+        if test != "t":
+            samples.require_values(f"the test {test!r}")
     different_tests = tuple(dict.fromkeys(test_names))
     lower_metrics = _lower_metrics(samples.metrics, several(lower_is_better))
     if n_resamples is not None:
         n_resamples = check_count("n_resamples", n_resamples, 100)
+        samples.require_values("the bootstrap of n_resamples=")
     if weights is not None and "wilcoxon" in different_tests:
         msg = (
             "tests has 'wilcoxon', which has no weighted form; with weights= give tests='t' or "
@@ -272,7 +282,7 @@ def _records(settings: Settings, group: Any) -> Iterator[tuple[Mean | Difference
             values = values_of_model[mean.model]
             runs = samples.runs[mean.model][metric][:, values.users]
             if settings.n_resamples is None:
-                bounds = bounds_of_mean(values.values, values.weights, settings.limits[metric])
+                bounds = bounds_of_mean(values, settings.limits[metric])
                 yield mean, Basis(bounds, statistics.spreads_of_runs(runs, None, values.weights))
             else:
                 sums[mean.model] = statistics.sums_of_runs(runs, values.weights, settings.seed)
@@ -282,7 +292,7 @@ def _records(settings: Settings, group: Any) -> Iterator[tuple[Mean | Difference
 
 
 def _means(
-    settings: Settings, group: Any, metric: str, values_of_model: Mapping[str, Values]
+    settings: Settings, group: Any, metric: str, values_of_model: Mapping[str, Any]
 ) -> list[Mean]:
     """Describe the values of all models and levels, and mark the best mean of the models.
 
@@ -307,7 +317,7 @@ def _differences(
     settings: Settings,
     group: Any,
     metric: str,
-    values_of_model: Mapping[str, Values],
+    values_of_model: Mapping[str, Any],
     sums: Mapping[str, tuple[Sums, ...]],
 ) -> Iterator[tuple[Difference, Basis]]:
     """Compare all pairs of models, and give each difference with the basis of its interval.
@@ -319,7 +329,7 @@ def _differences(
     for pair in _pairs(settings):
         differences = samples.of(group, metric, *pair)
         weights = differences.weights
-        bounds = bounds_of_difference(differences.values, weights, limits)
+        bounds = bounds_of_difference(differences, limits)
         difference = _difference(settings, group, metric, pair, differences, limits, bounds)
         new_runs, old_runs = (samples.runs[model][metric][:, differences.users] for model in pair)
         if settings.n_resamples is None:
@@ -343,7 +353,7 @@ def _difference(
     group: Any,
     metric: str,
     pair: tuple[str, str],
-    differences: Values,
+    differences: Any,
     limits: Range,
     bounds: Bounds | None,
 ) -> Difference:
@@ -351,10 +361,8 @@ def _difference(
 
     ``limits`` are the range of a difference. ``bounds`` is None if the mean difference has none.
     """
-    values = differences.values
-    weights = differences.weights
-    wins = int(np.count_nonzero(values > 0))
-    losses = int(np.count_nonzero(values < 0))
+    wins = differences.n_above(0.0)
+    losses = differences.n_below(0.0)
     if metric in settings.lower_is_better:
         wins, losses = losses, wins
 
@@ -362,7 +370,7 @@ def _difference(
     p_raised = False
     if metric not in settings.untested:
         for test in settings.tests:
-            p_values[test] = statistics.p_value(test, values, settings.seed, weights)
+            p_values[test] = statistics.p_value(test, differences, settings.seed)
         # The t test is not to say that models differ where the interval does not, nor to be surer
         # than an interval that counts one more user.
         if "t" in p_values and bounds is not None and bounds.is_finite:
@@ -382,13 +390,13 @@ def _difference(
         group=group,
         model=pair[0],
         against=pair[1],
-        difference=mean_of(values, weights),
-        n_users=values.size,
+        difference=differences.mean,
+        n_users=differences.n_users,
         n_undefined=differences.n_undefined,
         effect_size=effect_size,
         detectable=least_detectable,
         wins=wins,
-        ties=values.size - wins - losses,
+        ties=differences.n_users - wins - losses,
         losses=losses,
         p=p_values,
         p_uncorrected=p_values,

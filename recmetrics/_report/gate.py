@@ -17,10 +17,9 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, did_you_mean
 from recmetrics._core.options import check_count
-from recmetrics._core.results import mean_of
 from recmetrics._printing import Column, Grid, Printed, count, grids, named, number, one_line
 from recmetrics._report import statistics
-from recmetrics._report.bounds import POWER, Bounds, Floats, Range, bounds_of, can_bound, moments_of
+from recmetrics._report.bounds import POWER, Bounds, Floats, Range, bounds_of
 from recmetrics._report.records import Compared, document, frame_of
 from recmetrics._report.settings import several
 
@@ -405,17 +404,15 @@ def _tested(
     model, baseline = pair
     differences = samples.of(group, metric, *pair)
     users = differences.users
-    weights = differences.weights
-    n_users = users.size
+    n_users = differences.n_users
     is_system = metric in samples.system
-    new, old = (samples.values[name][metric][users] for name in pair)
 
     # A rule is judged by new - share x old - offset: the difference beyond the margin.
     margin = rule.margin
     share = 1.0
     offset = rule.margin
     if rule.is_share:  # a margin of -1 % asks for new - 0.99 old
-        mean_old = mean_of(old, weights)
+        mean_old = samples.of(group, metric, baseline, model, share=0.0).mean
         if n_users and not mean_old > 0:
             mean_in_words = f"{mean_old:g}"
             if group is not None:
@@ -428,12 +425,12 @@ def _tested(
         margin = rule.margin * mean_old
         share = 1 + rule.margin
         offset = 0.0
-    beyond_margin = (new - share * old - offset) * rule.direction
+    beyond_margin = samples.of(group, metric, *pair, share, offset)
 
     word = OPEN
     bounds = None
     if is_system:
-        value = mean_of(beyond_margin)
+        value = beyond_margin.mean * rule.direction
         word = rule.verdict(value, value)
     elif group is not None and n_users < min_users:
         word = FEW
@@ -443,13 +440,18 @@ def _tested(
         limits = rule.limits.of_difference(share).moved(-offset)
         if rule.direction < 0:
             limits = limits.negated()
-        bounds = _bounds_beyond(comparison, beyond_margin, runs, weights, limits, seed)
+        if beyond_margin.can_bound:
+            moments = beyond_margin.moments
+            if rule.direction < 0:
+                moments = moments.negated()
+            weights = differences.weights
+            bounds = _with_runs(bounds_of(moments, limits), comparison, runs, weights, seed)
     verdict = Verdict(
         rule=rule.text,
         metric=metric,
         group=group,
         model=model,
-        difference=mean_of(differences.values, weights),
+        difference=differences.mean,
         margin=margin,
         verdict=word,
         n_users=None if is_system else n_users,
@@ -458,23 +460,19 @@ def _tested(
     return Test(rule, verdict, bounds)
 
 
-def _bounds_beyond(
+def _with_runs(
+    bounds: Bounds,
     comparison: Compared,
-    beyond_margin: Floats,
     runs: tuple[Floats, Floats],
     weights: Floats | None,
-    limits: Range,
     seed: int,
-) -> Bounds | None:
-    """Make the bounds of the mean difference beyond the margin; None as ``can_bound`` says.
+) -> Bounds:
+    """Add the variation over runs to the bounds of the mean difference beyond the margin.
 
-    ``beyond_margin`` are the differences of the users, (n_users,), within ``limits``; ``runs`` the
-    runs of candidate and baseline, (n_runs, n_users), whose difference they are.
+    ``runs`` are those of candidate and baseline, (n_runs, n_users), whose difference it is.
     """
-    if not can_bound(beyond_margin):
-        return None
     spreads = statistics.spreads_of_runs(*runs, weights, comparison.paired_runs)
-    bounds = bounds_of(moments_of(beyond_margin, weights), limits).with_runs(spreads)
+    bounds = bounds.with_runs(spreads)
     if comparison.n_resamples is not None and spreads:
         sample = statistics.sample_of_pair(runs, weights, seed, comparison.paired_runs)
         [means] = statistics.resampled([sample], comparison.n_resamples, seed)

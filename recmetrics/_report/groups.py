@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.errors import InputError, InputTypeError
-from recmetrics._core.results import read_weights, require_per_user
+from recmetrics._core.results import MAX_GROUPS, read_weights, require_per_user
 from recmetrics._report.bounds import Floats
 
-_MAX_GROUPS = 50  # more are numbers that a person has not put into bins
 Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
 
 
@@ -64,9 +63,9 @@ def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
                 "give such users a label of their own, such as 'unknown'"
             )
             raise InputError(msg, argument="by")
-    if len(members) > _MAX_GROUPS:
+    if len(members) > MAX_GROUPS:
         msg = (
-            f"by names {len(members):,} different groups; expected at most {_MAX_GROUPS}: "
+            f"by names {len(members):,} different groups; expected at most {MAX_GROUPS}: "
             "put users into bins first, such as quartiles of their activity"
         )
         raise InputError(msg, argument="by")

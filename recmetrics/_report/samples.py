@@ -18,7 +18,7 @@ import numpy as np
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.results import mean_of, weighed_together
 from recmetrics._report import statistics
-from recmetrics._report.bounds import Floats, Range
+from recmetrics._report.bounds import Floats, Moments, Range, moments_of
 from recmetrics._report.groups import Rows, plain, read_users
 from recmetrics._report.result_tables import (
     Columns,
@@ -45,6 +45,43 @@ class Values(NamedTuple):
     users: Rows  # the indices of these users
     weights: Floats | None  # of these users; None without weights
     n_undefined: int  # users who are left out
+
+    @property
+    def n_users(self) -> int:
+        """The number of users with a value."""
+        return self.values.size
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values, NaN without any."""
+        return mean_of(self.values, self.weights)
+
+    @property
+    def n_effective(self) -> float | None:
+        """The number of users of equal weight whose mean varies as much; None without weights."""
+        return None if self.weights is None else statistics.effective_users(self.weights)
+
+    @property
+    def can_bound(self) -> bool:
+        """Whether the mean has bounds: there are two or more values, and none is infinite."""
+        return statistics.can_bound(self.values)
+
+    @property
+    def moments(self) -> Moments:
+        """The moments of the values."""
+        return moments_of(self.values, self.weights)
+
+    def n_below(self, limit: float) -> int:
+        """Count the values below a limit."""
+        return int(np.count_nonzero(self.values < limit))
+
+    def n_above(self, limit: float) -> int:
+        """Count the values above a limit."""
+        return int(np.count_nonzero(self.values > limit))
+
+    def quantiles(self, *shares: float) -> list[float]:
+        """The quantiles of the values, as ``summary`` documents them."""
+        return statistics.quantiles_of(self.values, self.weights, shares)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,10 +124,27 @@ class Samples:
             weights = weighed_together(weights, self.metric_weights[metric])
         return weights
 
-    def of(self, group: Any, metric: str, model: str, against: str | None = None) -> Values:
-        """Take the values of a model in a group, minus those of ``against`` if it is given.
+    @property
+    def keeps_values(self) -> bool:
+        """True if the value of each user is at hand, not only sums."""
+        return True
 
-        Undefined values are left out, and counted.
+    def require_values(self, purpose: str) -> None:
+        """Refuse a purpose that needs the value of each user, where these are not kept."""
+
+    def of(
+        self,
+        group: Any,
+        metric: str,
+        model: str,
+        against: str | None = None,
+        share: float = 1.0,
+        offset: float = 0.0,
+    ) -> Any:
+        """Take the values of a model in a group, or new - share x old - offset of a pair.
+
+        The old values are those of ``against``. Undefined values are left out, and counted. The
+        result is ``Values`` or, where these are not kept, sums of them.
         """
         users = self.groups[group]
         weights = self.weights_of(metric)
@@ -100,7 +154,7 @@ class Samples:
         values = self.values[model][metric][users]
         if against is not None:
             with np.errstate(over="ignore"):
-                values = values - self.values[against][metric][users]
+                values = values - share * self.values[against][metric][users] - offset
         is_undefined = np.isnan(values)
         n_undefined = int(np.count_nonzero(is_undefined))
         if n_undefined:
@@ -110,7 +164,7 @@ class Samples:
             weights = weights[users]
         return Values(values, users, weights, n_undefined)
 
-    def describe(self, group: Any, metric: str, model: Any, values: Values) -> dict[str, Any]:
+    def describe(self, group: Any, metric: str, model: Any, values: Any) -> dict[str, Any]:
         """Compute fields of a ``Mean`` from the values that ``of`` takes.
 
         The fields of runs are among these if any model has several runs.
@@ -119,12 +173,12 @@ class Samples:
             "metric": metric,
             "group": group,
             "model": model,
-            "mean": mean_of(values.values, values.weights),
+            "mean": values.mean,
         }
         if metric not in self.system:
-            fields |= {"n_users": values.users.size, "n_undefined": values.n_undefined}
-        if values.weights is not None:
-            fields["n_effective"] = statistics.effective_users(values.weights)
+            fields |= {"n_users": values.n_users, "n_undefined": values.n_undefined}
+        if values.n_effective is not None:
+            fields["n_effective"] = values.n_effective
         elif self.weights is not None:  # a metric of all lists
             fields["n_effective"] = math.nan
         if self.n_runs():

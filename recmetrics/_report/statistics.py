@@ -24,7 +24,6 @@ from recmetrics._report.bounds import (
     Floats,
     Moments,
     Spread,
-    can_bound,
     interval_of,
     moments_of,
 )
@@ -280,11 +279,14 @@ def mean_over_runs(runs: Floats) -> Floats:
         return np.asarray(least + np.nansum(ordered - least, axis=0) / np.maximum(counts, 1))
 
 
-def spread_of(values: Floats, weights: Floats | None = None) -> float:
+def can_bound(values: Floats) -> bool:
+    """Say whether the mean of values has bounds: there are two or more, and none is infinite."""
+    return values.size >= 2 and bool(np.isfinite(values).all())
+
+
+def spread_of(values: Floats) -> float:
     """Compute the standard deviation; NaN for fewer than two values, and for infinite ones."""
-    if not can_bound(values):
-        return math.nan
-    return float(moments_of(values, weights).std)
+    return float(moments_of(values).std) if can_bound(values) else math.nan
 
 
 def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]) -> list[float]:
@@ -317,20 +319,23 @@ def effective_users(weights: Floats) -> float:
     return float(weights.sum() ** 2 / dot(weights, weights)) if weights.size else 0.0
 
 
-def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None = None) -> float:
+def p_value(test: Test, differences: Any, seed: int) -> float:
     """Compute the p-value of a test: 1 if no user differs, NaN for fewer than two users.
 
-    SciPy is only called with values of which it does not warn: its warnings could be silenced only
-    for the whole process, and a thread must not change that for others.
+    ``differences`` are ``Values`` or, for the t test, sums of them. SciPy is only called with
+    values of which it does not warn: its warnings could be silenced only for the whole process, and
+    a thread must not change that for others.
     """
-    if differences.size < 2:
+    if differences.n_users < 2:
         return math.nan
-    terms = differences if weights is None else weights * differences
-    terms = terms[differences != 0]
-    if terms.size == 0:
+    if not differences.n_below(0.0) + differences.n_above(0.0):
         return 1.0
     if test == "t":
-        return _t_test(moments_of(differences, weights))
+        return _t_test(differences.moments)
+    values = differences.values
+    weights = differences.weights
+    terms = values if weights is None else weights * values
+    terms = terms[values != 0]
     if test == "wilcoxon":
         return _wilcoxon(terms)
     return _permutation(terms, seed)

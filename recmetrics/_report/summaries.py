@@ -27,10 +27,11 @@ from recmetrics._core.types import Convention
 from recmetrics._files import Source, read_per_user
 from recmetrics._printing import Grid, Printed, grids, named, number, one_line, plural, split
 from recmetrics._report import result_tables, statistics
-from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean, can_bound
+from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean
 from recmetrics._report.groups import Rows, read_users
+from recmetrics._report.merged import each_model, keeps_sums, needs_values, read_sums
 from recmetrics._report.records import Mean, document, frame_of
-from recmetrics._report.samples import Samples, Values
+from recmetrics._report.samples import Samples
 from recmetrics._report.settings import read_seed
 from recmetrics._report.statistics import Basis, Sample
 
@@ -77,8 +78,9 @@ def summary(
     ----------
     values
         What ``Metrics.compute`` returns, {metric: (n_users,) values}; an ``Evaluation``, which
-        brings its noun and its notes; an evaluator, or any object whose ``.compute()`` returns such
-        values; a data frame (pandas, polars, pyarrow) with one row per
+        brings its noun and its notes; an evaluator, also a ``StreamEvaluator`` with
+        ``keep="means"``, whose sums have no quantiles; or any object whose ``.compute()`` returns
+        such values; a data frame (pandas, polars, pyarrow) with one row per
         user, or per user and model, such as ``tables.evaluate_table`` returns; or the path of a
         file that ``recmetrics evaluate --per-user`` wrote. Means alone are an error.
     metrics, model
@@ -137,13 +139,19 @@ def summary(
     level_values = result_tables.values_of_levels({} if levels is None else levels)
     update_reason = _reason_of_updates(values)
     with at_fault("values"):
-        table = _read_table(values, columns)
-        models = _read_models(table, by, weights, columns)
-        level_arrays = _read_levels(level_values, table.values)
+        if keeps_sums(values):
+            only_of_values = {"model": model, "by": by, "weights": weights, "levels": levels}
+            models: Sequence[Samples] = each_model(read_sums(values, columns, only_of_values))
+            level_arrays: dict[str, dict[str, Floats]] = {}
+        else:
+            table = _read_table(values, columns)
+            models = _read_models(table, by, weights, columns)
+            level_arrays = _read_levels(level_values, table.values)
     confidence = check_share("confidence", confidence, 0.0)
     seed = read_seed(rng)
     if n_resamples is not None:
         n_resamples = check_count("n_resamples", n_resamples, 100)
+        models[0].require_values("the bootstrap of n_resamples=")
 
     with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
         pairs = _with_bases(models, level_arrays, update_reason, n_resamples, seed)
@@ -275,19 +283,18 @@ def _with_bases(
     limits = {metric: models[0].limits(metric) for metric in models[0].metrics}
     for samples in models:
         for record, group_values in _records(samples, levels, update_reason):
-            values = group_values.values
-            weights = group_values.weights
             basis = Basis()
             if n_resamples is None:
-                basis = Basis(bounds_of_mean(values, weights, limits[record.metric]))
-            elif can_bound(values):
-                basis = Basis(sample=Sample((statistics.sums_of(values, weights, seed),)))
+                basis = Basis(bounds_of_mean(group_values, limits[record.metric]))
+            elif group_values.can_bound:
+                sums = statistics.sums_of(group_values.values, group_values.weights, seed)
+                basis = Basis(sample=Sample((sums,)))
             yield record, basis
 
 
 def _records(
     samples: Samples, levels: Mapping[str, Mapping[str, Floats]], update_reason: str
-) -> Iterator[tuple[Mean, Values]]:
+) -> Iterator[tuple[Mean, Any]]:
     """Describe the values of a model in each group, without intervals, and give these values."""
     [model] = samples.models
     for group, users in samples.groups.items():
@@ -299,14 +306,19 @@ def _records(
             if is_system and group is not None:
                 continue  # one value for all users: none for a group
             group_values = samples.of(group, metric, model)
-            values = group_values.values
-            weights = group_values.weights
-            if is_system:
-                values = values[:0]  # one value has no spread and no quantiles
-            q10, median, q90 = statistics.quantiles_of(values, weights, (0.1, 0.5, 0.9))
+            std = math.nan
+            # One value of all lists has no spread and no quantiles.
+            quantiles: Sequence[float | None] = [math.nan] * 3
+            if not samples.keeps_values:
+                quantiles = [None] * 3
+            elif not is_system:
+                quantiles = group_values.quantiles(0.1, 0.5, 0.9)
+            if not is_system and group_values.can_bound:
+                std = float(group_values.moments.std)
+            q10, median, q90 = quantiles
             record = Mean(
                 **samples.describe(group, metric, model, group_values),
-                std=statistics.spread_of(values, weights),
+                std=std,
                 q10=q10,
                 median=median,
                 q90=q90,
@@ -316,7 +328,7 @@ def _records(
             yield record, group_values
 
 
-def _reason(metric: str, values: Values, update_reason: str) -> str:
+def _reason(metric: str, values: Any, update_reason: str) -> str:
     """Say why users lack a value; "" if none does."""
     if not values.n_undefined:
         return ""
@@ -444,6 +456,8 @@ class Summary(Printed):
         tables = [self._grid(records) for records in split(self.records) if records]
         intervals, *notes = self._notes()
         quantiles = f"q10, median, q90: quantiles of the {plural(self.noun)}' values"
+        if not self._has_quantiles:
+            quantiles = needs_values("quantiles")
         return tables, [intervals, quantiles, *notes]
 
     def _notes(self) -> list[str]:
@@ -460,6 +474,11 @@ class Summary(Printed):
             *map(one_line, self.notes),
         ]
 
+    @property
+    def _has_quantiles(self) -> bool:
+        """False for sums of values."""
+        return any(record.median is not None for record in self.records)
+
     def _grid(self, records: Sequence[Mean]) -> Grid:
         """Make the table of all users, or of all groups."""
         places = grids.decimals_of((record.metric, record.mean) for record in self.records)
@@ -474,7 +493,10 @@ class Summary(Printed):
             number("mean", attrgetter("mean"), places),
             *map(level, self.levels),
             grids.interval(self.confidence, places),
-            *(number(name, attrgetter(name), places) for name in ("q10", "median", "q90")),
+            *(
+                number(name, attrgetter(name), places, is_shown=self._has_quantiles)
+                for name in ("q10", "median", "q90")
+            ),
             grids.count(plural(self.noun), "n_users"),
             grids.count("effective", "n_effective", self.n_weightless is not None, 1),
             grids.left_out(records),

@@ -1,6 +1,7 @@
 """Advice on evaluations, comparisons and rules."""
 
 from advice import Case
+from advice.problem import BOTH
 
 TWO = "old = {'mrr': [0.0, 0.5, 0.5, 0.0]}; new = {'mrr': [1.0, 0.5, 1.0, 0.0]}\n"
 RESULTS = TWO + "results = {'old': old, 'new': new}\n"
@@ -20,7 +21,48 @@ LONG = (
     "                      'mrr': [0.0, 0.5, 1.0, 0.5]})\n"
 )
 COMPARED = "[each.difference for each in answer.differences]"
+# A stream of sums; old has the ranks 2 and 3, new 1 and 1.
+SUMS = BOTH + (
+    "old = scores; new = truth.astype(float); by = ['a', 'b']; weights = [1.0, 3.0]\n"
+    "stream = StreamEvaluator('mrr', keep='means')\n"
+)
+RISES = [1 - 1 / 2, 1 - 1 / 3]
 CASES = [
+    Case(
+        "the stream keeps sums, without {}",
+        SUMS + "def tested(kept):\n"
+        "    if kept is not stream:\n"
+        "        models = {'old': kept, 'new': StreamEvaluator('mrr')}\n"
+        "        kept.update(old, truth)\n"
+        "        models['new'].update(new, truth)\n"
+        "        return recmetrics.compare(models, tests='wilcoxon')\n"
+        "    kept.update({'old': old, 'new': new}, truth)\n"
+        "    return recmetrics.compare(kept, tests='wilcoxon')\n"
+        "kept = stream\n",
+        "tested(kept)",
+        [sum(RISES) / 2],
+        blank="'mrr'",
+        to="kept",
+        then=COMPARED,
+    ),
+    Case(
+        "{}= is for values, and a stream keeps sums",
+        SUMS + "scores = {'old': old, 'new': new}\n",
+        "recmetrics.compare(stream, by=by, weights=weights)",
+        [(RISES[0] + 3 * RISES[1]) / 4, *RISES],
+        whole="-",
+        altered="stream.update(scores, truth)",
+        then="[each.difference for each in recmetrics.compare(stream).differences]",
+    ),
+    Case(
+        "the stream has sums of a single model",
+        SUMS,
+        "recmetrics.compare(stream)",
+        [sum(RISES) / 2],
+        whole="-",
+        altered="stream.update({'old': old, 'new': old}, truth)",
+        then="[each.difference for each in recmetrics.compare(stream).differences]",
+    ),
     Case(
         "two lists of {}, rows {} and {}",
         LONG.replace("arm", "model"),

@@ -80,6 +80,15 @@ CASES = [
         to="stream",
     ),
     Case(
+        "several models in one stream, by= and weights= need sums",
+        BOTH + "def streamed(stream):\n    stream.update({'old': scores, 'new': scores}, truth)\n"
+        "    return stream.mean()\nstream = StreamEvaluator('mrr')\n",
+        "streamed(stream)",
+        {"old/mrr": (1 / 2 + 1 / 3) / 2, "new/mrr": (1 / 2 + 1 / 3) / 2},
+        blank="'mrr'",
+        to="stream",
+    ),
+    Case(
         "{} is a masked array, whose mask would be lost; type .filled",
         "values = np.ma.masked_equal([0.5, 0.0, 1.0], 0.0)",
         "recmetrics.compare({'a': {'mrr': values}, 'b': {'mrr': [0.5, 0.5, 0.5]}})",

@@ -9,6 +9,7 @@
     store     what an evaluator keeps: a log of batches, each added whole or not at all, and the
               rows or totals of earlier ones; merging, gathering from processes
     rows      one row for each user; values of a later batch replace it
+    joint     sums over events of each model, and of each pair, by group
     totals    counts and sums of events, which have no user
     means     the mean over users, and their weights as they come from outside
     sampled   metrics over the whole catalogue, estimated from ranks among sampled negatives
@@ -18,11 +19,15 @@ The hits of small batches are kept, and their metrics are computed together. Her
 truth of a user is *swallowed* if ``exclude`` holds all of the user's relevant items.
 """
 
-from recmetrics._core.results.keys import logger_key, spec_of
+from recmetrics._core.results.joint import JointSums
+from recmetrics._core.results.keys import key_of, logger_key, spec_of
 from recmetrics._core.results.means import (
+    MAX_GROUPS,
     dot,
     mean_of,
     read_floats,
+    read_groups,
+    read_raw_weights,
     read_weights,
     require_per_user,
     system_weights,
@@ -61,4 +66,4 @@ from recmetrics._core.results.signs import (
     users_of_relevant_last,
 )
 from recmetrics._core.results.store import Accumulator, Store
-from recmetrics._core.results.totals import Keep
+from recmetrics._core.results.totals import Keep, Totals

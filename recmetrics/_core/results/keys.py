@@ -14,6 +14,11 @@ def spec_of(key: str) -> MetricSpec:
     return parse(key.removesuffix(LEAST).removesuffix(GREATEST))
 
 
+def key_of(model: str, text: str) -> str:
+    """The key of a metric of a model among those of several; "" is the model of one alone."""
+    return f"{model}/{text}" if model else text
+
+
 def logger_key(text: str, at: str) -> str:
     """Write the key ``text`` of results for a logger, with ``at`` in place of ``@``.
 

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._core.errors import InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.inputs import Users
 from recmetrics._core.spec import MetricSpec, Request, UserWeight
 from recmetrics._core.types import FloatArray
+
+MAX_GROUPS = 50  # more are numbers that a person has not put into bins
 
 
 def mean_of(values: FloatArray, weights: FloatArray | None = None) -> float:
@@ -114,8 +117,8 @@ def require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
         raise ShapeError(msg, argument=name)
 
 
-def read_weights(weights: Any, n_users: int) -> FloatArray:
-    """Read the weights of users, (n_users,), and divide them by the largest weight."""
+def read_raw_weights(weights: Any, n_users: int) -> FloatArray:
+    """Read the weights of users, (n_users,), finite and >= 0."""
     require_per_user("weights", "number", weights, n_users)
     with at_fault("weights"):
         array = read_floats("weights", weights)
@@ -129,7 +132,34 @@ def read_weights(weights: Any, n_users: int) -> FloatArray:
             "a user out"
         )
         raise InputError(msg, argument="weights")
+    return array
+
+
+def read_weights(weights: Any, n_users: int) -> FloatArray:
+    """Read the weights of users, (n_users,), and divide them by the largest weight."""
+    array = read_raw_weights(weights, n_users)
     if not array.any():
         msg = "weights are all 0; expected a number above 0 for at least one user"
         raise InputError(msg, argument="weights")
     return array / array.max()  # type: ignore[no-any-return]
+
+
+def read_groups(labels: Any, n_users: int) -> npt.NDArray[Any]:
+    """Read the labels of groups, (n_users,), as an array of integers or text."""
+    require_per_user("by", "label", labels, n_users)
+    array = np.asarray(labels)
+    if array.dtype.kind == "O" and all(isinstance(label, str) for label in array):
+        array = array.astype(np.str_)
+    if array.dtype.kind not in "biuU" or array.ndim != 1:
+        msg = (
+            f"by has labels of dtype {array.dtype}; expected one integer or string for each row, "
+            "with a label such as 'unknown' for those without a group"
+        )
+        raise InputTypeError(msg, argument="by")
+    if len(np.unique(array)) > MAX_GROUPS:
+        msg = (
+            f"by names {len(np.unique(array)):,} different groups; expected at most {MAX_GROUPS}: "
+            "put users into bins first, such as quartiles of their activity"
+        )
+        raise InputError(msg, argument="by")
+    return array

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._core.inputs import InvalidItems, as_indices
 from recmetrics._core.results.saved import Arrays, Schema, check
@@ -64,6 +65,15 @@ class KeptLists:
         return lists
 
 
+class Events(NamedTuple):
+    """What the caller says of the events of a batch, and the batches of its other models."""
+
+    models: tuple[str, ...]  # their names; "" for the only one of a stream
+    labels: npt.NDArray[Any]  # (events,) their groups; (0,) if they have none
+    weights: FloatArray  # (events,)
+    others: tuple["Batch", ...] = ()  # of the same events, for all models but the first
+
+
 class Batch(NamedTuple):
     """A batch of users or events; each of them is a row."""
 
@@ -76,6 +86,7 @@ class Batch(NamedTuple):
     # events whose relevant items are all excluded, those with any, and all relevant items
     swallowed: tuple[int, int, int]
     users: Any = None  # a ``UserIndex``; None for events
+    events: Any = None  # ``Events``; None for users
 
 
 class UserRows(NamedTuple):
@@ -181,9 +192,9 @@ class UserTable:
         return int(np.count_nonzero(self.updated))
 
     @property
-    def n_defined(self) -> IntArray:
-        """The number of users for whom each metric is defined, (metrics,)."""
-        return np.asarray(np.count_nonzero(~np.isnan(self.values), axis=1))
+    def n_defined(self) -> dict[str, IntArray]:
+        """The number of users for whom each metric is defined, (metrics,), of the only model."""
+        return {"": np.asarray(np.count_nonzero(~np.isnan(self.values), axis=1))}
 
     @property
     def invalid_items(self) -> InvalidItems:
@@ -192,11 +203,11 @@ class UserTable:
             return InvalidItems()
         return InvalidItems.of(self.invalid)
 
-    def exposure_of(self, request: Request) -> Exposures:
-        """Add up the lists of all users, which metrics of all lists read."""
+    def exposures_of(self, request: Request) -> dict[str, Exposures]:
+        """Add up the lists of all users, which metrics of all lists read, of the only model."""
         exposure = exposures(request, self._cutoffs)
         exposure.offer(np.flatnonzero(self.offered))
         for block in row_blocks(len(self.lists), _SUMMED_ITEMS // max(1, self.lists.shape[1])):
             lists = self.lists[block].astype(np.int64)
             exposure.add(block, lists, np.full(len(lists), lists.shape[1]))
-        return exposure
+        return {"": exposure}

@@ -26,8 +26,9 @@ import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.inputs import InvalidItems, Side, UserIndex, Users, as_indices, digests_of
+from recmetrics._core.results.keys import key_of
 from recmetrics._core.results.measure import system_values, user_rows
-from recmetrics._core.results.rows import Batch, KeptLists, UserRows, UserTable
+from recmetrics._core.results.rows import Batch, Events, KeptLists, UserRows, UserTable
 from recmetrics._core.results.saved import Schema, Shape, reading, this_version
 from recmetrics._core.results.settle import EVENTS, ROWS_ARE_USERS, refuse_missing, settled
 from recmetrics._core.results.totals import Totals
@@ -171,27 +172,48 @@ class Store:
     def add(
         self, selection: Selection, users: UserIndex | None = None, *, in_order: bool = False
     ) -> None:
-        """Add a batch; the metrics of several batches are computed together.
+        """Add a batch of users; the metrics of several batches are computed together.
 
-        ``users`` are the users of its rows, None for events. ``in_order`` says that they were
-        chosen as those after the previous batch, so no other batch may have come in between.
+        ``in_order`` says that the users were chosen as those after the previous batch, so no other
+        batch may have come in between.
         """
+        self._add(self._batch(selection)._replace(users=users), in_order)
+
+    def add_events(self, selections: Mapping[str, Selection], **labels_and_weights: Any) -> None:
+        """Add a batch of events with the hits of each model by name, "" for the only one.
+
+        ``labels`` and ``weights`` are those of ``Events``.
+        """
+        is_alone = len(selections) > 1
+        batch, *others = [self._batch(hits, is_alone) for hits in selections.values()]
+        events = Events(tuple(selections), **labels_and_weights, others=tuple(others))
+        self._add(batch._replace(events=events))
+
+    def _batch(self, selection: Selection, is_alone: bool = False) -> Batch:
+        """Make the batch of a selection; its values are computed at once if it ``is_alone``."""
         hits = selection.hits
         lists, offered = _lists_of(selection)
         size = len(hits.n_hits), len(hits.rank), lists.nbytes + offered.nbytes
-        if not size[0]:
-            return  # a batch without rows must not change the next users, or the catalogue
         values: Any = selection._replace(exposure=None)
-        if self._has_callable or not _fits(size):
+        if is_alone or self._has_callable or not _fits(size):
             values = user_rows(selection, self.request)
         swallowed = (0, 0, 0)
-        if users is None:
+        if self.keep != "rows":
             swallowed = selection.swallowed()
         n_items = selection.cutoffs.n_items
-        batch = Batch(values, lists, offered, selection.n_invalid, size, n_items, swallowed, users)
+        return Batch(values, lists, offered, selection.n_invalid, size, n_items, swallowed)
 
+    def _add(self, batch: Batch, in_order: bool = False) -> None:
+        """Add a batch to the log, after checks that need the lock."""
+        users = batch.users
+        n_items = batch.n_items
+        size = batch.size
+        if not size[0]:
+            return  # a batch without rows must not change the next users, or the catalogue
         with self._lock:
             self._check_size(n_items, size[0])
+            if batch.events is not None and batch.events.models != ("",):
+                cast(Totals, self.content()).of_models(batch.events.models)
             next_user = 0
             if isinstance(users, slice):
                 if in_order and users.start != self.next_user:
@@ -278,14 +300,18 @@ class Store:
         with self._lock:
             totals = cast(Totals, self.content())
             list_values = self.list_values()
-        for row, text in enumerate(self._per_user):
-            n_missing = totals.n_rows - int(totals.n_defined[row])
-            refuse_missing(text, definitions[text], n_missing, totals.n_rows, EVENTS)
-            means[text] = totals.mean(row, number_for(definitions[text].undefined))
-        for text, value in list_values.items():
-            mean = float(settled(value, text, definitions[text], rows=EVENTS))
-            means[text] = mean, math.nan
-        return {text: means[text] for text in definitions}
+        for place, (model, n_defined) in enumerate(totals.n_defined.items()):
+            for text, definition in definitions.items():
+                key = key_of(model, text)
+                if key in list_values:
+                    value = settled(list_values[key], text, definition, rows=EVENTS)
+                    means[key] = float(value), math.nan
+                    continue
+                metric = self._per_user.index(text)
+                n_missing = totals.n_rows - int(n_defined[metric])
+                refuse_missing(text, definition, n_missing, totals.n_rows, EVENTS)
+                means[key] = totals.mean(place, metric)
+        return means
 
     @property
     def swallowed(self) -> tuple[int, int, int]:
@@ -298,10 +324,16 @@ class Store:
         if not self.request.of_exposure:
             return {}
         with self._lock:
-            exposure = self.content().exposure_of(self.request)
-        if exposure is None:  # no event
-            return {text: np.array(math.nan) for text in self.request.of_exposure}
-        return system_values(exposure, self.request, self.request.cutoffs(self.n_items))
+            content = self.content()
+        exposures_of_models = content.exposures_of(self.request)
+        values: dict[str, UserValues] = {}
+        for model in content.n_defined:
+            of_model = {text: np.array(math.nan) for text in self.request.of_exposure}  # no event
+            if model in exposures_of_models:
+                cutoffs = self.request.cutoffs(self.n_items)
+                of_model = system_values(exposures_of_models[model], self.request, cutoffs)
+            values |= {key_of(model, text): value for text, value in of_model.items()}
+        return values
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Count the rows for which each metric is defined, and undefined.
@@ -310,11 +342,13 @@ class Store:
         """
         with self._lock:
             n_rows = self.n_rows
-            n_defined = self.content().n_defined.tolist()
-        counts = dict.fromkeys(self.request.definitions, (n_rows, 0))
-        for text, count in zip(self._per_user, n_defined, strict=True):
-            if number_for(self.request.definitions[text].undefined) is None:
-                counts[text] = count, n_rows - count
+            n_defined = self.content().n_defined
+        counts: dict[str, tuple[int, int]] = {}
+        for model, numbers in n_defined.items():
+            counts |= {key_of(model, text): (n_rows, 0) for text in self.request.definitions}
+            for text, count in zip(self._per_user, numbers.tolist(), strict=True):
+                if number_for(self.request.definitions[text].undefined) is None:
+                    counts[key_of(model, text)] = count, n_rows - count
         return counts
 
     # --- Merging, saving
@@ -503,8 +537,13 @@ def _fits(size: tuple[int, int, int]) -> bool:
 
 
 def _waits_or_alone(batch: Batch) -> object:
-    """The key that groups batches: True for all that wait, a number of its own for any other."""
-    return isinstance(batch.values, Selection) or id(batch)
+    """The key that groups batches: one for all that wait, a number of its own for any other.
+
+    Those with labels of one kind, or without, are together: text would make text of numbers.
+    """
+    if not isinstance(batch.values, Selection):
+        return id(batch)
+    return batch.events and batch.events.labels.dtype.kind
 
 
 def _joined(selections: Sequence[Selection]) -> Selection:

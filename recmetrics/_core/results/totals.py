@@ -2,24 +2,24 @@
 
 Memory grows with the events only where their values are kept. Sums are pairs of float64; the second
 number is the rounding error of the first. So the order of a billion events changes a mean by less
-than its last digits. Squares are those of distances from the mean, since a sum of squares of values
+than its last digits. Powers are those of distances from the mean, since a sum of squares of values
 that vary little beside their mean has no digits left for the spread (Chan, Golub, LeVeque 1983).
 """
 
 import copy
-import functools
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
+from recmetrics._core.errors import ArgumentError
 from recmetrics._core.inputs import InvalidItems
+from recmetrics._core.results.joint import JointSums
 from recmetrics._core.results.rows import Batch
 from recmetrics._core.results.saved import Arrays, Schema, check
 from recmetrics._core.selection import Exposures, exposures
-from recmetrics._core.spec import Request
-from recmetrics._core.threads import without_warnings
+from recmetrics._core.spec import Request, number_for
 from recmetrics._core.types import FloatArray, IntArray
 
 # 95 % of a standard normal distribution are within plus and minus this number.
@@ -31,28 +31,29 @@ Keep = Literal["values", "means"]
 class Totals(NamedTuple):
     """Counts and sums of events, and their values where these are kept."""
 
-    n_rows: int  # the number of events
+    n_rows: int  # the number of events, without those of weight 0
+    n_weightless: int  # of those of weight 0
     # (3,) events whose relevant items are all excluded, those with any, and all relevant items
     swallowed: IntArray
-    invalid: IntArray  # (4,) the counts of ``InvalidItems``
+    invalid: IntArray  # (4,) the counts of ``InvalidItems``, of all models
     chunks: tuple[FloatArray, ...] | None  # (metrics, events) each, in order; None: means alone
-    n_defined: IntArray  # (metrics,) the events for which each metric is defined
-    sums: FloatArray  # (metrics, 2, 2): of values, of squared distances from the mean, as pairs
-    exposure: Exposures | None = None  # the sums of all lists; None without events
+    joint: JointSums
+    # The sums of all lists of each model; empty without events, or without such metrics.
+    exposures: dict[str, Exposures]
 
     @classmethod
     def none(cls, request: Request, keep: str) -> Self:
         """Make the totals of no event; ``keep`` is "values" or "means"."""
         chunks = () if keep == "values" else None
-        n_metrics = len(request.per_user)
-        zeros: Any = functools.partial(np.zeros, dtype=np.int64)
-        invalid = zeros(len(InvalidItems._fields))
-        return cls(0, zeros(3), invalid, chunks, zeros(n_metrics), np.zeros((n_metrics, 2, 2)))
+        joint = JointSums.none(((None, "", None),), len(request.per_user))
+        invalid = np.zeros(len(InvalidItems._fields), np.int64)
+        return cls(0, 0, np.zeros(3, np.int64), invalid, chunks, joint, {})
 
     @property
     def values(self) -> FloatArray:
         """The values of all events, (metrics, events); no event where only means are kept."""
-        return np.concatenate([np.empty((len(self.sums), 0)), *(self.chunks or ())], axis=1)
+        n_metrics = self.joint.counts.shape[1]
+        return np.concatenate([np.empty((n_metrics, 0)), *(self.chunks or ())], axis=1)
 
     @property
     def invalid_items(self) -> InvalidItems:
@@ -63,9 +64,29 @@ class Totals(NamedTuple):
     def updated(self) -> None:
         """None: no mask of updated rows, since all events count."""
 
-    def exposure_of(self, request: Request) -> Exposures | None:  # noqa: ARG002
-        """The sums of all lists; None without events."""
-        return self.exposure
+    @property
+    def n_defined(self) -> dict[str, IntArray]:
+        """The number of events for which each metric is defined, (metrics,), by model."""
+        counts = zip(self.joint.models, self.joint.counts, strict=False)
+        return {model: numbers[:, 1] for model, numbers in counts}
+
+    def of_models(self, models: tuple[str, ...]) -> Self:
+        """These totals, which without events become those of ``models``; refuse other models."""
+        joint = self.joint
+        if sorted(models) == sorted(joint.models):
+            return self
+        if self.n_rows or self.n_weightless:
+            msg = (
+                f"the events are of the models {sorted(models)}, and earlier ones of "
+                f"{sorted(joint.models)}; expected the same models in every update and part, so "
+                "that each pair has all events"
+            )
+            raise ArgumentError(msg)
+        return self._replace(joint=joint.none((), joint.counts.shape[1]))
+
+    def exposures_of(self, request: Request) -> dict[str, Exposures]:  # noqa: ARG002
+        """The sums of all lists, by model; empty without events."""
+        return self.exposures
 
     def part(self) -> Self:
         """The totals themselves, since they do not change."""
@@ -76,154 +97,121 @@ class Totals(NamedTuple):
         chunks = self.chunks
         if chunks is not None:
             chunks = tuple(chunk[places] for chunk in chunks)
-        return self._replace(
-            chunks=chunks, n_defined=self.n_defined[places], sums=self.sums[places]
-        )
+        return self._replace(chunks=chunks, joint=self.joint.in_order(places))
 
     def plus(self, batches: Sequence[Batch], values: FloatArray, request: Request) -> Self:
         """The totals with the events of batches after the others.
 
-        ``values`` are those of all batches, (metrics, events).
+        ``values`` are those of all batches, (metrics, events). A batch of several models, which has
+        those of the others, is alone.
         """
-        exposure = None
+        events = batches[0].events
+        models = (batches[0], *events.others)
+        exposures_of_models = {}
         if request.of_exposure:
-            exposure = exposures(request, request.cutoffs(batches[0].n_items))
+            for name, batch in zip(events.models, models, strict=True):
+                exposure = exposures(request, request.cutoffs(batch.n_items))
+                for part in batches if batch is batches[0] else [batch]:
+                    exposure.offer(np.flatnonzero(part.offered))
+                    n_lists, width = part.lists.shape
+                    exposure.add(slice(0, n_lists), part.lists, np.full(n_lists, width))
+                exposures_of_models[name] = exposure
         invalid = np.zeros_like(self.invalid)
-        for batch in batches:
-            if exposure is not None:
-                exposure.offer(np.flatnonzero(batch.offered))
-                n_lists, width = batch.lists.shape
-                exposure.add(slice(0, n_lists), batch.lists, np.full(n_lists, width))
+        for batch in (*batches, *events.others):
             if batch.invalid is not None:
                 invalid += InvalidItems.of(batch.invalid)
+
+        weights = np.concatenate([batch.events.weights for batch in batches])
+        is_weighted = weights > 0
+        numbers = [number_for(request.definitions[text].undefined) for text in request.per_user]
+        fill = np.array([np.nan if number is None else number for number in numbers])
+        settled = {}
+        for name, of_model in zip(
+            events.models, (values, *(batch.values for batch in events.others)), strict=True
+        ):
+            settled_values = np.where(np.isnan(of_model), fill[:, np.newaxis], of_model)
+            settled[name] = settled_values[:, is_weighted]
+        labels = np.concatenate([batch.events.labels for batch in batches])
         new_totals = self._replace(
-            n_rows=values.shape[1],
+            n_rows=int(np.count_nonzero(is_weighted)),
+            n_weightless=int(np.count_nonzero(~is_weighted)),
             swallowed=np.sum([batch.swallowed for batch in batches], axis=0),
             invalid=invalid,
             chunks=None if self.chunks is None else (values,),
-            n_defined=np.count_nonzero(~np.isnan(values), axis=1),
-            sums=_sums(values),
-            exposure=exposure,
+            joint=JointSums.of(settled, labels[is_weighted[: len(labels)]], weights[is_weighted]),
+            exposures=exposures_of_models,
         )
         return self.joined(new_totals)
 
     def joined(self, other: Self) -> Self:
         """The totals of both, with the events of ``other`` after those of this one."""
-        exposure = self.exposure
-        if other.exposure is not None:
-            exposure = copy.deepcopy(other.exposure)
-            if self.exposure is not None:
-                exposure.merge(self.exposure)
-        chunks = self.chunks
+        if not other.n_rows + other.n_weightless:
+            return self
+        totals = self.of_models(other.joint.models)
+        exposures = copy.deepcopy(other.exposures)
+        for model, exposure in totals.exposures.items():
+            exposures[model].merge(exposure)
+        chunks = totals.chunks
         if chunks is not None:
             chunks = _in_few(chunks + (other.chunks or ()))
-        return self._replace(
-            n_rows=self.n_rows + other.n_rows,
-            swallowed=self.swallowed + other.swallowed,
-            invalid=self.invalid + other.invalid,
+        return totals._replace(
+            n_rows=totals.n_rows + other.n_rows,
+            n_weightless=totals.n_weightless + other.n_weightless,
+            swallowed=totals.swallowed + other.swallowed,
+            invalid=totals.invalid + other.invalid,
             chunks=chunks,
-            n_defined=self.n_defined + other.n_defined,
-            sums=_joined_sums(self.sums, self.n_defined, other.sums, other.n_defined),
-            exposure=exposure,
+            joint=totals.joint.joined(other.joint),
+            exposures=exposures,
         )
 
-    def mean(self, row: int, number: float | None) -> tuple[float, float]:
-        """The mean of the metric in a ``row``, and half of its 95 % interval.
+    def mean(self, model: int, metric: int) -> tuple[float, float]:
+        """The mean of a metric of a model, and half of its 95 % interval; NaN where there is none.
 
-        Each is NaN where there is none. ``number`` takes the place of undefined values, if it is
-        given.
+        Both are given by their places.
         """
-        n_values = int(self.n_defined[row])
-        sums = self.sums[row]
-        if number is not None:
-            n_missing = self.n_rows - n_values
-            sums_of_numbers = np.array([[number * n_missing, 0.0], [0.0, 0.0]])
-            sums = _joined_sums(sums, n_values, sums_of_numbers, n_missing)
-            n_values = self.n_rows
+        n_values = int(self.joint.counts[model, metric, 1])
         if not n_values:
             return math.nan, math.nan
-        mean = float(sums[0, 0] / n_values + sums[0, 1] / n_values)
+        total = self.joint.totals[model, metric, 1]
+        tables = self.joint.tables[model, metric, ..., 0]
+        weight = tables[0, 0, 0]
+        mean = float(total[0] / weight + total[1] / weight)
         if n_values == 1 or math.isinf(mean):
             return mean, math.nan
-        variance = float(sums[1].sum()) / (n_values - 1)
-        return mean, _NORMAL_QUANTILE_95 * math.sqrt(variance / n_values)
+        # The linearised variance of a weighted mean, of squares of weights: tables[1].
+        variance = float(tables[1, 0, 2]) * n_values / (n_values - 1)
+        return mean, _NORMAL_QUANTILE_95 * math.sqrt(variance) / float(weight)
 
     def arrays(self) -> Arrays:
         """The totals as plain arrays, by name."""
-        names = ("n_rows", "swallowed", "invalid", "values", "n_defined", "sums")
+        names = ("n_rows", "n_weightless", "swallowed", "invalid", "values")
         arrays = {name: np.asarray(getattr(self, name)) for name in names}
-        if self.exposure is not None:
-            arrays |= self.exposure.arrays()
-        return arrays
+        for model, exposure in self.exposures.items():
+            arrays |= {model + name: array for name, array in exposure.arrays().items()}
+        return arrays | self.joint.arrays()
 
     @classmethod
     def read(cls, fields: Arrays, request: Request, schema: Schema) -> Self:
         """Read the arrays that ``arrays`` gave; a ValueError names one that does not fit."""
-        check("n_rows", fields["n_rows"], "iu", (), 0)
-        n_rows = int(fields["n_rows"])
         n_metrics = len(request.per_user)
+        n_weighted = int(check("n_rows", fields["n_rows"], "iu", (), 0))
+        n_weightless = int(check("n_weightless", fields["n_weightless"], "iu", (), 0))
+        n_rows = n_weighted + n_weightless
         n_values = n_rows if schema.keep == "values" else 0
         swallowed = check("swallowed", fields["swallowed"], "iu", (3,), 0)
         check("swallowed", swallowed[:2], "iu", (2,), 0, n_rows)
         invalid = check("invalid", fields["invalid"], "iu", (len(InvalidItems._fields),), 0)
         values = check("values", fields["values"], "f", (n_metrics, n_values))
-        n_defined = check("n_defined", fields["n_defined"], "iu", (n_metrics,), 0, n_rows)
-        sums = check("sums", fields["sums"], "f", (n_metrics, 2, 2))
-        if np.isnan(sums[:, 0]).any() or (sums[:, 1, 0] < 0).any():
-            msg = "sums does not fit"
-            raise ValueError(msg)
-        exposure = None
+        joint = JointSums.read(fields, n_metrics, n_rows)
+        exposures_of_models = {}
         if request.of_exposure and n_rows:
-            exposure = exposures(request, request.cutoffs(schema.shape[1]))
-            exposure.read(fields)
+            for model in joint.models:
+                exposure = exposures(request, request.cutoffs(schema.shape[1]))
+                arrays = {name: fields[model + name] for name in exposure.arrays()}
+                exposure.read(arrays)
+                exposures_of_models[model] = exposure
         chunks = (values,) if schema.keep == "values" else None
-        return cls(n_rows, swallowed, invalid, chunks, n_defined, sums, exposure)
-
-
-@without_warnings
-def _sums(values: FloatArray) -> FloatArray:
-    """The sums of the values of each metric, and of the squares of their distances from the mean.
-
-    NaN is left out. ``values`` are (metrics, events), the sums (metrics, 2, 2): pairs of float64.
-    """
-    n = np.maximum(1, np.count_nonzero(~np.isnan(values), axis=1))
-    sums = np.zeros((len(values), 2, 2))
-    sums[:, 0, 0] = np.nansum(values, axis=1)
-    distances = values - (sums[:, 0, 0] / n)[:, np.newaxis]
-    # The sum of the distances would be 0 if the mean were not rounded.
-    squares = np.nansum(np.square(distances), axis=1) - np.nansum(distances, axis=1) ** 2 / n
-    sums[:, 1, 0] = np.maximum(0.0, squares)
-    return sums
-
-
-@without_warnings
-def _joined_sums(sums: FloatArray, n: Any, other: FloatArray, n_other: Any) -> FloatArray:
-    """The sums of two sets of values together, as ``_sums`` gives them, of one metric or of all.
-
-    ``n`` and ``n_other`` are the numbers of values in the sets. With the means a and b of n and
-    m values, and c of all, the squares of distances from the mean grow by
-    n (a - c)^2 + m (b - c)^2 = (a - b)^2 n m / (n + m).
-    """
-    means = sums[..., 0, :].T / np.maximum(1, n)
-    other_means = other[..., 0, :].T / np.maximum(1, n_other)
-    difference = np.subtract(means, other_means).sum(axis=0)
-    gain = np.zeros_like(sums)
-    gain[..., 1, 0] = difference * (n / np.maximum(1, n + n_other) * n_other) * difference
-    return _added(_added(sums, other), gain)
-
-
-@without_warnings
-def _added(pairs: FloatArray, others: FloatArray) -> FloatArray:
-    """Add two arrays (..., 2) of pairs: a float64 and its rounding error (Dekker 1971, add2).
-
-    The rounding error of an infinite sum is 0.
-    """
-    high = pairs[..., 0] + others[..., 0]
-    back = high - pairs[..., 0]  # the part of ``others`` that is in ``high``, the rest is lost
-    lost = (pairs[..., 0] - (high - back)) + (others[..., 0] - back)
-    low = np.where(np.isfinite(high), lost + pairs[..., 1] + others[..., 1], 0.0)
-    total = high + low
-    return np.stack([total, np.where(np.isfinite(high), low - (total - high), 0.0)], axis=-1)
+        return cls(n_weighted, n_weightless, swallowed, invalid, chunks, joint, exposures_of_models)
 
 
 def _in_few(chunks: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:

@@ -1,0 +1,232 @@
+"""Sums over events of the values of each model, and of each pair of models together.
+
+From them follow the bounds of a mean, and of the mean of new - share x old for any share. They hold
+no value of an event, and those of parts of the events join to those of all.
+
+A *sample* is a group of events with a model, and for a pair the model that comes before it by name.
+It has two variables: the value of that earlier model, 0 without one, and the difference of the
+model from it. Differences are kept since old and new are nearly equal: from sums of both, the
+spread of new - old would have no digits left. Distances are those from the mean of a variable.
+"""
+
+import json
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._core.results.saved import Arrays, check
+from recmetrics._core.threads import without_warnings
+from recmetrics._core.types import FloatArray, IntArray
+
+Sample: TypeAlias = tuple[Any, str, str | None]  # group, None for all; model; the earlier model
+_N_POWERS = 4  # from 0 to 3
+# Row i has the terms of (d + s)^i, as a polynomial in d, without its last: 1, 2 s and so on.
+_BINOMIALS = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [1, 2, 0, 0], [1, 3, 3, 0]], np.float64)
+_EXPONENTS = np.maximum(0, np.subtract.outer(np.arange(_N_POWERS), np.arange(_N_POWERS)))
+
+
+class JointSums(NamedTuple):
+    """Counts and sums of samples; the axes of each array begin with samples, metrics."""
+
+    samples: tuple[Sample, ...]
+    # (..., 4) events in the group, with a value, and with a value of the model, or a difference,
+    # above and below 0
+    counts: IntArray
+    ends: FloatArray  # (..., 2) the least difference, and the least negated one
+    at_ends: IntArray  # (..., 2) the events that have it
+    totals: FloatArray  # (..., 2, 2) of weight x variable, each a pair
+    # (..., 3, 4, 4, 2) of weight^p x the distances of both variables to the powers 0 to 3, p from 1
+    tables: FloatArray
+
+    @classmethod
+    def none(cls, samples: tuple[Sample, ...], n_metrics: int) -> Self:
+        """Make the sums of no event."""
+        shape = len(samples), n_metrics
+        return cls(
+            samples,
+            counts=np.zeros((*shape, 4), np.int64),
+            ends=np.full((*shape, 2), np.inf),
+            at_ends=np.zeros((*shape, 2), np.int64),
+            totals=np.zeros((*shape, 2, 2)),
+            tables=np.zeros((*shape, 3, _N_POWERS, _N_POWERS, 2)),
+        )
+
+    @classmethod
+    @without_warnings
+    def of(
+        cls, values: Mapping[str, FloatArray], labels: npt.NDArray[Any], weights: FloatArray
+    ) -> Self:
+        """Sum the values, (metrics, events), of each model by name.
+
+        ``labels`` are the groups of the events, (events,), or (0,) if they have none. ``weights``
+        are those of the events, (events,), above 0.
+        """
+        pairs: list[tuple[str, str | None]] = [(model, None) for model in values]
+        pairs += [(model, earlier) for earlier, model in combinations(sorted(values), 2)]
+        events_of: dict[Any, Any] = {None: slice(None)}
+        for label in np.unique(labels):
+            events_of[label.item()] = np.flatnonzero(labels == label)
+
+        sums = {}
+        for group, events in events_of.items():
+            for model, earlier in pairs:
+                of_earlier = np.zeros((1, 1))
+                difference = values[model][:, events]
+                if earlier is not None:
+                    of_earlier = values[earlier][:, events]
+                    difference = difference - of_earlier
+                sums[group, model, earlier] = _sums(of_earlier, difference, weights[events])
+        arrays: list[Any] = [np.stack(column) for column in zip(*sums.values(), strict=True)]
+        return cls(tuple(sums), *arrays)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models, in the order given; "" for the only one of a stream."""
+        return tuple(dict.fromkeys(model for _, model, _ in self.samples))
+
+    def in_order(self, places: list[int]) -> Self:
+        """The same sums, with the metrics in the order of their ``places`` in this one."""
+        arrays: list[Any] = [array[:, places] for array in self[1:]]
+        return type(self)(self.samples, *arrays)
+
+    def _with(self, samples: tuple[Sample, ...]) -> Self:
+        """These sums for ``samples``, which are 0 for those that this one has not."""
+        if samples == self.samples:
+            return self
+        sums = self.none(samples, self.counts.shape[1])
+        rows = [samples.index(sample) for sample in self.samples]
+        for array, own_array in zip(sums[1:], self[1:], strict=True):
+            array[rows] = own_array
+        return sums
+
+    @without_warnings
+    def joined(self, other: Self) -> Self:
+        """The sums of the events of both (Pebay 2008, of moments about the mean of all)."""
+        samples = tuple(dict.fromkeys(self.samples + other.samples))
+        sums = self._with(samples)
+        other_sums = other._with(samples)
+        ends = np.minimum(sums.ends, other_sums.ends)
+        at_ends = np.where(sums.ends == ends, sums.at_ends, 0)
+        at_ends += np.where(other_sums.ends == ends, other_sums.at_ends, 0)
+
+        # The means of both parts are distances from the mean of all.
+        weight = sums.tables[..., 0, 0, 0, :1]
+        other_weight = other_sums.tables[..., 0, 0, 0, :1]
+        distance = np.subtract(_means(sums), _means(other_sums)).sum(axis=-1)
+        total_weight = _or_one(weight + other_weight)
+        gain = _gain(sums.tables[..., 0], distance * other_weight / total_weight)
+        gain += _gain(other_sums.tables[..., 0], -distance * weight / total_weight)
+        tables = added(sums.tables, other_sums.tables)
+        return type(self)(
+            samples,
+            sums.counts + other_sums.counts,
+            ends,
+            at_ends,
+            added(sums.totals, other_sums.totals),
+            added(tables, np.stack([gain, np.zeros_like(gain)], axis=-1)),
+        )
+
+    def arrays(self) -> Arrays:
+        """The sums as plain arrays, by name; the samples as text of JSON."""
+        samples = np.array([json.dumps(sample) for sample in self.samples])
+        return self._asdict() | {"samples": samples}
+
+    @classmethod
+    def read(cls, fields: Arrays, n_metrics: int, n_rows: int) -> Self:
+        """Read the arrays that ``arrays`` gave; a ValueError names one that does not fit."""
+        samples = tuple(tuple(json.loads(text)) for text in fields["samples"].tolist())
+        sums = cls.none(samples, n_metrics)
+        for name, array in list(sums._asdict().items())[1:]:
+            saved = check(name, fields[name], array.dtype.kind, array.shape, 0, n_rows)
+            array[...] = saved
+        squares = sums.tables[..., 0, (0, 2), (2, 0), 0]
+        for name, is_wrong in (("totals", np.isnan(sums.totals)), ("tables", squares < 0)):
+            if is_wrong.any():
+                msg = f"{name} does not fit"
+                raise ValueError(msg)
+        return sums
+
+
+def _sums(
+    earlier: FloatArray, difference: FloatArray, weights: FloatArray
+) -> tuple[npt.NDArray[Any], ...]:
+    """The counts and sums of one sample in the order of the fields, the first axis metrics.
+
+    ``earlier`` and ``difference`` are the values of its variables, (metrics, events), or (1, 1) for
+    an ``earlier`` that is 0.
+    """
+    is_defined = ~np.isnan(difference)
+    n_metrics = len(difference)
+    signed = np.where(is_defined, [difference, -difference], np.inf)
+    ends = signed.min(axis=-1, initial=np.inf)
+    at_ends = np.count_nonzero(is_defined & (signed == ends[..., np.newaxis]), axis=-1)
+
+    defined_weights = weights * is_defined
+    total_weight = _or_one(defined_weights.sum(axis=-1))
+    totals = np.zeros((n_metrics, 2, 2))
+    powers = []
+    for variable, column in enumerate((earlier, difference)):
+        values = np.where(is_defined, column, 0.0)
+        totals[:, variable, 0] = (defined_weights * values).sum(axis=-1)
+        distances = values - (totals[:, variable, 0] / total_weight)[:, np.newaxis]
+        squares = distances * distances
+        powers.append(
+            np.stack([np.ones_like(distances), distances, squares, squares * distances], axis=1)
+        )
+    tables = np.zeros((n_metrics, 3, _N_POWERS, _N_POWERS, 2))
+    n_powers = _N_POWERS if earlier.shape == difference.shape else 1
+    for power in range(3):
+        if power and np.all(weights == 1):
+            tables[:, power] = tables[:, 0]
+            continue
+        weighted = powers[1] * (defined_weights * weights**power)[:, np.newaxis]
+        table = np.einsum("mie,mje->mij", powers[0][:, :n_powers], weighted)
+        tables[:, power, :n_powers, :, 0] = table
+    # The sums of distances would be 0 if the means were not rounded.
+    rest = tables[:, 0, (1, 0), (0, 1), 0] / total_weight[:, np.newaxis]
+    tables[..., 0] += _gain(tables[..., 0], -rest)
+    tables[:, 0, (0, 2), (2, 0), 0] = np.maximum(0.0, tables[:, 0, (0, 2), (2, 0), 0])
+    masks = [np.ones_like(is_defined), is_defined, difference > 0, difference < 0]
+    counts = np.count_nonzero(np.stack(masks, axis=1), axis=-1)
+    return counts, ends.T, at_ends.T, totals, tables
+
+
+def _gain(tables: FloatArray, shift: FloatArray) -> FloatArray:
+    """What the sums in tables (..., 3, 4, 4) gain where ``shift`` (..., 2) is added to distances.
+
+    A sum of (d + s)^i grows by the terms of the binomial that have a power of s. Sums that are
+    infinite gain nothing.
+    """
+    terms = _BINOMIALS * shift[..., np.newaxis, np.newaxis] ** _EXPONENTS
+    of_earlier = terms[..., :1, :, :]
+    of_difference = terms[..., 1:, :, :].swapaxes(-1, -2)
+    gain_of_difference = tables @ of_difference
+    gain = gain_of_difference + of_earlier @ (tables + gain_of_difference)
+    return np.where(np.isnan(gain), 0.0, gain)
+
+
+def _means(sums: JointSums) -> FloatArray:
+    """The mean of each variable, as a pair."""
+    return sums.totals / _or_one(sums.tables[..., 0, 0, 0, :1, np.newaxis])
+
+
+def _or_one(weights: FloatArray) -> FloatArray:
+    """The weights to divide by: 1 in the place of 0."""
+    return np.where(weights > 0, weights, 1.0)
+
+
+@without_warnings
+def added(pairs: FloatArray, others: FloatArray) -> FloatArray:
+    """Add two arrays (..., 2) of pairs: a float64 and its rounding error (Dekker 1971, add2).
+
+    The rounding error of an infinite sum is 0.
+    """
+    high = pairs[..., 0] + others[..., 0]
+    back = high - pairs[..., 0]  # the part of ``others`` that is in ``high``, the rest is lost
+    lost = (pairs[..., 0] - (high - back)) + (others[..., 0] - back)
+    low = np.where(np.isfinite(high), lost + pairs[..., 1] + others[..., 1], 0.0)
+    total = high + low
+    return np.stack([total, np.where(np.isfinite(high), low - (total - high), 0.0)], axis=-1)

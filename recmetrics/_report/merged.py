@@ -1,0 +1,269 @@
+"""``SummedSamples``: samples of a stream that keeps sums of the values of each model and pair.
+
+They give the moments that ``Samples`` compute from values. A pair has the sums of x, the value of
+the model that is earlier by name, and of d, the difference of the later one from it. Any new -
+share x old is p x + q d, and its powers are sums of theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
+from recmetrics._core.results import JointSums, Totals, key_of
+from recmetrics._core.stream import StreamEvaluator
+from recmetrics._report.bounds import ROUNDING, Floats, Moments, Range, WeightSums
+from recmetrics._report.result_tables import Columns, require, spec_if_known
+from recmetrics._report.samples import Samples
+
+_NO_USERS = np.empty(0, np.intp)  # where values would have the indices of users
+
+
+class SummedValues(NamedTuple):
+    """What ``Values`` say of their values, from sums of these."""
+
+    moments: Moments
+    counts: tuple[int, int]  # of the values below and above 0
+    ends: tuple[float, float]  # the least and the largest value
+    at_ends: tuple[int, int]  # the users who have it
+    n_undefined: int
+    users: Any = _NO_USERS
+    weights: None = None
+
+    @property
+    def n_users(self) -> int:
+        """The number of users with a value."""
+        return int(self.moments.n)
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values, NaN without any."""
+        return float(self.moments.mean)
+
+    @property
+    def n_effective(self) -> float | None:
+        """The number of users of equal weight whose mean varies as much; None without weights."""
+        return None if self.moments.weights is None else float(self.moments.n_effective)
+
+    @property
+    def can_bound(self) -> bool:
+        """Whether the mean has bounds: there are two or more values, and none is infinite."""
+        sums = (self.moments.mean, self.moments.squares, self.moments.cubes)
+        return self.n_users >= 2 and all(map(math.isfinite, sums))
+
+    def n_below(self, limit: float) -> int:
+        """Count the values below 0, or below a limit of all values."""
+        if limit == 0:
+            return self.counts[0]
+        return self.n_users - self.at_ends[1] * (self.ends[1] == limit)
+
+    def n_above(self, limit: float) -> int:
+        """Count the values above 0, or above a limit of all values."""
+        if limit == 0:
+            return self.counts[1]
+        return self.n_users - self.at_ends[0] * (self.ends[0] == limit)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SummedSamples(Samples):
+    """The samples of a stream; only metrics of all lists have values."""
+
+    joint: JointSums
+    per_user: tuple[str, ...]  # the metrics of ``joint``, in order
+
+    @property
+    def keeps_values(self) -> bool:
+        """False: these are sums."""
+        return False
+
+    def require_values(self, purpose: str) -> None:
+        """Refuse a purpose that needs the value of each user."""
+        raise ArgumentError(needs_values(purpose))
+
+    def limits(self, metric: str) -> Range:
+        """The range of a metric: that of its definition, else that of the values of all models."""
+        spec = spec_if_known(metric)
+        bounds = (-math.inf, math.inf) if spec is None else spec.bounds
+        if metric in self.system:
+            values = [self.values[model][metric] for model in self.models]
+        else:
+            values = [np.array(self.of(None, metric, model).ends) for model in self.joint.models]
+        return Range.of(values, *bounds)
+
+    def of(
+        self,
+        group: Any,
+        metric: str,
+        model: str,
+        against: str | None = None,
+        share: float = 1.0,
+        offset: float = 0.0,
+    ) -> Any:
+        """Take the sums of a model in a group, or those of new - share x old - offset of a pair."""
+        if metric in self.system:
+            return Samples.of(self, group, metric, model, against, share, offset)
+        earlier = None
+        of_earlier = 0.0  # the factor of x, and of the difference d
+        of_difference = 1.0
+        later = model or ""
+        if against is not None:
+            earlier, later = sorted([model, against])
+            of_earlier = 1.0 - share
+            if model == earlier:
+                of_difference = -share
+        place = self.joint.samples.index((group, later, earlier))
+        sums = [array[place, self.per_user.index(metric)] for array in self.joint[1:]]
+        counts, ends, at_ends, totals, tables = sums
+        n_events, n_users, n_above, n_below = counts.tolist()
+        least, largest_negated = ends.tolist()
+        moments = _moments(n_users, totals, tables[..., 0], of_earlier, of_difference, offset)
+        values = SummedValues(
+            moments if self.weights is not None else moments._replace(weights=None),
+            counts=(n_below, n_above),
+            ends=(least, -largest_negated),
+            at_ends=tuple(at_ends.tolist()),
+            n_undefined=n_events - n_users,
+        )
+        if of_difference < 0:  # the counts and ends are those of d
+            values = values._replace(counts=(n_above, n_below))
+        return values
+
+
+def _moments(
+    n: int, totals: Floats, tables: Floats, of_earlier: float, of_difference: float, offset: float
+) -> Moments:
+    """The moments of p x + q d - offset, with p ``of_earlier`` and q ``of_difference``.
+
+    ``totals`` are (2, 2), and ``tables`` (3, 4, 4), as those of ``JointSums``.
+    """
+    total_weight = float(tables[0, 0, 0])
+    if not n:
+        return Moments(0, math.nan, 0.0, 0.0, WeightSums(0.0, 0.0, 0.0, 0.0, 0.0))
+    factors = np.array([of_earlier, of_difference])
+    mean = float(factors @ totals.sum(axis=-1)) / total_weight - offset
+
+    def sum_of_power(power: int, weights: int) -> float:
+        """The sum of weight^weights times a power of the distance."""
+        table = tables[weights - 1]
+        terms = [
+            math.comb(power, i) * of_earlier**i * of_difference ** (power - i) * table[i, power - i]
+            for i in range(power + 1)
+        ]
+        return float(sum(terms))
+
+    squares = max(0.0, sum_of_power(2, 1))
+    cubes = sum_of_power(3, 1)
+    sums = WeightSums(
+        first=total_weight,
+        second=float(tables[1, 0, 0]),
+        third=float(tables[2, 0, 0]),
+        second_distances=sum_of_power(1, 2),
+        second_squares=max(0.0, sum_of_power(2, 2)),
+    )
+    if squares <= n * (ROUNDING * mean) ** 2:  # distances that are rounding of the mean
+        squares = 0.0
+        cubes = 0.0
+        sums = sums._replace(second_distances=0.0, second_squares=0.0)
+    return Moments(n, mean, squares, cubes, sums)
+
+
+def needs_values(purpose: str) -> str:
+    """Say that sums do not suffice for a purpose, and what keeps values."""
+    return (
+        f"the stream keeps sums, without {purpose}, for which the value of each user is needed: "
+        "type StreamEvaluator(..., keep='values') for each model"
+    )
+
+
+def keeps_sums(results: Any) -> bool:
+    """Say whether results are a stream that keeps sums in place of values."""
+    return isinstance(results, StreamEvaluator) and results._results.keep == "means"
+
+
+def read_sums(
+    stream: StreamEvaluator, columns: Columns, only_of_values: Mapping[str, Any]
+) -> SummedSamples:
+    """Read the sums of a stream; ``only_of_values`` are arguments that only values can have."""
+    for argument, value in only_of_values.items():
+        if value is not None:
+            msg = (
+                f"{argument}= is for values, and a stream keeps sums; expected the groups and "
+                "weights in each update: type stream.update(scores, truth, by=by, weights=weights)"
+            )
+            raise ArgumentError(msg, argument=argument)
+    stream.mean()  # refuses events without a value as ``undefined=`` says, and warns
+    store = stream._results
+    totals = cast(Totals, store.content())
+    joint = totals.joint
+    texts = tuple(store.request.definitions)
+    for metric in columns.metrics or ():
+        require("the stream", metric, texts, "metrics")
+    metrics = columns.metrics or texts
+    per_user = tuple(store.request.per_user)
+    list_values = store.list_values()
+    values: dict[Any, dict[str, Floats]] = {}
+    for model in joint.models:
+        values[model or None] = dict.fromkeys(metrics, np.empty(0))
+        for metric in metrics:
+            if metric not in per_user:
+                values[model or None][metric] = np.atleast_1d(list_values[key_of(model, metric)])
+    # One run, without users: runs do not vary.
+    runs = {
+        model: {metric: column[np.newaxis] for metric, column in columns_of_model.items()}
+        for model, columns_of_model in values.items()
+    }
+
+    is_weighted = totals.n_weightless > 0
+    is_weighted |= bool(np.any(joint.tables[..., 0, 0, 0, 0] != joint.counts[..., 1]))
+    return SummedSamples(
+        models=tuple(values),
+        metrics=metrics,
+        system=frozenset(metrics) - frozenset(per_user),
+        values=values,
+        runs=runs,
+        groups=dict.fromkeys((None, *_groups_of(joint)), _NO_USERS),
+        weights=np.empty(0) if is_weighted else None,
+        n_weightless=totals.n_weightless if is_weighted else None,
+        joint=joint,
+        per_user=per_user,
+    )
+
+
+def _groups_of(joint: JointSums) -> list[Any]:
+    """The labels of the groups in ascending order, whatever the order of merging."""
+    n_events: dict[Any, int] = {}
+    for (group, model, earlier), counts in zip(joint.samples, joint.counts, strict=True):
+        if model == joint.models[0] and earlier is None:
+            n_events[group] = int(counts[:, 0].max(initial=0))
+    n_all = n_events.pop(None)
+    if n_events and sum(n_events.values()) != n_all:
+        msg = (
+            f"updates of the stream had by= for {sum(n_events.values()):,} of {n_all:,} events; "
+            "expected the group of each event, in every update"
+        )
+        raise InputError(msg)
+    try:
+        return sorted(n_events)
+    except TypeError:
+        msg = "by must hold labels of one type, such as strings or integers"
+        raise InputTypeError(msg, argument="by") from None
+
+
+def each_model(samples: SummedSamples) -> list[SummedSamples]:
+    """The samples of each model alone, as ``summary`` reads them."""
+    return [replace(samples, models=(model,)) for model in samples.models]
+
+
+def require_pair(samples: Samples) -> None:
+    """Refuse the sums of a single model."""
+    if len(samples.models) < 2:
+        msg = (
+            "the stream has sums of a single model; expected those of two or more, which are "
+            "compared event by event: type stream.update({'old': old, 'new': new}, truth)"
+        )
+        raise InputError(msg)

@@ -1,0 +1,286 @@
+"""Decisions from the sums of a stream: the numbers of the values, in any order of merging."""
+
+import math
+from dataclasses import astuple
+
+import numpy as np
+import pytest
+from asserts import message_of
+
+import recmetrics
+from recmetrics import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    Metrics,
+    StreamEvaluator,
+    UndefinedMetricError,
+)
+
+RNG = np.random.default_rng(4)
+N_EVENTS = 240
+TRUTH = RNG.random((N_EVENTS, 30)) < 0.06
+OLD = RNG.random((N_EVENTS, 30))
+SCORES = {
+    "old": OLD,
+    "new": OLD + 0.4 * RNG.random(OLD.shape) + 0.1 * TRUTH,
+    "a third": OLD + 0.4 * RNG.random(OLD.shape),
+}
+GROUPS = np.array(["b", "a", "c"])[RNG.integers(0, 3, N_EVENTS)]
+WEIGHTS = RNG.integers(0, 4, N_EVENTS).astype(float)
+METRICS = ["ndcg@5", "mrr", "hit@1", "dcg@3", "gini@5", "coverage@5"]  # dcg has no largest value
+RULES = ["ndcg@5 >= -1%", "mrr > 0", "dcg@3 >= -0.02", "hit@1 >= -0.1"]
+
+
+def stream_of(rows=slice(None), scores=SCORES, metrics=METRICS, **options):
+    """A stream of some events, in batches of a few."""
+    of_events = {name: options.pop(name, None) for name in ("by", "weights")}
+    stream = StreamEvaluator(metrics, keep="means", **options)
+    for batch in np.array_split(np.arange(len(TRUTH))[rows], 3):
+        labels = {name: of[batch] for name, of in of_events.items() if of is not None}
+        stream.update({model: of[batch] for model, of in scores.items()}, TRUTH[batch], **labels)
+    return stream
+
+
+def merged(order, **options):
+    """A stream of eight parts, merged two by two as a generator of this seed draws them."""
+    parts = [stream_of(rows, **options) for rows in np.array_split(np.arange(N_EVENTS), 8)]
+    generator = np.random.default_rng(order)
+    while len(parts) > 1:
+        one, other = generator.permutation(len(parts))[:2]
+        part = parts[one].merge(parts[other])
+        parts = [part, *(each for each in parts if each not in (part, parts[other]))]
+    return StreamEvaluator.from_state(parts[0].state())
+
+
+def assert_near(got, expected, tolerance=1e-12):
+    """Records whose numbers differ by ``tolerance`` at most, p-values by that share of them."""
+    for record, other in zip(got, expected, strict=True):
+        cells = cells_of(record)
+        others = cells_of(other)
+        expected_numbers = numbers_of(others)
+        numbers = {name: cells.pop(name) for name in expected_numbers}
+        assert cells == {name: cell for name, cell in others.items() if name not in numbers}
+        near = pytest.approx(expected_numbers, rel=tolerance, abs=tolerance, nan_ok=True)
+        assert numbers == near, cells
+
+
+def cells_of(record):
+    if hasattr(record, "as_dict"):
+        return record.as_dict()
+    return dict(zip(record.__dataclass_fields__, astuple(record), strict=True))
+
+
+def numbers_of(cells):
+    return {name: cell for name, cell in cells.items() if isinstance(cell, float)}
+
+
+# --- The numbers of the values -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "rules"),
+    [
+        ({}, {}, RULES),
+        ({"by": GROUPS}, {}, [*RULES, "mrr >= -5% in every group"]),
+        ({"weights": WEIGHTS}, {}, RULES),
+        ({"by": GROUPS, "weights": WEIGHTS}, {"undefined": "zero"}, [*RULES, "mrr > 0 in a"]),
+    ],
+    ids=["plain", "groups", "weights", "both"],
+)
+def test_comparison_and_gate_are_those_of_the_values(labels, options, rules):
+    values = {m: Metrics.compute(s, TRUTH, METRICS, **options) for m, s in SCORES.items()}
+    expected = recmetrics.compare(values, baseline="old", **labels)
+    judged = expected.gate(rules, min_users=20)
+    means = set()
+    for order in range(3):
+        stream = merged(order, **labels, **options)
+        means.add(tuple(stream.mean().values()))
+        comparison = recmetrics.compare(stream, baseline="old")
+        assert comparison.groups == expected.groups
+        assert_near(comparison.means, expected.means)
+        assert_near(comparison.differences, expected.differences)
+        gate = comparison.gate(rules, min_users=20)
+        assert (gate.passed, gate.of) == (judged.passed, judged.of)
+        assert_near(gate.verdicts, judged.verdicts)
+        pair = {"model": "new", "against": "old"}
+        assert comparison.users_needed("mrr", 0.01, **pair) == expected.users_needed(
+            "mrr", 0.01, **pair
+        )
+    assert len(means) == 1  # the same bits
+
+
+def test_every_pair_is_compared_from_both_sides():
+    """The sums of a pair are those of the earlier and the later name."""
+    values = {model: Metrics.compute(of, TRUTH, METRICS) for model, of in SCORES.items()}
+    stream = stream_of()
+    for baseline in (None, *SCORES):
+        got = recmetrics.compare(stream, baseline=baseline)
+        assert_near(got.differences, recmetrics.compare(values, baseline=baseline).differences)
+
+
+def test_where_lower_is_better():
+    values = {model: Metrics.compute(of, TRUTH, "mrr") for model, of in SCORES.items()}
+    settings = {"baseline": "old", "lower_is_better": "mrr"}
+    got = recmetrics.compare(stream_of(metrics="mrr"), **settings)
+    expected = recmetrics.compare(values, **settings)
+    assert_near(got.differences, expected.differences)
+    rules = ["mrr <= +3%", "mrr <= +0.01"]
+    assert_near(got.gate(rules).verdicts, expected.gate(rules).verdicts)
+
+
+def test_differences_that_vary_little_beside_the_values():
+    """Gains of 2^30, and at times 1 / log2(3) more, which squares of values have no digits for."""
+    more = np.zeros((90, 3))
+    more[:, 0] = 2.0**30
+    more[::3, 1] = 1
+    stream = StreamEvaluator("dcg@2", keep="means")
+    for rows in np.split(np.arange(90), [1, 40, 43]):
+        part = StreamEvaluator("dcg@2", keep="means")
+        scores = {"a": [[3.0, 1.0, 2.0]] * len(rows), "b": [[3.0, 2.0, 1.0]] * len(rows)}
+        part.update(scores, more[rows])
+        stream.merge(part)
+    [difference] = recmetrics.compare(stream).differences
+    # 30 of 90 gain 1 / log2(3); the rounding of values near 2^30 is 2^-23 of one.
+    gain = 1 / math.log2(3)
+    assert difference.difference == pytest.approx(gain / 3, abs=2.0**-22)
+    assert (difference.wins, difference.ties, difference.losses) == (30, 60, 0)
+    std = gain * math.sqrt(30 * 60 / 90 / 89)
+    assert difference.effect_size == pytest.approx(gain / 3 / std, rel=1e-6)
+
+
+def test_equal_differences_have_no_spread():
+    """The interval of such values, and the exact sign-flip test, are those of ``compare``."""
+    scores = {"a": [[1.0, 2.0]] * 6, "b": [[2.0, 1.0]] * 6}
+    truth = [[1, 0]] * 6
+    stream = StreamEvaluator("mrr", keep="means")
+    for rows in (slice(0, 2), slice(2, 6)):
+        stream.update({model: of[rows] for model, of in scores.items()}, truth[rows])
+    [difference] = recmetrics.compare(stream).differences
+    assert difference.effect_size == math.inf
+    values = {model: Metrics.compute(of, truth, "mrr") for model, of in scores.items()}
+    assert_near([difference], recmetrics.compare(values).differences)
+
+
+def test_rankings_of_models():
+    ranking = {model: np.argsort(-of, axis=1)[:, :5] for model, of in SCORES.items()}
+    metrics = ["ndcg@5", "mrr@5"]
+    stream = StreamEvaluator(metrics, keep="means", n_items=30)
+    stream.update_ranked(ranking, TRUTH, by=GROUPS, weights=WEIGHTS)
+    expected = recmetrics.compare(
+        {model: Metrics.compute(of, TRUTH, metrics) for model, of in SCORES.items()},
+        by=GROUPS,
+        weights=WEIGHTS,
+    )
+    assert_near(recmetrics.compare(stream).differences, expected.differences)
+
+
+# --- Summary -------------------------------------------------------------------------------------
+
+
+def test_a_summary_of_sums():
+    values = Metrics.compute(SCORES["old"], TRUTH, METRICS)
+    expected = recmetrics.summary(values, by=GROUPS, weights=WEIGHTS)
+    stream = stream_of(scores=SCORES, by=GROUPS, weights=WEIGHTS)
+    summary = recmetrics.summary(stream)
+    assert summary.models == ("old", "new", "a third")
+    assert (summary.groups, summary.n_weightless) == (("a", "b", "c"), expected.n_weightless)
+    records = {(mean.metric, mean.group): mean for mean in expected}
+    for record in summary:
+        if record.model == "old":
+            cells = record.as_dict()
+            wanted = records[record.metric, record.group].as_dict()
+            assert numbers_of(cells) == pytest.approx(
+                {name: wanted[name] for name in numbers_of(cells)}, rel=1e-12, nan_ok=True
+            )
+            assert record.median is None
+    page = str(summary)
+    assert "q10" not in page.partition("\n")[0]
+    assert "the stream keeps sums, without quantiles" in page
+    assert "quantile" not in str(summary.to_dict()["means"])
+
+
+def test_a_summary_of_the_only_model():
+    stream = StreamEvaluator("hit@1", keep="means")
+    stream.update([[2.0, 1.0]] * 3 + [[1.0, 2.0]], [0, 0, 0, 0])
+    [mean] = recmetrics.summary(stream)
+    assert (mean.mean, mean.model, mean.n_users) == (3 / 4, None, 4)
+    assert mean.std == pytest.approx(math.sqrt((3 * (1 / 4) ** 2 + (3 / 4) ** 2) / 3))
+
+
+def test_json_and_html():
+    comparison = recmetrics.compare(stream_of(by=GROUPS), baseline="old")
+    assert comparison.to_dict()["models"] == ["old", "new", "a third"]
+    assert "<table" in comparison._repr_html_()
+    assert recmetrics.compare(stream_of(), metrics="mrr").metrics == ("mrr",)
+
+
+# --- What is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ask", "purpose"),
+    [
+        (lambda one: recmetrics.compare(one, tests="wilcoxon"), "the test 'wilcoxon'"),
+        (lambda one: recmetrics.compare(one, tests=["t", "permutation"]), "the test 'permutation'"),
+        (lambda one: recmetrics.compare(one, n_resamples=100), "the bootstrap of n_resamples="),
+        (lambda one: recmetrics.summary(one, n_resamples=100), "the bootstrap of n_resamples="),
+        (lambda one: recmetrics.compare(one).movers("mrr", model="new", against="old"), "movers"),
+    ],
+)
+def test_what_needs_values_says_so(ask, purpose):
+    message = message_of(ArgumentError, lambda: ask(stream_of()))
+    assert message.startswith(f"the stream keeps sums, without {purpose}, for which")
+
+
+def test_models_are_the_same_in_every_update_and_part():
+    stream = stream_of()
+    two = {model: SCORES[model] for model in ("old", "new")}
+    message = message_of(ArgumentError, lambda: stream.update(two, TRUTH))
+    assert message.startswith("the events are of the models ['new', 'old'], and earlier ones of [")
+    with pytest.raises(ArgumentError, match="expected the same models"):
+        stream.merge(stream_of(scores=two))
+    assert stream.counts()["old/mrr"].defined == np.count_nonzero(TRUTH.any(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("error", "scores", "options", "message"),
+    [
+        (InputTypeError, {1: OLD}, {}, "a dict holds models by their names"),
+        (InputTypeError, {" ": OLD}, {}, "a dict holds models by their names"),
+        (InputError, {}, {}, "the dict of models is empty"),
+        (InputTypeError, SCORES, {"by": [0.5] * N_EVENTS}, "by has labels of dtype float64"),
+        (InputTypeError, SCORES, {"by": [None] * N_EVENTS}, "by has labels of dtype object"),
+        (InputError, SCORES, {"by": range(N_EVENTS)}, "by names 240 different groups; expected at"),
+        (InputError, SCORES, {"weights": [-1.0] * N_EVENTS}, "weights holds -1.0 for user 0"),
+    ],
+)
+def test_a_batch_that_is_refused(error, scores, options, message):
+    stream = StreamEvaluator("mrr", keep="means")
+    assert message_of(error, lambda: stream.update(scores, TRUTH, **options)).startswith(message)
+    assert stream.counts()["mrr"].defined == 0
+
+
+def test_groups_of_some_updates_alone():
+    stream = stream_of(by=GROUPS)
+    stream.update(SCORES, TRUTH)
+    message = message_of(InputError, lambda: recmetrics.compare(stream))
+    assert message.startswith("updates of the stream had by= for 240 of 480 events")
+    numbers = stream_of(by=GROUPS)
+    numbers.update(SCORES, TRUTH, by=np.arange(N_EVENTS) % 2)
+    message = message_of(InputTypeError, lambda: recmetrics.compare(numbers))
+    assert message.startswith("by must hold labels of one type")
+
+
+def test_an_undefined_event_under_raise():
+    stream = stream_of(metrics="mrr", undefined="raise")
+    with pytest.raises(UndefinedMetricError, match=r"^mrr is undefined"):
+        recmetrics.compare(stream)
+
+
+def test_weights_of_zero_leave_events_out():
+    stream = StreamEvaluator("hit@1", keep="means")
+    stream.update([[2.0, 1.0]] * 2, [0, 1], weights=[2.0, 0.0])
+    stream.update([[2.0, 1.0]] * 2, [1, 1], weights=[1.0, 1.0])
+    assert stream.mean() == {"hit@1": 2 * 1 / 4}
+    assert stream.counts()["hit@1"].defined == 3
