@@ -16,6 +16,7 @@ from inside import MetricSpec, parse
 from interruption import values_in
 from problems import JIT, as_index_arrays, plain_specs, problems, side_information
 
+import recmetrics
 from recmetrics import (
     ArgumentError,
     Evaluator,
@@ -346,8 +347,11 @@ def test_a_state_holds_what_was_updated_and_no_view_of_it():
         "modules": ["", ""],
         "undefined": ["zero", "zero"],
         "ties": ["index", "index"],
+        "weights": ["1", "1"],
         "nan": "raise",
         "keep": "rows",
+        "form": 1,
+        "version": recmetrics.__version__,
         "shape": [3, 3],
         "users": [1],
         "values": [[0.0]],
