@@ -37,6 +37,11 @@ DOCUMENTS = {
         "NDCG@k, exponential": "ndcg(gain=exp2, ideal_depth=list)@k",
         "hit rate at k": "hit@k",
     },
+    "leaderboards": {
+        "MIND (news): MRR": "mrr(over=relevant)",
+        "MIND (news): nDCG@k": "ndcg@k",
+        "OTTO (sessions): recall@20, whose mean weighs each session by min(20, R)": "recall@20",
+    },
 }
 
 CALLS = ("call of the system", "metric string of recmetrics")

@@ -49,6 +49,9 @@ PROSE: dict[str, Prose] = {
             "If ranks have gaps, such as 1, 2, 5, the first k rows are read. `NDCG`, `DCG`, "
             "`RBP` and `AveragePrecision` then use the ranks as given, and `RecipRank` uses the "
             "position in the list",
+            "Version 2026.3, read and not run, computes the same for lists with truth, except that "
+            "a negative rating has the gain 0. `DCG` without truth is NaN there, and `ListGini` "
+            "and `ExposureGini` take a vocabulary or a dataset as `items`",
             "`ExposureGini` computes in float32. `ListGini` and `ExposureGini` always count the "
             "whole catalogue given as `items=`",
         ),
@@ -383,6 +386,44 @@ PROSE: dict[str, Prose] = {
             "If an item is in both training and test, `ROC_AUC` is about -9e18",
         ),
     ),
+    "rax": Prose(
+        version="0.4.0",
+        ties="by the lower item index, as in recmetrics; at random if it gets a `key`",
+        gaps=(
+            "KerasRS, TF-Ranking and metrax are of the same family, and have the same definitions "
+            "under other names; KerasRS has a section below",
+            "A grade below 1 is not relevant, except in `ndcg_metric` and `dcg_metric`",
+            "With `where=` it reads rows of label and score. A relevant item without a row does "
+            "not count as relevant; in recmetrics it does",
+            "KerasRS and TF-Ranking may weigh items. The weight of a list in the mean is then that "
+            "of its relevant items, and a list without any has the mean weight of the others. "
+            "recmetrics has no weights of items",
+            "`opa_metric` is the share of all pairs of different grades that are in order. "
+            "recmetrics does not have it",
+        ),
+    ),
+    "elasticsearch": Prose(
+        version="9, and OpenSearch 3, by the tests of its `rank_eval`",
+        ties="none, because it reads ranked lists",
+        gaps=(
+            "Ratings are integers. `relevant_rating_threshold` is `rel`",
+            "`ignore_unlabeled=true` removes documents without a rating from the list before "
+            "`precision` reads it. `unknown_doc_rating` gives these documents a rating in `dcg`",
+            "The mean is over all queries of the request",
+        ),
+    ),
+    "ignite": Prose(
+        version="0.5.5",
+        ties="no defined order (torch.topk) in `HitRate`",
+        gaps=(
+            "`NDCG(relevance_threshold=t)` keeps the grades from t as gains. In recmetrics, "
+            "`rel=t` makes relevance binary: give the truth `np.where(truth >= t, truth, 0)`",
+            "A grade below 1, the default threshold, is not relevant in `NDCG`",
+            "It gives means, in float32",
+            "Excluded items get the score -inf. They fill up lists shorter than k, and can be hits",
+            "A k above the number of items is an error in `HitRate`",
+        ),
+    ),
     "torcheval": Prose(
         version="0.0.7",
         ties="the target ranks before all other items with the same score",
@@ -390,6 +431,8 @@ PROSE: dict[str, Prose] = {
             "The target is one class index per row. recmetrics accepts this form of truth too, "
             "and also -1 for a row without a target, which torcheval refuses",
             "`reciprocal_rank` computes in float32",
+            "`retrieval_precision(input, target, k)` reads one query of many targets. It is "
+            "`precision@k`, and with `limit_k_to_size=True` `precision(denom=list)@k`",
         ),
     ),
     "keras_rs": Prose(

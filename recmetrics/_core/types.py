@@ -90,6 +90,9 @@ Convention: TypeAlias = Literal[
     "cornac",
     "recommenders",
     "recometrics",
+    "rax",
+    "elasticsearch",
+    "ignite",
 ]
 """The systems that ``convention=`` knows, those of ``spec/systems.txt``."""
 TiePolicy: TypeAlias = Literal["index", "expected", "worst", "best"]
