@@ -54,6 +54,7 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         memory.lanes_for(k, n_items, dtype),
         memory.pool_for(k, n_items, dtype),
         memory.places_for(relevant.start),
+        np.empty(0, dtype),
     )
     select = partial(
         kernels.rank_rows,

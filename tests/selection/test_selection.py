@@ -152,6 +152,18 @@ def test_an_excluded_item_bounds_nothing():
     assert got["mrr@5"].tolist() == [1.0]
 
 
+@pytest.mark.usefixtures("both_ways")
+@pytest.mark.parametrize("n_excluded", [24, 25, 500])  # 1,000 items: from 25 on in a copy of a row
+def test_excluded_items_take_no_rank(n_excluded):
+    scores = np.arange(1_000.0, 0.0, -1.0)[np.newaxis]
+    scores[0, 600] = np.inf
+    relevant = [[n_excluded, 600, 700]]
+    excluded = [[*range(n_excluded - 1), 600]]
+    ranks = Metrics.ranks(scores, relevant, exclude=excluded).toarray()[0, relevant[0]]
+    # Of the items before, one is not excluded; from 600 on, the excluded one is before as well.
+    np.testing.assert_array_equal(ranks, [2, np.inf, 700 - n_excluded + 1])
+
+
 @pytest.fixture
 def hidden(monkeypatch):
     """What hiding gives each time: a copy of the scores, or None."""
@@ -165,7 +177,11 @@ def hidden(monkeypatch):
     return found
 
 
-NO_PAIRS = {"_core.selection.matrix": {"_MAX_PAIRS": 0, "_MAX_PAIRS_WITH_LANES": 0}}
+# Excluded items are hidden in a copy of a block, not of one row after another.
+NO_PAIRS = {
+    "_core.selection.matrix": {"_MAX_PAIRS": 0, "_MAX_PAIRS_WITH_LANES": 0},
+    "_core.selection.memory": {"_CACHED_ROW_BYTES": 0},
+}
 
 
 @pytest.mark.parametrize("n_items", [40, 900])  # without lanes, and with
@@ -191,13 +207,13 @@ def test_hidden_items_are_as_excluded_ones(hidden, dtype, metric, n_items):
         assert [one is None for one in hidden] == [dtype is np.int64]
 
 
-@pytest.fixture
-def _without_pairs():
-    with patched(NO_PAIRS):
+@pytest.fixture(params=[{}, NO_PAIRS], ids=["rows", "blocks"])
+def _copied(request):
+    with patched(request.param):
         yield
 
 
-@pytest.mark.usefixtures("_without_pairs")
+@pytest.mark.usefixtures("_copied")
 def test_a_nan_among_excluded_items_is_reported_as_ever():
     scores = np.arange(40.0).reshape(2, 20)
     scores[1, 3] = scores[1, 7] = np.nan
@@ -216,8 +232,8 @@ def test_a_nan_among_excluded_items_is_reported_as_ever():
 
 
 def test_many_relevant_and_many_excluded_items_are_hidden(hidden):
-    """Each pair of them would be compared: 3 million pairs for a row of 5,000."""
-    scores = np.random.default_rng(0).random((2, 5_000))
+    """Each pair of them would be compared: 3 million pairs for a row of 9,000."""
+    scores = np.random.default_rng(0).random((2, 9_000))
     lists = [np.arange(0, 3_000, 2)] * 2, [np.arange(1, 4_000, 2)] * 2
     for metric in ("auc", "ndcg@10"):
         Metrics.compute(scores, lists[0], metric, exclude=lists[1])

@@ -140,7 +140,13 @@ class MatrixRanker:
         n_users = len(relevant.start) - 1
         n_scores = n_users * self.n_items
         lanes = memory.lanes_for(k, self.n_items, dtype)
+        n_relevant = len(relevant.items)
+        has_few_hits = lanes.size > 0 and n_relevant * k <= _MANY_HITS * n_scores
+        is_sorted = n_relevant >= MANY_RELEVANT * n_users and not has_few_hits
+        allowed = lanes[:0]
         if len(excluded.items):
+            allowed = memory.row_for(scores, self.n_items)
+        if len(excluded.items) and (is_sorted or not allowed.size):
             n_pairs = int((np.diff(relevant.start) * np.diff(excluded.start)).sum())
             if n_pairs > n_scores * (_MAX_PAIRS_WITH_LANES if lanes.size else _MAX_PAIRS):
                 scores = scores.whole()
@@ -152,15 +158,13 @@ class MatrixRanker:
         tied = memory.tied_of(hits, ties=ties)
         places = memory.places_for(relevant.start)
         for_both = relevant, excluded, k, hits, tied, has_nan  # the arguments of both kernels
-        n_relevant = len(relevant.items)
-        has_few_hits = lanes.size > 0 and n_relevant * k <= _MANY_HITS * n_scores
-        if n_relevant >= MANY_RELEVANT * n_users and not has_few_hits:
+        if is_sorted:
             scores = scores.whole()
             ordered = np.sort(scores.values, axis=1)
             kernels.rank_sorted_rows(scores, ordered, *for_both, places)
         else:
             pool = memory.pool_for(k, self.n_items, dtype)
-            work = kernels.RankMemory(lanes, pool, places)
+            work = kernels.RankMemory(lanes, pool, places, allowed)
             kernels.rank_rows(scores, scores.bits, *for_both, work)
         kernels.sort_hits(hits, tied, len(places), self.n_items if ties else k)
 

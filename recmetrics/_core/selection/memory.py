@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._core.inputs import FlatLists
+from recmetrics._core.inputs import FlatLists, ScoreBlock
 from recmetrics._core.selection.hits import Hits
 from recmetrics._core.selection.kernels import (
     BLOCK_SCORES,
@@ -17,6 +17,8 @@ from recmetrics._core.selection.kernels import (
     TileMemory,
 )
 from recmetrics._core.types import IntArray
+
+_CACHED_ROW_BYTES = 1 << 16  # twice the nearest cache of most processors
 
 
 def tied_of(hits: Hits, *, ties: bool) -> Tied | None:
@@ -39,6 +41,17 @@ def pool_for(k: int, longest: int, dtype: np.dtype[Any]) -> Pool:
         spare_values=np.empty(room, dtype),
         spare_items=np.empty(room, np.int64),
     )
+
+
+def row_for(scores: ScoreBlock, n_items: int) -> Array:
+    """Memory for a copy of a row without excluded items; empty where it is not copied.
+
+    It does not pay off where the copy leaves the nearest cache, and whole numbers have no score
+    that is never recommended. Half precision is copied anyway, when it is converted.
+    """
+    n_bytes = n_items * scores.values.itemsize
+    may_copy = scores.bits is None and scores.has_infinity and n_bytes <= _CACHED_ROW_BYTES
+    return np.empty(n_items if may_copy else 0, scores.values.dtype)
 
 
 def tables_for(lists: FlatLists, relevant_items: IntArray) -> ListTables:
