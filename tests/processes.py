@@ -12,6 +12,7 @@ import torch.distributed as dist
 from problems import plain_specs, side_information
 from torch.utils.data import DataLoader, DistributedSampler
 
+import recmetrics
 from recmetrics import Evaluator, StreamEvaluator
 
 N_USERS, N_ITEMS, WORLD = 37, 23, 2  # an odd number of users: the sampler pads
@@ -73,6 +74,22 @@ def error_of(call):
     except Exception as error:
         return type(error).__name__, str(error)
     return None
+
+
+def stream_of_models(rows):
+    """A stream of two models over some events."""
+    scores, truth, _ = problem()
+    stream = StreamEvaluator(["ndcg@3", "mrr", "coverage@3"], keep="means")
+    models = {"old": scores[rows], "new": scores[rows] + truth[rows]}
+    stream.update(models, truth[rows], by=rows % 2, weights=1.0 + rows % 3)
+    return stream
+
+
+def gather_models(rank):
+    """What is decided in each process from the events of both, and the sums."""
+    part = stream_of_models(np.array_split(np.arange(N_USERS), WORLD)[rank])
+    whole = part.all_gather()
+    return whole.state(), recmetrics.compare(whole).to_records()
 
 
 def gather_streams(rank, keep, *, one_side):

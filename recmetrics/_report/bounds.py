@@ -439,19 +439,12 @@ def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 
 class Sample(Protocol):
     """The values of users, or differences, as far as bounds need them: each value, or sums."""
 
-    @property
-    def moments(self) -> Moments:
-        """The moments of the values."""
+    def sides(self, below: float, above: float) -> tuple[Moments, int, int] | None:
+        """The moments, and the numbers of values below and above; None without bounds.
 
-    @property
-    def can_bound(self) -> bool:
-        """Whether the mean has bounds: there are two or more values, and none is infinite."""
-
-    def n_below(self, limit: float) -> int:
-        """Count the values below 0, or below an end of the range of all values."""
-
-    def n_above(self, limit: float) -> int:
-        """Count the values above 0, or above an end of the range of all values."""
+        Each of the two is 0, or an end of the range of all values. The mean has no bounds where
+        there are fewer than two values, or an infinite one.
+        """
 
 
 def bounds_of_mean(sample: Sample, limits: Range) -> Bounds | None:
@@ -475,9 +468,11 @@ def _bounds_beside(sample: Sample, limits: Range, below: float, above: float) ->
 
     None without bounds.
     """
-    if not sample.can_bound:
+    sides = sample.sides(below, above)
+    if sides is None:
         return None
-    return bounds_of(sample.moments, limits, sample.n_below(below), sample.n_above(above))
+    moments, n_below, n_above = sides
+    return bounds_of(moments, limits, n_below, n_above)
 
 
 def interval_of(

@@ -56,6 +56,17 @@ class SummedValues(NamedTuple):
         sums = (self.moments.mean, self.moments.squares, self.moments.cubes)
         return self.n_users >= 2 and all(map(math.isfinite, sums))
 
+    @property
+    def std(self) -> float:
+        """The standard deviation; NaN for fewer than two values, and for infinite ones."""
+        return float(self.moments.std) if self.can_bound else math.nan
+
+    def sides(self, below: float, above: float) -> tuple[Moments, int, int] | None:
+        """What ``bounds.Sample`` documents."""
+        if not self.can_bound:
+            return None
+        return self.moments, self.n_below(below), self.n_above(above)
+
     def n_below(self, limit: float) -> int:
         """Count the values below 0, or below a limit of all values."""
         if limit == 0:
@@ -178,11 +189,6 @@ def needs_values(purpose: str) -> str:
         f"the stream keeps sums, without {purpose}, for which the value of each user is needed: "
         "type StreamEvaluator(..., keep='values') for each model"
     )
-
-
-def keeps_sums(results: Any) -> bool:
-    """Say whether results are a stream that keeps sums in place of values."""
-    return isinstance(results, StreamEvaluator) and results._results.keep == "means"
 
 
 def read_sums(

@@ -20,6 +20,7 @@ from recmetrics._core.errors import (
 )
 from recmetrics._core.results import read_floats, spec_of
 from recmetrics._core.spec import MetricSpec, spell
+from recmetrics._core.stream import StreamEvaluator
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows, is_missing
 from recmetrics._report.settings import several
@@ -157,6 +158,11 @@ def values_of(source: Any) -> Any:
 def is_evaluation(source: Any) -> bool:
     """Say whether a result is an ``Evaluation``, whose class this file cannot import."""
     return isinstance(getattr(source, "values", None), Mapping) and hasattr(source, "notes")
+
+
+def keeps_sums(results: Any) -> bool:
+    """Say whether results are a stream that keeps sums in place of values."""
+    return isinstance(results, StreamEvaluator) and results._results.keep == "means"
 
 
 def require_named(argument: str, results: Any) -> None:

@@ -64,12 +64,25 @@ class Values(NamedTuple):
     @property
     def can_bound(self) -> bool:
         """Whether the mean has bounds: there are two or more values, and none is infinite."""
-        return statistics.can_bound(self.values)
+        return self.n_users >= 2 and bool(np.isfinite(self.values).all())
 
     @property
     def moments(self) -> Moments:
         """The moments of the values."""
         return moments_of(self.values, self.weights)
+
+    @property
+    def std(self) -> float:
+        """The standard deviation; NaN for fewer than two values, and for infinite ones."""
+        return float(self.moments.std) if self.can_bound else math.nan
+
+    def sides(self, below: float, above: float) -> tuple[Moments, int, int] | None:
+        """What ``bounds.Sample`` documents."""
+        if not self.can_bound:
+            return None
+        n_below = self.n_below(below)
+        n_above = self.n_above(above)
+        return self.moments, n_below, n_above
 
     def n_below(self, limit: float) -> int:
         """Count the values below a limit."""

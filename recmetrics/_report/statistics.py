@@ -279,14 +279,11 @@ def mean_over_runs(runs: Floats) -> Floats:
         return np.asarray(least + np.nansum(ordered - least, axis=0) / np.maximum(counts, 1))
 
 
-def can_bound(values: Floats) -> bool:
-    """Say whether the mean of values has bounds: there are two or more, and none is infinite."""
-    return values.size >= 2 and bool(np.isfinite(values).all())
-
-
 def spread_of(values: Floats) -> float:
     """Compute the standard deviation; NaN for fewer than two values, and for infinite ones."""
-    return float(moments_of(values).std) if can_bound(values) else math.nan
+    if values.size < 2 or not np.isfinite(values).all():
+        return math.nan
+    return float(moments_of(values).std)
 
 
 def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]) -> list[float]:

@@ -29,7 +29,7 @@ from recmetrics._printing import Grid, Printed, grids, named, number, one_line, 
 from recmetrics._report import result_tables, statistics
 from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean
 from recmetrics._report.groups import Rows, read_users
-from recmetrics._report.merged import each_model, keeps_sums, needs_values, read_sums
+from recmetrics._report.merged import each_model, needs_values, read_sums
 from recmetrics._report.records import Mean, document, frame_of
 from recmetrics._report.samples import Samples
 from recmetrics._report.settings import read_seed
@@ -136,10 +136,11 @@ def summary(
         notes = notes or values.notes
         if noun == "user":
             noun = values.noun
+    keeps_sums = result_tables.keeps_sums(values)
     level_values = result_tables.values_of_levels({} if levels is None else levels)
     update_reason = _reason_of_updates(values)
     with at_fault("values"):
-        if keeps_sums(values):
+        if keeps_sums:
             only_of_values = {"model": model, "by": by, "weights": weights, "levels": levels}
             models: Sequence[Samples] = each_model(read_sums(values, columns, only_of_values))
             level_arrays: dict[str, dict[str, Floats]] = {}
@@ -306,22 +307,18 @@ def _records(
             if is_system and group is not None:
                 continue  # one value for all users: none for a group
             group_values = samples.of(group, metric, model)
-            std = math.nan
+            fields = samples.describe(group, metric, model, group_values)
             # One value of all lists has no spread and no quantiles.
-            quantiles: Sequence[float | None] = [math.nan] * 3
-            if not samples.keeps_values:
-                quantiles = [None] * 3
-            elif not is_system:
-                quantiles = group_values.quantiles(0.1, 0.5, 0.9)
-            if not is_system and group_values.can_bound:
-                std = float(group_values.moments.std)
-            q10, median, q90 = quantiles
+            fields["std"] = math.nan
+            if not is_system:
+                fields["std"] = group_values.std
+            if samples.keeps_values:
+                quantiles = [math.nan] * 3
+                if not is_system:
+                    quantiles = group_values.quantiles(0.1, 0.5, 0.9)
+                fields |= zip(("q10", "median", "q90"), quantiles, strict=True)
             record = Mean(
-                **samples.describe(group, metric, model, group_values),
-                std=std,
-                q10=q10,
-                median=median,
-                q90=q90,
+                **fields,
                 why=_reason(metric, group_values, "" if is_system else update_reason),
                 levels=_level_means(levels, metric, users, level_weights),
             )

@@ -478,3 +478,34 @@ def test_a_worker_is_killed_in_the_middle(client, metrics, tmp_path):
     got = recmetrics.dask.compute(scores, TRUTH, metrics, **options)
     assert int(victim.read_text()) in before - set(client.run(os.getpid).values())
     assert_identical(got, Metrics.compute(SCORES, TRUTH, metrics, **options))
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_sums_of_models_where_a_worker_is_killed(client, tmp_path):
+    victim = tmp_path / "victim"
+
+    def state_of(part, is_deadly):
+        if is_deadly and not victim.exists():
+            victim.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+        rows = np.arange(N_USERS)[part::4]
+        stream = recmetrics.StreamEvaluator(["ndcg@5", "coverage@5"], keep="means")
+        models = {"old": SCORES[rows], "new": SCORES[rows] + TRUTH[rows]}
+        stream.update(models, TRUTH[rows])
+        return stream.state()
+
+    def merged(states):
+        first, *others = map(recmetrics.StreamEvaluator.from_state, states)
+        for other in others:
+            first.merge(other)
+        return first
+
+    before = set(client.run(os.getpid).values())
+    states = client.gather(client.map(state_of, range(4), is_deadly=True, pure=False))
+    assert int(victim.read_text()) in before - set(client.run(os.getpid).values())
+    whole = merged(states)
+    expected = merged([state_of(part, is_deadly=False) for part in range(4)])
+    assert {name: array.tolist() for name, array in whole.state().items()} == {
+        name: array.tolist() for name, array in expected.state().items()
+    }
+    assert recmetrics.compare(whole).to_records() == recmetrics.compare(expected).to_records()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from asserts import assert_identical, message_of, python
 
+import recmetrics
 from recmetrics import ArgumentError, Evaluator, Metrics, UserCounts
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -41,6 +42,18 @@ def test_the_process_of_higher_rank_stands():
         assert_identical(values, whole())
 
 
+def test_every_process_decides_from_the_sums_of_all():
+    parts = np.array_split(np.arange(processes.N_USERS), processes.WORLD)
+    first, *others = map(processes.stream_of_models, parts)
+    for other in others:
+        first.merge(other)
+    for state, records in processes.in_two_processes(processes.gather_models):
+        assert {name: array.tolist() for name, array in state.items()} == {
+            name: array.tolist() for name, array in first.state().items()
+        }
+        assert records == recmetrics.compare(first).to_records()
+
+
 def test_a_process_may_have_no_users():
     for values in processes.in_two_processes(processes.gather_one_side):
         assert_identical(values, whole())
@@ -71,6 +84,7 @@ def test_without_processes_there_is_nothing_to_gather():
 def test_torch_is_not_imported_to_find_that_out():
     code = f"""
 import sys
+import recmetrics
 from recmetrics import ArgumentError, Evaluator
 try:
     Evaluator([[1, 0, 0]], "hit@1").all_gather()

@@ -1,6 +1,7 @@
 """Decisions from the sums of a stream: the numbers of the values, in any order of merging."""
 
 import math
+import os
 from dataclasses import astuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from recmetrics import (
 
 RNG = np.random.default_rng(4)
 N_EVENTS = 240
+N_ORDERS = 18 if os.environ.get("RECMETRICS_THOROUGH") else 3  # of merging
 TRUTH = RNG.random((N_EVENTS, 30)) < 0.06
 OLD = RNG.random((N_EVENTS, 30))
 SCORES = {
@@ -93,7 +95,7 @@ def test_comparison_and_gate_are_those_of_the_values(labels, options, rules):
     expected = recmetrics.compare(values, baseline="old", **labels)
     judged = expected.gate(rules, min_users=20)
     means = set()
-    for order in range(3):
+    for order in range(N_ORDERS):
         stream = merged(order, **labels, **options)
         means.add(tuple(stream.mean().values()))
         comparison = recmetrics.compare(stream, baseline="old")
