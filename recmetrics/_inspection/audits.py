@@ -362,6 +362,7 @@ class _Inspection:
         """Do nothing: no check reads the catalogue."""
 
     def read(self, lists: Lists) -> None:
+        """Inspect a block of lists; several threads may call it at once."""
         for name, finding in self._inspect(lists).items():
             if finding.users:
                 self._of_blocks.setdefault(name, []).append(finding)
@@ -370,12 +371,14 @@ class _Inspection:
         """Add up the findings of all blocks."""
         totals = {}
         for name, findings in self._of_blocks.items():
-            users, entries, first_users, _ = zip(*findings, strict=True)
-            earliest = findings[first_users.index(min(first_users))]
-            totals[name] = earliest._replace(users=sum(users), entries=sum(entries))
+            earliest = min(findings, key=lambda finding: finding.user or 0)
+            n_users = sum(finding.users for finding in findings)
+            n_entries = sum(finding.entries for finding in findings)
+            totals[name] = earliest._replace(users=n_users, entries=n_entries)
         return totals
 
     def _inspect(self, lists: Lists) -> dict[str, Any]:
+        """Give the finding of each check of the scores in a block of rows."""
         rows = lists.rows
         block = self._scores.block(rows)
         values = block.values
@@ -388,7 +391,7 @@ class _Inspection:
             is_read &= _mask(candidates.rows(rows), values.shape)
         if isinstance(self._scores, SparseScores):
             is_read &= _mask(self._scores.stored(rows)[0], values.shape)
-        is_nan = ~(values >= lowest)
+        is_nan = ~(values >= lowest)  # of no other score is this false, -inf included
         is_lowest = block.has_infinity & (values == lowest)
         is_highest = block.has_infinity & (values == -lowest)
 
@@ -396,7 +399,8 @@ class _Inspection:
         exclude = self._users.exclude
         if exclude is not None:
             recommendable &= ~_mask(exclude.rows(rows), values.shape)
-        self._is_recommendable[recommendable.any(axis=0)] = True  # as every thread writes it
+        # Threads write here at once, but all of them write True.
+        self._is_recommendable[recommendable.any(axis=0)] = True
         n_recommendable = np.count_nonzero(recommendable, axis=1)
         highest = values.max(axis=1, where=recommendable, initial=lowest)
         n_best = np.count_nonzero((values == highest[:, np.newaxis]) & recommendable, axis=1)
@@ -417,9 +421,12 @@ class _Inspection:
         if self._k >= lists.items.shape[1]:
             return np.zeros(len(values), np.bool_)
         beyond = lists.length > self._k
-        edge = np.where(beyond[:, np.newaxis], lists.items[:, self._k - 1 : self._k + 1], 0)
-        inside, outside = np.take_along_axis(values, edge, axis=1).T
-        return np.asarray(beyond & (inside == outside))
+        # The items at rank k and k + 1; lists without the latter read item 0 twice.
+        items_at_edge = np.where(
+            beyond[:, np.newaxis], lists.items[:, self._k - 1 : self._k + 1], 0
+        )
+        scores_at_edge = np.take_along_axis(values, items_at_edge, axis=1)
+        return np.asarray(beyond & (scores_at_edge[:, 0] == scores_at_edge[:, 1]))
 
 
 def _depends_on_order(hits: Hits, k: int) -> BoolArray:
@@ -480,6 +487,10 @@ def _excluded_target(users: Users) -> Finding:
 
 
 def _grades(hits: Hits) -> tuple[int, float, float] | None:
+    """Give the number of different relevances, the least and the greatest; None if all are equal.
+
+    The hits hold the relevances of all relevant items as the ideal.
+    """
     relevances = np.unique(hits.ideal)
     if len(relevances) < 2:
         return None
@@ -493,14 +504,14 @@ def _stored(truth: Truth, n_items: int) -> dict[str, Any]:
         return {}
     matrix: Any = entries
     stored: Any = sp.coo_array(matrix)
-    zeros = stored.data == 0
-    keys = stored.row.astype(np.int64) * n_items + stored.col
-    _, first_of_key = np.unique(keys, return_index=True)
-    repeats = np.ones(len(keys), np.bool_)
-    repeats[first_of_key] = False
+    is_zero = stored.data == 0
+    places = stored.row.astype(np.int64) * n_items + stored.col  # of the entries in the matrix
+    _, first_entries = np.unique(places, return_index=True)
+    is_repeat = np.ones(len(places), np.bool_)
+    is_repeat[first_entries] = False
     return {
-        "explicit_zeros": _of_places(stored.row[zeros], stored.col[zeros]),
-        "duplicates": _of_places(stored.row[repeats], stored.col[repeats]),
+        "explicit_zeros": _of_places(stored.row[is_zero], stored.col[is_zero]),
+        "duplicates": _of_places(stored.row[is_repeat], stored.col[is_repeat]),
     }
 
 
@@ -514,17 +525,20 @@ def _of_relevant(lists: Lists, sets: ItemSets | None, *, belongs: bool) -> Findi
 
 
 def _mask(entries: Rows, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Make a dense mask (users, items) that is True at the entries."""
     mask = np.zeros(shape, np.bool_)
     mask[entries.users(), entries.items] = True
     return mask
 
 
 def _of_entries(mask: BoolArray, start: int) -> Finding:
+    """Count the entries where a mask (users, items) is True; its first row is user ``start``."""
     users, items = np.nonzero(mask)
     return _of_places(users, items, start)
 
 
 def _of_places(users: IntArray, items: IntArray, start: int = 0) -> Finding:
+    """Count entries, each of a user and an item; users are counted from ``start``."""
     if not len(users):
         return _NONE
     place = np.lexsort((items, users))[0]
@@ -532,11 +546,13 @@ def _of_places(users: IntArray, items: IntArray, start: int = 0) -> Finding:
 
 
 def _largest(rows: Rows | FlatLists) -> Finding:
+    """Find the largest item index, and the first user who has it."""
     is_largest = rows.items == rows.items.max(initial=0)
     return _of_places(rows.users()[is_largest], rows.items[is_largest])
 
 
 def _of_users(mask: BoolArray, start: int = 0) -> Finding:
+    """Count the users where a mask (users,) is True; its first entry is user ``start``."""
     users = np.flatnonzero(mask)
     if not users.size:
         return _NONE

@@ -144,11 +144,13 @@ class ItemTables:
         return read_set_if_given(sets, name, (n_lists, self.n_items))
 
     def _warn_of_foreign_items(self, name: str) -> None:
+        """Warn if the table and recs have no item in common."""
         items = self._items
         recs = self._frames["recs"]
         warn_of_foreign_ids(recs, self._tables[name], name, self._item, items["recs"], items[name])
 
     def _shares(self, name: str) -> FloatArray:
+        """Read or compute the popularity of each item, 0 where the table has no row of it."""
         self._warn_of_foreign_items(name)
         if self._user in self._tables[name].columns:
             return self._of_train(name)
@@ -166,7 +168,7 @@ class ItemTables:
             return self._of_train(name)
         self._refuse_absent(name, "truth")
         propensity = _spread(self._numbers(name), self._items[name], self.n_items)
-        # An item without a row is relevant to nobody.
+        # An item without a row is relevant to nobody, so any valid propensity will do.
         return np.where(propensity > 0.0, propensity, 1.0)
 
     def _stratum(self, name: str, keys: Frame) -> Any:
@@ -177,6 +179,7 @@ class ItemTables:
         return self._pairs(name, users, n_users)[lists]
 
     def _matrix(self, name: str) -> FloatArray:
+        """Read a row of numbers for each item, (n_items, columns), such as features."""
         self._refuse_repeats(name)
         self._refuse_absent(name, "recs")
         columns = self._columns(name)
@@ -213,16 +216,25 @@ class ItemTables:
         return _spread(values, rows, n_users)[lists]
 
     def _users_of(self, name: str, keys: Frame) -> tuple[IntArray, IntArray, int]:
+        """Number the users of the lists and of a table together.
+
+        Returns the number of each list's user, of each row's user, and how many users there are.
+        """
         column = self._tables[name], name, self._user
         numbers, first = number_ids((keys, "recs", self._user), column)
         return numbers[: len(keys)], numbers[len(keys) :], len(first)
 
     def _pairs(self, name: str, users: IntArray, n_users: int) -> Any:
+        """Make a table of pairs a sparse matrix (n_users, n_items) without foreign items.
+
+        ``users`` has the number of the user of each row. Repeated pairs are added up.
+        """
         is_inside = self._items[name] < self.n_items
         pairs = users[is_inside], self._items[name][is_inside]
         return sp.csr_array((np.ones(len(pairs[0])), pairs), shape=(n_users, self.n_items))
 
     def _columns(self, name: str) -> list[str]:
+        """Name the columns of a table but that of items."""
         return [column for column in self._tables[name].columns if column != self._item]
 
     def _numbers(self, name: str) -> FloatArray:
@@ -247,6 +259,8 @@ class ItemTables:
         refuse_repeats(self._tables[name], name, [self._item], [self._items[name]])
 
     def _refuse_outside(self, name: str, advice: str = "") -> None:
+        """Refuse an item of recs or truth that is not in the catalogue."""
+
         def fault_of(row: int) -> str:
             item = value_at(self._frames[name], self._item, row)
             return f"holds item {item!r}, which is not in the catalogue{advice}"
@@ -254,7 +268,8 @@ class ItemTables:
         refuse_row(self._items[name] >= self.n_items, name, self._item, fault_of)
 
     def _refuse_absent(self, name: str, of: str) -> None:
-        items = self._items[of]  # but no list keeps an item outside the catalogue
+        """Refuse a side table that lacks a row for an item of the catalogue in table ``of``."""
+        items = self._items[of]
         is_absent = (items < self.n_items) & ~np.isin(items, self._items[name])
         if is_absent.any():
             row = int(is_absent.argmax())
@@ -267,6 +282,10 @@ class ItemTables:
 
 
 def _spread(values: FloatArray, codes: IntArray, n_codes: int) -> FloatArray:
+    """Place the values of rows at their codes; 0 for codes without a row.
+
+    Rows of a code of ``n_codes`` or more are left out.
+    """
     values_of_codes = np.zeros((n_codes, *values.shape[1:]))
     is_inside = codes < n_codes
     values_of_codes[codes[is_inside]] = values[is_inside]

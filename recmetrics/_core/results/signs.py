@@ -98,8 +98,8 @@ def users_of_relevant_last(hits: Hits, places: Places) -> IntArray:
     probability of a mean m or less is at most min over t of (E exp(-t U))^n exp(t n m), which is at
     most (e m)^n, for t = 1 / m (Chernoff's bound, with E exp(-t U) <= 1 / t).
     """
-    user_of, is_hit = hits_of_slots(hits)
-    user_of = user_of[is_hit]
+    users_of_slots, is_hit = hits_of_slots(hits)
+    users_of_hits = users_of_slots[is_hit]
     ranks: Any = hits.rank[is_hit]
     if len(hits.first) == len(hits.rank):  # the mean rank of a tie
         ranks = 0.5 * (hits.first + hits.last)[is_hit]
@@ -109,12 +109,14 @@ def users_of_relevant_last(hits: Hits, places: Places) -> IntArray:
     if not users.size or 2 * users.size <= places.n_users:
         return users[:0]
 
-    sums = np.bincount(user_of, ranks, minlength=len(n_found))[users]
+    rank_sums = np.bincount(users_of_hits, ranks, minlength=len(n_found))[users]
     n_found = n_found[users]
     n_candidates = places.n_candidates[users]
-    from_end = n_found * (n_candidates + 1) - sums  # the sum of the places from the end
-    behind = from_end - n_found * (n_found + 1) / 2  # pairs of a relevant item and one behind it
-    is_last = behind <= _LAST * n_found * (n_candidates - n_found)
+    from_end = n_found * (n_candidates + 1) - rank_sums  # the sum of the places from the end
+    # Pairs of a relevant item and another item behind it, of all pairs of such two.
+    n_pairs_behind = from_end - n_found * (n_found + 1) / 2
+    n_pairs = n_found * (n_candidates - n_found)
+    is_last = n_pairs_behind <= _LAST * n_pairs
     mean = float(((from_end / n_found - 0.5) / n_candidates).mean())
     is_rare = users.size * (1.0 + np.log(mean)) <= np.log(_CHANCE)
     if not is_rare or 2 * np.count_nonzero(is_last) <= places.n_users:
@@ -157,7 +159,10 @@ def notes_of_signs(selection: Selection, users: Users, specs: Iterable[MetricSpe
 
 
 def _of_candidates(places: Places, users: Users) -> Places:
-    """Count in the candidates of each user, which are known however short the lists are."""
+    """Count the items, and the relevant ones, among the candidates that each user was given.
+
+    Candidates are known however short the lists are. Without them, ``places`` stays as it is.
+    """
     candidates = users.candidates
     if isinstance(candidates, SharedSet):
         return places._replace(n_candidates=np.full(len(places.n_relevant), -1))
