@@ -27,7 +27,8 @@ FORMS = {
 class Row(NamedTuple):
     """One option: its flags, its help, its settings for argparse, and the forms that take it.
 
-    Rows with the same ``instead_of`` exclude each other.
+    ``forms`` are names of ``FORMS``, separated by blanks. Rows with the same ``instead_of`` exclude
+    each other; a row with "" excludes none.
     """
 
     flags: str
@@ -62,9 +63,10 @@ class Row(NamedTuple):
 
 
 def whole(least: int) -> Callable[[str], int]:
-    """Read an integer that is at least ``least``."""
+    """Make the function by which argparse reads an integer that is at least ``least``."""
 
     def read(text: str) -> int:
+        """Read the integer of a word; fewer than 19 digits, so that int64 holds it."""
         if not (text.isascii() and text.isdecimal() and len(text) < 19 and int(text) >= least):
             msg = f"expected an integer >= {least}, got {text!r}"
             raise argparse.ArgumentTypeError(msg)
@@ -74,6 +76,7 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def _stratum(text: str) -> tuple[str, Path]:
+    """Read NAME=FILE as the name of a stratum, a set of items, and its file."""
     name, _, file = text.partition("=")
     if not re.fullmatch(r"[\w.-]+", name) or not file:
         msg = f"expected NAME=FILE, such as tail=items.npy, got {text!r}"
@@ -82,24 +85,29 @@ def _stratum(text: str) -> tuple[str, Path]:
 
 
 def _file(metavar: str = "FILE", **settings: Any) -> dict[str, Any]:
+    """The settings of argparse for an option that names a file, and ``settings``."""
     return {"type": Path, "metavar": metavar, **settings}
 
 
 def _number(least: int, **settings: Any) -> dict[str, Any]:
+    """The settings of argparse for an option with an integer >= ``least``, and ``settings``."""
     return {"type": whole(least), "metavar": "N", **settings}
 
 
 def _choice(literal: Any, **settings: Any) -> dict[str, Any]:
+    """The settings of argparse for an option with one word of ``literal``, and ``settings``."""
     return {"choices": get_args(literal), **settings}
 
 
 def _column(name: str, meaning: str, forms: str = "", **settings: Any) -> Row:
+    """The row of the option --NAME, which renames the column ``name`` in the forms ``forms``."""
     return Row(f"--{name} --{name}-col", meaning, {"metavar": "COLUMN", **settings}, forms)
 
 
-def _of_side(name: str, side: SideInput) -> Row:
-    meaning = _SIDE_HELP.get(name, f"{side.content} {side.shape}, .npy or .npz")
-    if side.of_train is None:
+def _row_of_side(name: str, side_input: SideInput) -> Row:
+    """The row of an option with side information: --NAME, or --NAME-from for training rows."""
+    meaning = _SIDE_HELP.get(name, f"{side_input.content} {side_input.shape}, .npy or .npz")
+    if side_input.of_train is None:
         return Row(f"--{name}", meaning, _file(), forms="SCORES")
     return Row(f"--{name}-from", meaning, _file("TRAIN", dest=name), forms="SCORES RECS")
 
@@ -114,17 +122,20 @@ _SIDE_HELP = {
     "genres": "1 if the item has the genre (n_items, g), .npy or .npz, for calibration",
     "profile": "genres of the users (n_users, g), or training interactions, .npy or .npz",
 }
-_FLAG = {"action": "store_true"}
-_METRICS = {
+# Settings of argparse that several commands share.
+_FLAG_SETTINGS = {"action": "store_true"}
+_METRICS_SETTINGS = {
     "dest": "metrics",
     "type": split_metrics,
     "action": "extend",
     "nargs": "+",
     "metavar": "METRIC",
 }
-_CONFIDENCE = {"type": float, "default": 0.95, "metavar": "P"}
-_JSON = Row("--json", "print JSON in full precision", _FLAG, instead_of="output")
-DEBUG = Row("--debug", "print the traceback of an error that is a fault of recmetrics", _FLAG)
+_CONFIDENCE_SETTINGS = {"type": float, "default": 0.95, "metavar": "P"}
+_JSON_ROW = Row("--json", "print JSON in full precision", _FLAG_SETTINGS, instead_of="output")
+DEBUG = Row(
+    "--debug", "print the traceback of an error that is a fault of recmetrics", _FLAG_SETTINGS
+)
 """An option of every command."""
 
 EVALUATE = (
@@ -133,7 +144,7 @@ EVALUATE = (
         "one or more metrics: name, name@k or 'name(option=value)@k', up to the next option; "
         "'recmetrics metrics' lists them (default: all accuracy metrics with values in [0, 1] for "
         f"which higher is better, at cutoff {DEFAULT_K})",
-        _METRICS,
+        _METRICS_SETTINGS,
     ),
     Row("--exclude", "items that must not be recommended, per user", _file("TRAIN"), "SCORES RECS"),
     Row("--candidates", "the only items that may be recommended, per user", _file(), "SCORES"),
@@ -151,7 +162,7 @@ EVALUATE = (
         _choice(Lines),
         "SCORES",
     ),
-    *(_of_side(name, side) for name, side in SIDE.items()),
+    *(_row_of_side(name, side) for name, side in SIDE.items()),
     _column("user", "with RECS: name of the column of users in all tables (default user)", "RECS"),
     _column("item", "with RECS: name of the column of items in all tables (default item)", "RECS"),
     _column("group", "with GROUPS: name of the column of group ids (default group)", "GROUPS"),
@@ -172,7 +183,12 @@ EVALUATE = (
     _column(
         "score", "with RECS or GROUPS: name of the column of scores (default score)", "RECS GROUPS"
     ),
-    Row("--in-order", "with RECS: take the rows of each list in order, best first", _FLAG, "RECS"),
+    Row(
+        "--in-order",
+        "with RECS: take the rows of each list in order, best first",
+        _FLAG_SETTINGS,
+        "RECS",
+    ),
     Row(
         "--rank-gaps",
         "with RECS: how to read ranks with gaps: close them to 1, 2, 3, ..., or keep the ranks as "
@@ -227,14 +243,14 @@ EVALUATE = (
     Row(
         "--chance",
         "also show the means of a random ranking and of the best possible ranking",
-        _FLAG,
+        _FLAG_SETTINGS,
         "SCORES",
     ),
     Row(
         "--audit",
         "first report problems of the data, at the largest cutoff of the metrics: NaN, ties at the "
         "cutoff, excluded relevant items, users without truth, ...",
-        _FLAG,
+        _FLAG_SETTINGS,
         "SCORES",
     ),
     Row(
@@ -242,9 +258,9 @@ EVALUATE = (
         "number of threads (default: RECMETRICS_NUM_THREADS, or else all cores)",
         _number(1, dest="n_threads"),
     ),
-    Row("--confidence", "confidence of the intervals (default 0.95)", _CONFIDENCE),
+    Row("--confidence", "confidence of the intervals (default 0.95)", _CONFIDENCE_SETTINGS),
     Row("--per-user", "write the values of each user or group to FILE, a .csv or .npz", _file()),
-    _JSON,
+    _JSON_ROW,
 )
 
 COMPARE = (
@@ -252,7 +268,7 @@ COMPARE = (
         "--paired-runs",
         "run i of each model is on the same data, such as fold i; without it, the runs of each "
         "model are drawn independently",
-        _FLAG,
+        _FLAG_SETTINGS,
     ),
     Row(
         "--model",
@@ -295,7 +311,7 @@ COMPARE = (
     Row(
         "--confidence",
         "confidence of the intervals; p < 1 - P is significant (default 0.95)",
-        _CONFIDENCE,
+        _CONFIDENCE_SETTINGS,
     ),
     Row(
         "--test",
@@ -317,21 +333,22 @@ COMPARE = (
         "--compact",
         "print one table, models by metrics, with letters that mark significance; with --latex, a "
         "table with caption and label",
-        _FLAG,
+        _FLAG_SETTINGS,
     ),
     Row(
         "-m --metric",
         "one or more metrics to compare, up to the next option (default: all); a range such as "
         "ndcg@1:20 is not tested",
-        _METRICS,
+        _METRICS_SETTINGS,
     ),
     Row("--digits", "number of decimals in the compact table", _number(0)),
-    Row("--markdown", "print Markdown tables", _FLAG, instead_of="output"),
-    Row("--latex", "print LaTeX tables", _FLAG, instead_of="output"),
-    _JSON,
+    Row("--markdown", "print Markdown tables", _FLAG_SETTINGS, instead_of="output"),
+    Row("--latex", "print LaTeX tables", _FLAG_SETTINGS, instead_of="output"),
+    _JSON_ROW,
 )
 
-_OF_INPUTS = {
+# The options of ``evaluate`` that ``identify`` takes, too: those of the inputs.
+_IDENTIFY_NAMES = {
     *("exclude", "candidates", "user", "item", "relevance", "rank", "score", "in_order"),
     *("rank_gaps", "include_missing", "catalogue", "repeats", "unknown"),
     *("lines", "nan", "n_threads", "json"),
@@ -347,7 +364,7 @@ IDENTIFY = (
         "the metric, such as ndcg@10",
         {"dest": "metric", "action": "append", "metavar": "METRIC", "required": True},
     ),
-    *(row for row in EVALUATE if row.name in _OF_INPUTS),
+    *(row for row in EVALUATE if row.name in _IDENTIFY_NAMES),
 )
 
 AUDIT_TIMES = (
@@ -355,10 +372,10 @@ AUDIT_TIMES = (
         _column(name, f"name of the column of {name}s (default {name})", default=name)
         for name in ("user", "item", "time")
     ),
-    _JSON,
+    _JSON_ROW,
 )
 
-METRICS_PAGES = (Row("--markdown", "print the catalogue as a Markdown table", _FLAG),)
+METRICS_PAGES = (Row("--markdown", "print the catalogue as a Markdown table", _FLAG_SETTINGS),)
 
 DEMO = (
     *(
@@ -381,12 +398,16 @@ DEMO = (
         _file(),
         instead_of="picture",
     ),
-    Row("--no-plot", "write no picture", _FLAG, instead_of="picture"),
+    Row("--no-plot", "write no picture", _FLAG_SETTINGS, instead_of="picture"),
 )
 
 
 class Measured(NamedTuple):
-    """The evaluation of the files; the ids of its rows, where they have any; the reports beside."""
+    """The evaluation of the files, and what is reported beside it.
+
+    ``ids`` are those of the rows, None where the files have none. ``levels`` are the values of
+    "chance" and "ceiling", {level: {metric: value}}, ``audit`` the report of ``--audit``.
+    """
 
     evaluation: Evaluation
     ids: Sequence[str] | None = None
@@ -421,4 +442,5 @@ def sources_of(args: argparse.Namespace, argument: str) -> dict[str, Source]:
 
 
 def strata_of(args: argparse.Namespace, sources: Mapping[str, Source]) -> dict[str, Source]:
+    """Give the file of each stratum by its name; ``sources`` are those of ``sources_of``."""
     return {name: sources[f"strata[{name!r}]"] for name, _ in args.strata or []}

@@ -88,12 +88,14 @@ from recmetrics.cli._terminal import (
     write_json,
 )
 
-_SCORES = "a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
-_TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
+_SCORES_FORMAT = "a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
+_SIDE_FORMAT = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 # Warnings of the library after which the numbers say nothing about the model.
 _MEANINGLESS = re.compile("^truth, .* no id of recs occurs here|are scores and truth exchanged")
-_CUTOFFS = ("-k", "--k", "--at", "--at-k", "--cutoff", "--cutoffs", "--top-k", "--topk")
-_SUFFIXES = (".npy", ".npz", ".txt", *SUFFIXES)
+# Flags by which other commands take a cutoff; here a metric has its own.
+_CUTOFF_FLAGS = ("-k", "--k", "--at", "--at-k", "--cutoff", "--cutoffs", "--top-k", "--topk")
+# A word with such an ending among the metrics of -m is a file.
+_FILE_SUFFIXES = (".npy", ".npz", ".txt", *SUFFIXES)
 
 
 def evaluate(args: Namespace) -> None:
@@ -148,15 +150,19 @@ def evaluate(args: Namespace) -> None:
       recmetrics evaluate results.run qrels.txt -m ndcg@10 map --convention trec
       recmetrics evaluate groups.csv -m ndcg@10 mrr --group qid --relevance label
     """
-    form, sources = _files(args)
+    form, sources = _form_and_sources(args)
     if args.per_user is not None:
         inputs = [source.path for source in sources.values()]
         check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
-    with _noted(args) as notes:
-        measure = {"SCORES": _scores, "RECS": evaluate_recommendations, "GROUPS": evaluate_groups}
+    with _telling_warnings(args) as notes:
+        measure = {
+            "SCORES": _evaluate_scores,
+            "RECS": evaluate_recommendations,
+            "GROUPS": evaluate_groups,
+        }
         measured = measure[form](args, sources)
     try:
-        _report(args, measured, notes)
+        _print_evaluation(args, measured, notes)
     except InputError:  # no user has a value, maybe for the reason in a note
         _refuse_meaningless(notes)
         raise
@@ -177,8 +183,8 @@ def identify_files(args: Namespace) -> None:
         msg = "give the files: recmetrics identify SCORES TRUTH; see 'recmetrics identify --help'"
         raise CommandError(msg)
     args = Namespace(**{row.name: row.default for row in EVALUATE} | vars(args))
-    form, sources = _files(args)
-    with _noted(args) as notes:
+    form, sources = _form_and_sources(args)
+    with _telling_warnings(args) as notes:
         search = identify_recommendations if form == "RECS" else _identify_scores
         identification = search(args, sources)
     if args.json:
@@ -189,7 +195,7 @@ def identify_files(args: Namespace) -> None:
 
 
 @contextmanager
-def _noted(args: Namespace) -> Iterator[list[str]]:
+def _telling_warnings(args: Namespace) -> Iterator[list[str]]:
     """Write the warnings of the library, also those before an error, and collect them."""
     notes: list[str] = []
     is_measured = False
@@ -209,13 +215,14 @@ def _noted(args: Namespace) -> Iterator[list[str]]:
 
 
 def _refuse_meaningless(notes: Sequence[str]) -> None:
+    """Refuse numbers that say nothing about the model, by the note that says why."""
     for note in notes:
         if _MEANINGLESS.search(note):
             msg = f"nothing was measured: {note}"
             raise CommandError(msg)
 
 
-def _files(args: Namespace) -> tuple[str, dict[str, Source]]:
+def _form_and_sources(args: Namespace) -> tuple[str, dict[str, Source]]:
     """Give the form of the files, and the files by the argument that each becomes.
 
     Their number and the name of the first tell the form; options that it does not take are refused.
@@ -250,21 +257,22 @@ def _refuse_option(row: Row, form: str, files: Sequence[str]) -> NoReturn:
     path = Path(files[0])
     takers = row.forms.split()
     expected = ", or ".join(f"{taker}, {FORMS[taker]}" for taker in takers)
-    reason = f"{form} is {FORMS[form]}"
+    explanation = f"{form} is {FORMS[form]}"
     if takers == ["GROUPS"]:  # no form that is given with a TRUTH
-        reason = f"got {Source('TRUTH', Path(files[1]))}"
+        explanation = f"got {Source('TRUTH', Path(files[1]))}"
     elif form == "GROUPS" and "RECS" in takers:
-        reason += f"; type recmetrics evaluate {quote(str(path))} TRUTH"
+        explanation += f"; type recmetrics evaluate {quote(str(path))} TRUTH"
     elif form == "RECS" and row.name == "lines":
         call = f"evaluate_table({str(path)!r}, {as_dict(files[1])}, ...)"
-        reason += f"; for lines of a user and items, in Python, type {call}"
+        explanation += f"; for lines of a user and items, in Python, type {call}"
     elif form == "SCORES" and path.suffix not in (".npy", ".npz"):
-        reason = f"{Source(form, path)} is neither .csv, .tsv nor .parquet, nor a TREC run"
-    msg = f"{row.flag} goes with {expected}; {reason}"
+        explanation = f"{Source(form, path)} is neither .csv, .tsv nor .parquet, nor a TREC run"
+    msg = f"{row.flag} goes with {expected}; {explanation}"
     raise CommandError(msg)
 
 
-def _report(args: Namespace, measured: Measured, notes: list[str]) -> None:
+def _print_evaluation(args: Namespace, measured: Measured, notes: list[str]) -> None:
+    """Print the evaluation, or write it as JSON; write the values of ``--per-user``."""
     evaluation = measured.evaluation
     evaluation.notes = tuple(with_options(note, None, args.spellings) for note in evaluation.notes)
     if args.per_user is not None:
@@ -276,89 +284,92 @@ def _report(args: Namespace, measured: Measured, notes: list[str]) -> None:
     document = evaluation.to_dict(**keywords)
     document["notes"] += notes
     if measured.audit is not None:
-        report = measured.audit
-        findings = {name: finding._asdict() for name, finding in report.findings.items()}
-        document["audit"] = {"k": report.k, "dtype": report.dtype, "findings": findings}
+        audit_report = measured.audit
+        findings = {name: finding._asdict() for name, finding in audit_report.findings.items()}
+        document["audit"] = {"k": audit_report.k, "dtype": audit_report.dtype, "findings": findings}
     write_json(document)
 
 
 # --- The form SCORES ------------------------------------------------------------------------------
 
 
-def _scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
+def _evaluate_scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
+    """Evaluate scores and a truth, both matrices; print the audit before, if it is asked for."""
     metrics = args.metrics or default_metrics(args.convention)
-    scores, truth, sets, shape = _read_matrices(sources, args.lines)
+    scores, truth, item_sets, shape = _read_matrices(sources, args.lines)
     strata = strata_of(args, sources).items()
-    side: dict[str, Any] = {
+    side_data: dict[str, Any] = {
         "strata": {name: read_user_items(source, shape, args.lines) for name, source in strata}
     }
     for name, source in sources.items():
         if name in SIDE and (of_train := SIDE[name].of_train) is not None:
             args.spellings["train"] = source.spelling
-            side[name] = of_train(read_user_items(source, shape, args.lines))
+            side_data[name] = of_train(read_user_items(source, shape, args.lines))
         elif name in SIDE:
-            side[name] = read_array(source, _TABLE)
+            side_data[name] = read_array(source, _SIDE_FORMAT)
 
-    report = None
+    audit_report = None
     if args.audit:
-        report = _audit(args, scores, truth, metrics, sets)
+        audit_report = _audit_scores(args, scores, truth, metrics, item_sets)
         if not args.json:
             # Before the metrics are computed: the report says more than an error of theirs.
-            show(fold(str(report)))
+            show(fold(str(audit_report)))
             show("")
     rules = rules_of(args) | {"nan": args.nan, "ties": args.ties}
     with progress("evaluating users:") as on_progress:
         evaluation = Metrics.evaluate(
-            scores, truth, metrics, progress=on_progress, **sets, **side, **rules
+            scores, truth, metrics, progress=on_progress, **item_sets, **side_data, **rules
         )
     evaluation.notes = (f"{shape[0]:,} users x {shape[1]:,} items", *evaluation.notes)
     if not args.chance:
-        return Measured(evaluation, audit=report)
+        return Measured(evaluation, audit=audit_report)
 
     options = {
         "undefined": args.undefined,
         "convention": args.convention,
-        "strata": side["strata"],
-        "propensity": side.get("propensity"),
-        **sets,
+        "strata": side_data["strata"],
+        "propensity": side_data.get("propensity"),
+        **item_sets,
     }
     levels: dict[str, dict[str, Any]] = {"chance": {}, "ceiling": {}}
     for metric, level in product(metrics, levels):
         with suppress(ArgumentError):  # a metric that has no such level
             levels[level] |= getattr(Metrics, level)(truth, metric, n_items=shape[1], **options)
-    return Measured(evaluation, levels=levels, audit=report)
+    return Measured(evaluation, levels=levels, audit=audit_report)
 
 
 def _identify_scores(args: Namespace, sources: Mapping[str, Source]) -> Identification:
-    scores, truth, sets, _ = _read_matrices(sources, args.lines)
+    """Find the definitions of a metric that give a number, of scores and a truth."""
+    scores, truth, item_sets, _ = _read_matrices(sources, args.lines)
     rules = {"nan": args.nan, "n_threads": args.n_threads}
-    return identify(scores, truth, args.value, args.metric, **sets, **rules)
+    return identify(scores, truth, args.value, args.metric, **item_sets, **rules)
 
 
 def _read_matrices(
     sources: Mapping[str, Source], lines: Lines | None
 ) -> tuple[Any, Any, dict[str, Any], tuple[int, int]]:
     """Read the scores, the truth and the sets of items; also gives the shape of the scores."""
-    scores = read_array(sources["scores"], _SCORES)
+    scores = read_array(sources["scores"], _SCORES_FORMAT)
     shape = (*scores.shape, 0, 0)[:2]  # the library refuses other dimensions
     truth = read_user_items(sources["truth"], shape, lines, graded=True)
-    sets = {}
+    item_sets = {}
     for name in ("exclude", "candidates"):
         if name in sources:
-            sets[name] = read_user_items(sources[name], shape, lines)
-    return scores, truth, sets, shape
+            item_sets[name] = read_user_items(sources[name], shape, lines)
+    return scores, truth, item_sets, shape
 
 
-def _audit(
-    args: Namespace, scores: Any, truth: Any, metrics: list[str], sets: Mapping[str, Any]
+def _audit_scores(
+    args: Namespace, scores: Any, truth: Any, metrics: list[str], item_sets: Mapping[str, Any]
 ) -> Audit:
+    """Audit the scores at the largest cutoff of the metrics, of all items if none has one."""
     with at_fault("metrics_list"):
         cutoffs = [text.rpartition("@")[2] for metric in metrics for text in spell(metric)]
-    numbers = [int(cutoff) for cutoff in cutoffs if cutoff.strip().isdecimal()]
-    k = max(numbers, default=scores.shape[1])
+    cutoff_numbers = [int(cutoff) for cutoff in cutoffs if cutoff.strip().isdecimal()]
+    k = max(cutoff_numbers, default=scores.shape[1])
     with progress("auditing users:") as on_progress:
         return audit(
-            scores, truth, **sets, k=max(1, k), n_threads=args.n_threads, progress=on_progress
+            scores, truth, **item_sets, k=max(1, k), n_threads=args.n_threads, progress=on_progress
         )
 
 
@@ -419,11 +430,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, words: Sequence[str], argv: Sequence[str]) -> int:
+    """Run the command ``name`` with its ``words``, and give its exit code; tell its errors.
+
+    ``argv`` are the words of the command line, ``name`` among them.
+    """
     spellings: Mapping[str, str] = {}
     try:
         if name not in _COMMANDS:
-            _refuse(name, argv)
-        args = _read(name, words)
+            _help_or_refuse(name, argv)
+        args = _read_arguments(name, words)
         spellings = args.spellings
         with telling_of_compilation():
             return _COMMANDS[name].run(args) or 0
@@ -457,6 +472,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser(name: str, docstring: str, usage: str | None = None) -> _Parser:
+    """Make a parser whose help is a docstring, with its examples at the end."""
     description, _, examples = inspect.cleandoc(docstring).partition("\nFor example:\n")
     return _Parser(
         prog=name,
@@ -468,7 +484,8 @@ def _parser(name: str, docstring: str, usage: str | None = None) -> _Parser:
     )
 
 
-def _refuse(name: str, argv: Sequence[str]) -> None:
+def _help_or_refuse(name: str, argv: Sequence[str]) -> None:
+    """Print the help or the version that ``argv`` asks for, or refuse an unknown command."""
     description = "Ranking metrics for recommender systems, per user.\n\ncommands:\n"
     for command_name, command in _COMMANDS.items():
         summary = (command.run.__doc__ or "").partition("\n")[0]
@@ -484,24 +501,26 @@ def _refuse(name: str, argv: Sequence[str]) -> None:
     parser.error(f"unknown command {name!r}; {hint}")
 
 
-def _read(name: str, words: Sequence[str]) -> Namespace:
+def _read_arguments(name: str, words: Sequence[str]) -> Namespace:
+    """Read the words of the command ``name``: its options, ``files`` and ``spellings``."""
     command = _COMMANDS[name]
-    names, meaning, most = command.files
+    file_names, files_help, max_files = command.files
     parser = _parser(f"recmetrics {name}", command.run.__doc__ or "")
-    if names:
-        parser.add_argument("files", nargs="*", metavar=names, help=meaning)
-    groups: dict[str, Any] = {"": parser}
+    if file_names:
+        parser.add_argument("files", nargs="*", metavar=file_names, help=files_help)
+    # The parser itself takes the options that exclude no others, by "".
+    option_groups: dict[str, Any] = {"": parser}
     rows = (*command.rows, DEBUG)
     for row in rows:
-        if row.instead_of not in groups:
-            groups[row.instead_of] = parser.add_mutually_exclusive_group()
+        if row.instead_of not in option_groups:
+            option_groups[row.instead_of] = parser.add_mutually_exclusive_group()
         settings = {"help": row.help, **row.settings}
-        groups[row.instead_of].add_argument(*row.flags.split(), **settings)
+        option_groups[row.instead_of].add_argument(*row.flags.split(), **settings)
     args, other_words = parser.parse_known_args(words)
     for word in other_words:
         if word.startswith("-"):
             flag = word.partition("=")[0]
-            if flag in _CUTOFFS and any(row.flag == "-m" for row in rows):
+            if flag in _CUTOFF_FLAGS and any(row.flag == "-m" for row in rows):
                 parser.error(f"unknown option {flag!r}; a metric has its cutoff: -m ndcg@10")
             hint = did_you_mean(flag, " ".join(row.flags for row in rows).split())
             message = f"unknown option {flag!r}"
@@ -511,9 +530,9 @@ def _read(name: str, words: Sequence[str]) -> Namespace:
     _refuse_files_among_metrics(name, args)
     if name == "identify":
         args.metric = _only_metric(args)
-    if len(args.files) > most:
-        word = args.files[most]
-        message = f"unexpected word {word!r} behind {names or name}"
+    if len(args.files) > max_files:
+        word = args.files[max_files]
+        message = f"unexpected word {word!r} behind {file_names or name}"
         if "--json" in words:
             message += f"; to write JSON to a file type: --json > {word}"
         parser.error(message)
@@ -542,6 +561,7 @@ def _only_metric(args: Namespace) -> str:
 
 
 def _is_metric(word: str) -> bool:
+    """Say whether a word is a metric string and no file."""
     try:
         spec_of(word)
     except MetricSpecError:
@@ -550,8 +570,10 @@ def _is_metric(word: str) -> bool:
 
 
 def _refuse_files_among_metrics(name: str, args: Namespace) -> None:
-    metrics = [metric for several in getattr(args, "metrics", None) or [] for metric in several]
-    files = [word for word in metrics if suffix_of(Path(word)) in _SUFFIXES]
+    """Refuse files that -m has taken for metrics; else make one list of the metrics."""
+    lists_of_words = getattr(args, "metrics", None) or []  # one for each word behind -m
+    metrics = [metric for words in lists_of_words for metric in words]
+    files = [word for word in metrics if suffix_of(Path(word)) in _FILE_SUFFIXES]
     if files:
         msg = (
             f"-m takes every word up to the next option, and {files[0]!r} is no metric; give the "

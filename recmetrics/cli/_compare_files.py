@@ -39,8 +39,8 @@ def compare_files(args: Namespace) -> int:
       recmetrics compare old.npz new.npz --baseline old --gate 'ndcg@10 >= -1%'
       recmetrics compare values.csv --model model --movers 5
     """
-    read = _read_files if args.model is None else _read_table
-    arguments, users = read(args)
+    read_inputs = _read_files if args.model is None else _read_table
+    arguments, users = read_inputs(args)
     comparison = compare(
         **arguments,
         metrics=args.metrics,
@@ -51,36 +51,37 @@ def compare_files(args: Namespace) -> int:
         paired_runs=args.paired_runs,
         rng=args.seed,
     )
-    parts: list[Printed] = [comparison]
+    reports: list[Printed] = [comparison]
     if args.compact:
-        parts = [comparison.compact(digits=args.digits)]
-    extras: dict[str, Any] = {}  # of the JSON
+        reports = [comparison.compact(digits=args.digits)]
+    json_extras: dict[str, Any] = {}
     status = 0
     if args.rules is not None:
         gate = _gate(args, comparison)
         status = _status(gate, args.open)
-        extras["gate"] = gate.to_dict()
-        parts.append(gate)
+        json_extras["gate"] = gate.to_dict()
+        reports.append(gate)
     if args.movers is not None:
         movers = _movers(args.movers, comparison, users)
-        extras["movers"] = [asdict(table) for table in movers]
-        parts += movers
+        json_extras["movers"] = [asdict(table) for table in movers]
+        reports += movers
     if args.plot is not None:
         with atomic(args.plot) as file:
             comparison.plot().savefig(file, format=args.plot.suffix[1:].lower())
 
     if args.json:
-        write_json(comparison.to_dict() | extras)
+        write_json(comparison.to_dict() | json_extras)
     elif args.markdown:
-        write("\n".join(part.to_markdown() for part in parts))
+        write("\n".join(report.to_markdown() for report in reports))
     elif args.latex:
-        write("\n".join(part.to_latex() for part in parts))
+        write("\n".join(report.to_latex() for report in reports))
     else:
-        show("\n\n".join(part.to_text(width()) for part in parts))
+        show("\n\n".join(report.to_text(width()) for report in reports))
     return status
 
 
 def _gate(args: Namespace, comparison: Comparison) -> Gate:
+    """Judge the comparison by the rules of ``--gate``, with the settings that are typed."""
     settings = {}
     for name in ("min_users", "looks"):
         if (setting := getattr(args, name)) is not None:
@@ -96,7 +97,10 @@ def _status(gate: Gate, when_open: str | None) -> int:
 
 
 def _movers(n: int, comparison: Comparison, users: Sequence[str] | None) -> list[Movers]:
-    pairs = dict.fromkeys((record.model, record.against) for record in comparison.differences)
+    """Find the ``n`` users who gain and lose most, for each pair of models and user metric."""
+    pairs = dict.fromkeys(
+        (difference.model, difference.against) for difference in comparison.differences
+    )
     return [
         comparison.movers(metric, n, model=model, against=against, users=users)
         for model, against in pairs
@@ -106,6 +110,7 @@ def _movers(n: int, comparison: Comparison, users: Sequence[str] | None) -> list
 
 
 def _read_files(args: Namespace) -> Inputs:
+    """Read per-user files, one or more of each model, and the groups of ``--by``."""
     models = _models(args.files)
     names = list(models.values())
     if len(set(names)) < 2:
@@ -115,10 +120,10 @@ def _read_files(args: Namespace) -> Inputs:
             "see 'recmetrics compare --help'"
         )
         raise CommandError(msg)
-    inputs = list(models)
+    input_paths = list(models)
     if args.by is not None:
-        inputs.append(args.by)
-    _check_options(args, inputs)
+        input_paths.append(args.by)
+    _check_options(args, input_paths)
 
     # The baseline may be typed as its file.
     baseline = {str(path): name for path, name in models.items()}.get(args.baseline, args.baseline)
@@ -134,17 +139,18 @@ def _read_files(args: Namespace) -> Inputs:
         runs[name].append(values)
         if users is not None:
             users_of[source] = users
-    labels = None
+    group_of_user = None
     if args.by is not None:
         segments = Source("--by", args.by)
         args.spellings["by"] = segments.spelling
-        labels, labelled_users = read_segments(segments)
-        if labelled_users is not None:
-            users_of[segments] = labelled_users
-    return {"results": runs, "by": labels, "baseline": baseline}, _common_users(users_of)
+        group_of_user, grouped_users = read_segments(segments)
+        if grouped_users is not None:
+            users_of[segments] = grouped_users
+    return {"results": runs, "by": group_of_user, "baseline": baseline}, _common_users(users_of)
 
 
 def _read_table(args: Namespace) -> Inputs:
+    """Read one table of all models, whose columns ``--model`` and ``--by`` name."""
     if len(args.files) != 1:
         msg = f"--model takes one table of all models, got {len(args.files)} files"
         raise CommandError(msg)
@@ -159,13 +165,13 @@ def _read_table(args: Namespace) -> Inputs:
 def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:
     """Refuse options of an output that is not printed, and a picture that cannot be written."""
     gate = "--gate; type --gate RULE"
-    for option, value, is_printed, output in (
+    for option, value, is_output_typed, output in (
         ("--digits", args.digits, args.compact, "the compact table; type --compact"),
         ("--min-users", args.min_users, args.rules, gate),
         ("--looks", args.looks, args.rules, gate),
         ("--open", args.open, args.rules, gate),
     ):
-        if value is not None and not is_printed:
+        if value is not None and not is_output_typed:
             msg = f"{option} applies to {output} as well"
             raise CommandError(msg)
     if args.compact and args.json:
@@ -210,13 +216,16 @@ def _models(files: Sequence[str]) -> dict[Path, str]:
 
 def model_names(paths: Sequence[Path]) -> list[str]:
     """Name each file by its stem, and by as much of its path as makes the names different."""
-    full = [Path(os.path.realpath(path)) for path in paths]
-    stems = [path.parent / Path(path.name.removesuffix(".gz")).stem for path in full]
-    depth = 0
+    full_paths = [Path(os.path.realpath(path)) for path in paths]
+    paths_without_suffix = [
+        path.parent / Path(path.name.removesuffix(".gz")).stem for path in full_paths
+    ]
+    n_path_parts = 0
     while True:  # full paths differ
-        depth += 1
-        for variants in (stems, full):  # two files may differ only in the suffix
-            names = ["/".join(path.parts[-depth:]) for path in variants]
+        n_path_parts += 1
+        # Two files may differ only in the suffix: the full paths name them then.
+        for candidates in (paths_without_suffix, full_paths):
+            names = ["/".join(path.parts[-n_path_parts:]) for path in candidates]
             if len(set(names)) == len(names):
                 return names
 
@@ -228,12 +237,12 @@ def _common_users(users_of: Mapping[Source, list[str]]) -> list[str] | None:
     first_source, *sources = users_of
     common_users = users_of[first_source]
     for source in sources:
-        pairs = zip(users_of[source], common_users, strict=False)
-        for place, (user, expected) in enumerate(pairs, start=1):
-            if user != expected:
+        user_pairs = zip(users_of[source], common_users, strict=False)
+        for place, (user, common_user) in enumerate(user_pairs, start=1):
+            if user != common_user:
                 msg = (
                     f"{source} has user {user[:40]!r} in place {place}, where {first_source} has "
-                    f"user {expected[:40]!r}; expected the same users in the same order"
+                    f"user {common_user[:40]!r}; expected the same users in the same order"
                 )
                 raise CommandError(msg)
     return common_users

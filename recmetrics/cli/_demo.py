@@ -28,7 +28,7 @@ BASELINE = "popularity"
 _VALIDATION_METRIC = f"ndcg@{DEFAULT_K}"
 _BEYOND_ACCURACY = f"long_tail@{DEFAULT_K}"  # a metric to compare, too
 _TASTES = 8  # latent dimensions of taste
-_TASTE_WEIGHT = 2.5  # of taste against chance
+_TASTE_WEIGHT = 2.5  # factor of taste in a utility, whose chance has the factor 1
 _POPULARITY_SKEW = 1.2  # sigma of the log-normal popularity
 _TYPICAL_LENGTH = 30  # median interactions of a user
 
@@ -63,7 +63,7 @@ def demo(args: Namespace) -> None:
     )
     popularity = np.broadcast_to(data.train.sum(axis=0), scores.shape)
     if plot is not None:
-        _draw(plot, curve, level=_validate(popularity, data))
+        _draw(plot, curve, baseline_value=_validate(popularity, data))
     show(f"\n{_compared(data, {BASELINE: popularity, MODEL: scores}, args.seed)}")
     if plot is not None:
         show(f"learning curve: {plot.resolve()}")
@@ -80,12 +80,12 @@ def _compared(data: Split, scores: Mapping[str, Scores], seed: int) -> Compariso
     values: dict[str, dict[str, Scores]] = {name: {} for name in scores}  # of models, by metric
     steps = [(name, metric) for metric in metrics for name in scores]
     with progress("comparing models, metrics:") as on_progress:
-        for done, (name, metric) in enumerate(steps, start=1):
+        for n_done, (name, metric) in enumerate(steps, start=1):
             values[name] |= Metrics.compute(
                 scores[name], data.test, metric, exclude=seen, popularity=shares
             )
             if on_progress is not None:
-                on_progress(done, len(steps) + 1)  # the last step is the comparison
+                on_progress(n_done, len(steps) + 1)  # the last step is the comparison
         return compare(values, baseline=BASELINE, rng=seed)
 
 
@@ -131,8 +131,8 @@ def _plot_path(args: Namespace) -> Path | None:
     return path
 
 
-def _draw(path: Path, curve: Sequence[float], level: float) -> None:
-    """Draw the values of the model after each epoch, and that of the baseline as a level."""
+def _draw(path: Path, curve: Sequence[float], baseline_value: float) -> None:
+    """Draw the values of the model after each epoch, and that of the baseline as a line."""
     # A Figure made without pyplot needs no display and leaves pyplot's state alone.
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -140,7 +140,7 @@ def _draw(path: Path, curve: Sequence[float], level: float) -> None:
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(range(1, len(curve) + 1), curve, marker="o", color="tab:blue", label=MODEL)
-    axes.axhline(level, linestyle="--", color="tab:gray", label=BASELINE)
+    axes.axhline(baseline_value, linestyle="--", color="tab:gray", label=BASELINE)
     axes.set_xlabel("epoch")
     axes.set_ylabel(f"{_VALIDATION_METRIC}, mean over users")
     axes.set_title("Validation after every epoch")
@@ -231,6 +231,6 @@ def _solve(
     outer_products = (fixed[:, :, None] * fixed[:, None, :]).reshape(n_fixed, -1)
     shared_part = fixed.T @ fixed + regularisation * np.eye(n_factors)
     row_parts = (interactions @ outer_products).reshape(-1, n_factors, n_factors)
-    right = (1 + confidence) * (interactions @ fixed)
-    solved: Factors = np.linalg.solve(shared_part + confidence * row_parts, right[:, :, None])
+    right_sides = (1 + confidence) * (interactions @ fixed)
+    solved: Factors = np.linalg.solve(shared_part + confidence * row_parts, right_sides[:, :, None])
     return solved[:, :, 0]

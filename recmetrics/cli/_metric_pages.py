@@ -87,14 +87,14 @@ def _page(metric_string: str) -> str:
     lines += [f"{label:<12}{line}" for label, line in fact_lines(facts)]
     blocks = [fold("\n".join(lines))]
     if metric.options:
-        columns = [
+        option_columns = [
             Column("option", attrgetter("name"), is_number=False),
             Column("values", _values, is_number=False),
             Column("default", _default, is_number=False),
             Column("meaning", lambda option: option.meaning.replace("``", ""), is_number=False),
         ]
-        options = table(columns, [*metric.options.values()])
-        blocks.append(fitted(options, width() or sys.maxsize))
+        option_table = table(option_columns, [*metric.options.values()])
+        blocks.append(fitted(option_table, width() or sys.maxsize))
     blocks.append(_fold_prose(details.replace("``", "").strip("\n")))
     return "\n\n".join(blocks)
 

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +19,15 @@ from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._terminal import CommandError, fold, show, write_json
 
-_ARGUMENTS = {"group": "ids", "score": "scores", "relevance": "relevance"}
+if TYPE_CHECKING:
+    from recmetrics.tables import TableSummary
+
+_GROUP_ARGUMENTS = {"group": "ids", "score": "scores", "relevance": "relevance"}
 """The argument of the library for each column of groups, which an option of its name may rename."""
 
 
 def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Measured:
+    """Evaluate a table of recommendations by a table of the truth."""
     arguments = _read_recommendations(args, sources) | rules_of(args)
     from recmetrics.tables import evaluate_table  # which needs narwhals, as the extra has it
 
@@ -31,38 +35,18 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
     if not metrics:
         # A metric without a cutoff, such as auc, ranks all items, also those that no list has.
         metrics = [metric for metric in default_metrics(args.convention) if "@" in metric]
-    frame, counts = evaluate_table(metrics_list=metrics, return_summary=True, **arguments)
+    frame, summary = evaluate_table(metrics_list=metrics, return_summary=True, **arguments)
     values = {}
-    for metric in counts.means:
+    for metric in summary.means:
         values[metric] = frame[metric].to_numpy()
         # One value of all lists, which the table repeats for each.
         if not parse(metric, args.convention).metric.per_user:
             values[metric] = np.array(values[metric][0] if len(frame) else np.nan)
-    notes = [counted(counts.n_lists, "user"), f"lists {counts.order}"]
-    if counts.n_short:
-        notes.append(counts.short)
-    if counts.n_contradicted:
-        notes.append(f"{counts.contradicted}; --score score ranks them by score")
-    if counts.grades:
-        notes.append(counts.grades)
-    if counts.n_missing:
-        treatment = "counted as empty lists; --no-include-missing leaves them out"
-        if counts.missing == "left out":
-            treatment = "left out; --include-missing counts them"
-        notes.append(
-            f"users of TRUTH without recommendations: {counts.n_missing:,}, the first "
-            f"{counts.first_missing}, {treatment}"
-        )
-    if any(counts.invalid):
-        notes.append(f"wasted or dropped: {counts.invalid}")
-    n_swallowed, n_with_relevant = counts.swallowed
-    if n_swallowed:
-        notes.append(who_is_swallowed(n_swallowed, n_with_relevant))
     evaluation = Evaluation(
         values,
-        notes=notes,
-        swallowed=n_swallowed,
-        invalid=counts.invalid,
+        notes=_notes_of(summary),
+        swallowed=summary.swallowed[0],
+        invalid=summary.invalid,
         undefined=args.undefined,
         convention=args.convention,
         user_weights=counts.user_weights,
@@ -70,7 +54,33 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
     return Measured(evaluation, frame[arguments["user"]].to_list())
 
 
+def _notes_of(summary: TableSummary) -> list[str]:
+    """Write the counts of a table's lists, in the words of the command."""
+    notes = [counted(summary.n_lists, "user"), f"lists {summary.order}"]
+    if summary.n_short:
+        notes.append(summary.short)
+    if summary.n_contradicted:
+        notes.append(f"{summary.contradicted}; --score score ranks them by score")
+    if summary.grades:
+        notes.append(summary.grades)
+    if summary.n_missing:
+        treatment = "counted as empty lists; --no-include-missing leaves them out"
+        if summary.missing == "left out":
+            treatment = "left out; --include-missing counts them"
+        notes.append(
+            f"users of TRUTH without recommendations: {summary.n_missing:,}, the first "
+            f"{summary.first_missing}, {treatment}"
+        )
+    if any(summary.invalid):
+        notes.append(f"wasted or dropped: {summary.invalid}")
+    n_swallowed, n_with_relevant = summary.swallowed
+    if n_swallowed:
+        notes.append(who_is_swallowed(n_swallowed, n_with_relevant))
+    return notes
+
+
 def identify_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Identification:
+    """Find the definitions of a metric that give a number, of two tables."""
     tables = _read_recommendations(args, sources)
     from recmetrics.tables import identify_table  # which needs narwhals, as the extra has it
 
@@ -80,8 +90,8 @@ def identify_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
 def _read_recommendations(args: Namespace, sources: Mapping[str, Source]) -> dict[str, Any]:
     """Give the files, and the options that say how they are read, as the library names them."""
     columns = {"user": args.user or "user", "item": args.item or "item"}
-    order = {name: getattr(args, name) for name in ("score", "rank") if getattr(args, name)}
-    refuse_same(columns | order)
+    order_columns = {name: getattr(args, name) for name in ("score", "rank") if getattr(args, name)}
+    refuse_same(columns | order_columns)
     arguments: dict[str, Any] = {**columns, "include_missing": args.include_missing}
     for name in ("rank", "score", "relevance", "in_order", "rank_gaps", "repeats", "unknown"):
         arguments[name] = getattr(args, name)
@@ -92,14 +102,15 @@ def _read_recommendations(args: Namespace, sources: Mapping[str, Source]) -> dic
 
 
 def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
+    """Evaluate one table of groups, such as queries, with a score and a relevance in each row."""
     source = sources["groups"]
-    names = {option: getattr(args, option) or option for option in _ARGUMENTS}
-    refuse_same(names)
-    group, *numbers = names.values()
+    column_names = {option: getattr(args, option) or option for option in _GROUP_ARGUMENTS}
+    refuse_same(column_names)
+    group, *numbers = column_names.values()
     advice = (
         f"for recommendations give a TRUTH: recmetrics evaluate {quote(str(source.path))} TRUTH"
     )
-    columns = Columns([group], numbers, names, required=True, instead=(["item"], advice))
+    columns = Columns([group], numbers, column_names, required=True, instead=(["item"], advice))
     frame = read_table(source, columns)
     ids = frame[group].to_list()
     for name in numbers:
@@ -109,12 +120,12 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
             raise CommandError(msg)
         if not (dtype.is_integer() or dtype.is_float()):  # Boolean with null, Decimal
             frame = frame.with_columns(frame[name].cast(float))
-    for option, argument in _ARGUMENTS.items():
-        column = f"column {names[option]!r}, rows counted from 0"
+    for option, argument in _GROUP_ARGUMENTS.items():
+        column = f"column {column_names[option]!r}, rows counted from 0"
         args.spellings[argument] = f"{source.spelling}, {column}"
     values = Metrics.compute_groups(
-        frame[names["score"]].to_numpy(),
-        frame[names["relevance"]].to_numpy(),
+        frame[column_names["score"]].to_numpy(),
+        frame[column_names["relevance"]].to_numpy(),
         args.metrics or default_metrics(args.convention),
         ids=ids,
         nan=args.nan,
@@ -145,10 +156,12 @@ def audit_time_files(args: Namespace) -> None:
     if len(args.files) < 2:
         msg = "give the files TRAIN TRUTH; see 'recmetrics audit-times --help'"
         raise CommandError(msg)
-    names = {name: getattr(args, name) for name in ("user", "item", "time")}
-    refuse_same(names)
-    *ids, time = names.values()
-    columns = Columns(ids, [time], names, required=True, times=[time], shared=[*names])
+    column_names = {name: getattr(args, name) for name in ("user", "item", "time")}
+    refuse_same(column_names)
+    *ids, time = column_names.values()
+    columns = Columns(
+        ids, [time], column_names, required=True, times=[time], shared=[*column_names]
+    )
     sources = sources_of(args, "train")
     frames = {
         source: read_table(source, columns._replace(is_first=name == "train"))
@@ -158,7 +171,7 @@ def audit_time_files(args: Namespace) -> None:
     from recmetrics.tables import audit_times  # which needs narwhals, as the extra has it
 
     train, truth = frames.values()
-    audit = audit_times(train, truth, **names)
+    audit = audit_times(train, truth, **column_names)
     if not args.json:
         show(fold(str(audit)))
         return

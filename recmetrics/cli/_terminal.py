@@ -46,14 +46,15 @@ def with_options(message: str, argument: str | None, spellings: Mapping[str, str
     their files. For Python code that the message says to type, what does the same for files is
     added.
     """
-    names = [argument, *re.findall(r"\b(\w+)=", message)]
-    options = dict.fromkeys(spellings[name] for name in names if name in spellings)
+    arguments = [argument, *re.findall(r"\b(\w+)=", message)]
+    # What is added, each text once, in this order.
+    additions = dict.fromkeys(spellings[name] for name in arguments if name in spellings)
     for code, words in _INSTEAD_OF_PYTHON.items():
         if re.search(code, message):
-            options[words] = None
+            additions[words] = None
     if argument in spellings and argument is not None and ".explode(" in message:
-        options[_around_table(argument, spellings[argument])] = None
-    return f"{message} ({'; '.join(options)})" if options else message
+        additions[_around_table(argument, spellings[argument])] = None
+    return f"{message} ({'; '.join(additions)})" if additions else message
 
 
 def _around_table(argument: str, spelling: str) -> str:
@@ -144,6 +145,7 @@ def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
         return
 
     def draw(line: str) -> None:
+        """Replace the line of progress by ``line``; "" erases it."""
         sys.stderr.write(_ERASE_LINE + line)
         sys.stderr.flush()
 
@@ -162,10 +164,11 @@ _COMPILES = "compiling for this machine, once"
 def telling_of_compilation() -> Iterator[None]:
     """Say on stderr, once, that a kernel is compiled where that takes long."""
     # The timer that is to tell; at most one, though several threads may compile.
-    waiting: list[threading.Timer] = []
+    timers: list[threading.Timer] = []
     has_told = threading.Event()
 
-    def say() -> None:
+    def tell_once() -> None:
+        """Tell of the compilation, from the thread of the timer."""
         has_told.set()
         if sys.stderr.isatty():
             sys.stderr.write(_ERASE_LINE)  # a line of progress may stand there
@@ -173,12 +176,12 @@ def telling_of_compilation() -> Iterator[None]:
 
     def report(begins: bool) -> None:
         """Start the timer where a compilation begins, and stop it where one ends."""
-        if begins and not waiting and not has_told.is_set():
-            waiting.append(threading.Timer(_LONG_COMPILATION, say))
-            waiting[0].daemon = True
-            waiting[0].start()
-        elif waiting and not begins:
-            waiting.pop().cancel()
+        if begins and not timers and not has_told.is_set():
+            timers.append(threading.Timer(_LONG_COMPILATION, tell_once))
+            timers[0].daemon = True
+            timers[0].start()
+        elif timers and not begins:
+            timers.pop().cancel()
 
     with while_compiling(report):
         yield
