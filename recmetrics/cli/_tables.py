@@ -49,7 +49,7 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
         invalid=summary.invalid,
         undefined=args.undefined,
         convention=args.convention,
-        user_weights=counts.user_weights,
+        user_weights=summary.user_weights,
     )
     return Measured(evaluation, frame[arguments["user"]].to_list())
 
