@@ -128,9 +128,7 @@ class Identification(Printed):
             Column("metric", lambda match: match.metric, is_number=False),
             Column("mean", lambda match: f"{match.mean:.6f}"),
             Column(
-                "departs by",
-                lambda match: "; ".join(match.departures) or "nothing",
-                is_number=False,
+                "difference", lambda match: "; ".join(match.departures) or "none", is_number=False
             ),
             Column("from", _names_of_systems, is_number=False),
             Column("definitions", lambda match: f"{match.n_definitions:,}"),
@@ -155,7 +153,7 @@ class Identification(Printed):
                 )
         if self.hint:
             notes.append(self.hint)
-        notes.append("this holds for these scores and this truth alone")
+        notes.append("valid for these scores and this truth only")
         return [table(columns, self.matches[:_MAX_ROWS] or [self.nearest])], notes
 
 

@@ -348,6 +348,6 @@ class Comparison(Compared, Printed):
         one_of("table", table, Table)
         notes = [
             *comparison_pages.plot_legend(self),
-            "filled: the best mean, a significant difference",
+            "filled dot: the best mean, or a significant difference",
         ]
         return draw(self.means, self.differences, self.models, self.levels, notes, target, table)

@@ -41,7 +41,7 @@ _ENOUGH_RUNS = 10
 _MANY_CUTOFFS = 3
 _UNCOVERED = "p-values use the users' means over runs, and do not cover the variation over runs"
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
-_BETTER = "significantly better than the model with that letter"
+_BETTER = "a, b, ...: significantly better than model a, b, ..."
 Form: TypeAlias = Literal["text", "markdown", "latex"]
 
 
@@ -57,7 +57,7 @@ def to_latex(comparison: Compared) -> str:
     notes = legend(comparison)
     if comparison.differences:
         names = [f"{_letter(i)} is {one_line(name)}" for i, name in enumerate(comparison.models)]
-        notes.append(f"superscripts: {_BETTER}, where {', '.join(names)}")
+        notes.append(f"superscripts {_BETTER} ({', '.join(names)})")
     return grids.as_latex(blocks, notes)
 
 
@@ -101,7 +101,7 @@ def compact_legend(
     """The notes below the table of models by metrics; ``best`` and ``marks`` are its signs."""
     lines = [f"{best}: the best mean of a metric", *_models(comparison, metrics)]
     if comparison.differences:
-        line = f"{marks}: {_BETTER}"
+        line = f"{marks} {_BETTER}"
         if comparison.baseline is not None:
             line += f"; each is compared with {one_line(comparison.baseline)} alone"
         lines.append(line)
@@ -225,7 +225,7 @@ def _left_out(comparison: Compared) -> Iterator[str]:
     """Say which users are left out, if some are."""
     records: list[Any] = [*comparison.means, *comparison.differences]
     if any(record.n_undefined for record in records):
-        yield "left out: users whose value is undefined; for a pair, undefined in either model"
+        yield "left out: users without a value (most often: no relevant items)"
 
 
 def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:

@@ -171,9 +171,9 @@ class Gate(Printed):
         notes = [
             f"verdict: {', '.join(of_models)}",
             f"differences to {one_line(self.baseline)}; at least, at most: one-sided "
-            f"{self._method()}, confidence {self._confidence()}; before a "
-            "rule fails, its bound is corrected by Holm over rules and groups",
-            "passed: every rule holds, which needs no correction (intersection-union test)",
+            f"{self._method()}, confidence {self._confidence()}; 'fails' is corrected by Holm over "
+            "rules and groups",
+            "passed: all rules hold",
             *grids.observed_ranges(self.observed),
         ]
         open_verdicts = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
@@ -184,8 +184,7 @@ class Gate(Printed):
             )
         if any(verdict.n_needed for verdict in open_verdicts):
             notes.append(
-                "needed: number of users with a value at which the rule holds with power 0.8, if "
-                "the true difference is 0"
+                "needed: users for an 80 % chance that the rule holds, if the true difference is 0"
             )
         if any(map(_asks_for_gain, open_verdicts)):
             notes.append("how many users a gain needs depends on the gain: see users_needed")

@@ -35,7 +35,7 @@ def test_the_table_as_text():
         "",
         "[ ]: the best mean of a metric",
         "lower is better: gini@5",
-        "letters: significantly better than the model with that letter",
+        "letters a, b, ...: significantly better than model a, b, ...",
         SIGNIFICANT,
         FEW,
     ]
@@ -78,7 +78,7 @@ def test_a_baseline_has_the_letters_of_the_models_that_are_worse():
         "c  95%     0.1667",
         "",
         "[ ]: the best mean of a metric",
-        "letters: significantly better than the model with that letter; "
+        "letters a, b, ...: significantly better than model a, b, ...; "
         "each is compared with a_b alone",
         SIGNIFICANT.replace("3 pairs", "2 pairs"),
         FEW,
@@ -95,7 +95,7 @@ def test_the_table_in_markdown():
         "\n"
         "- bold: the best mean of a metric\n"
         "- lower is better: gini@5\n"
-        "- letters: significantly better than the model with that letter\n"
+        "- letters a, b, ...: significantly better than model a, b, ...\n"
         f"- {SIGNIFICANT.replace('<', chr(92) + '<')}\n"
         f"- {FEW}\n"
     )
@@ -118,7 +118,7 @@ new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{ac}$ \\
 \par\smallskip
 \footnotesize
 bold: the best mean of a metric \\
-superscripts: significantly better than the model with that letter \\
+superscripts a, b, ...: significantly better than model a, b, ... \\
 significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs \\
 p is raised to agree with the interval where few users gain or lose, or differences are skewed
 \end{table}

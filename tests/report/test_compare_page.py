@@ -61,9 +61,7 @@ def test_the_legend_says_what_was_done():
         "not corrected for their number",
         "the intervals are not those of the sign-flip permutation test, and may disagree with it",
     ]
-    assert lines[-1] == (
-        "left out: users whose value is undefined; for a pair, undefined in either model"
-    )
+    assert lines[-1] == ("left out: users without a value (most often: no relevant items)")
     header = next(line for line in lines if "d_z  w/t/l" in line).split("  ")
     assert [cell.strip() for cell in header if cell.strip().startswith("p")] == [
         *("p (permutation)", "p (t)")
@@ -260,7 +258,7 @@ def test_latex():
         "m\\% & +0.1500 & {[}+0.1204, +0.1674] & \\textless{}0.0001 & {*} & +1.56 & 100/20/0"
     ) in text
     assert (
-        "superscripts: significantly better than the model with that letter, where a is a\\_b, "
+        "superscripts a, b, ...: significantly better than model a, b, ..., where a is a\\_b, "
         "b is new"
     ) in text
     turned = compare(dict(reversed(values.items()))).to_latex()
