@@ -293,12 +293,11 @@ def headline(results: Results) -> str:
     one = results["rivals"]
     rows = {row["what"]: row for row in reversed(one["rows"])}
     size = rows["recmetrics"]["column"].replace(" x ", " users x ")
-    others = ", and ".join(
-        f"{name} takes {rows[name]['value']:,.0f} times as long" for name in HEADLINE
-    )
+    first, second = (f"{rows[name]['value']:,.0f} times" for name in HEADLINE)
     return wrapped(
         f"Eight metrics for {size} items take {rows['recmetrics']['note']} on "
-        f"{one['environment']['cores']} cores. {others}."
+        f"{one['environment']['cores']} cores. {HEADLINE[0]} takes {first} as long, "
+        f"{HEADLINE[1]} {second}."
     )
 
 
