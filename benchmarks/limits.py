@@ -1,0 +1,108 @@
+"""Time the forms that read far above the limit, each over ``scores.max(axis=1)``, with one thread.
+
+The limits are those of a quiet machine. Measured on one, as CPU time of ndcg@10 in float32:
+
+    10, 100, 1,000 relevant          1.5, 2.3, 12     of 3,700 items
+    with grades 1 to 5               1.6, 3.0, 13
+    no two grades equal              1.6, 3.2, 14
+    10, 100, 1,000 excluded          1.8, 2.7, 5.7
+    Fortran order                    7.0 at 1,024 x 20,000, 5.7 at 4,000 x 5,000
+
+python benchmarks/limits.py            all rows; exits with 1 where one is above its limit
+python benchmarks/limits.py Fortran    the rows whose names begin so
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from problems import SEED, item_sets
+from timing import in_turn
+
+from recmetrics import Metrics
+
+REPEATS = 9
+SIZE = (4_000, 3_700)
+COLUMNS = ((1_024, 20_000), (4_000, 5_000))
+PAIRS = ((1_000, 50_000), (2_000, 12_000))  # rows that leave, or fill, the nearest cache
+
+
+class Row(NamedTuple):
+    """A call, what it is timed over, and the largest ratio."""
+
+    name: str
+    call: Callable[[], Any]
+    read: Callable[[], Any]
+    limit: float
+
+
+def graded(truth: sp.csr_array, grades: np.ndarray) -> sp.csr_array:
+    """The same items with those relevances."""
+    return sp.csr_array((grades, truth.indices, truth.indptr), shape=truth.shape)
+
+
+def scores_of(size: tuple[int, int]) -> np.ndarray:
+    """Standard normal scores, float32."""
+    return np.random.default_rng(SEED).standard_normal(size, dtype=np.float32)
+
+
+def rows() -> Iterator[Row]:
+    """Each row; its scores are made when it is asked for."""
+    rng = np.random.default_rng(SEED)
+    for size, limit in zip(COLUMNS, (7.5, 6.5), strict=True):
+        columns = np.asfortranarray(scores_of(size))
+        call = partial(Metrics.ndcg_at_k, columns, item_sets(size, 10, rng), 10, n_threads=1)
+        yield Row(f"Fortran order, {size[0]} x {size[1]}", call, partial(columns.max, 1), limit)
+
+    scores = scores_of(SIZE)
+    read = partial(scores.max, 1)
+    ndcg = partial(Metrics.ndcg_at_k, scores, k=10, n_threads=1)
+    limits = {10: (1.8, 1.9, 2.1), 100: (2.8, 3.7, 3.1), 1_000: (14.0, 16.0, 6.5)}
+    for number, (binary_limit, graded_limit, excluded_limit) in limits.items():
+        truth = item_sets(SIZE, number, rng)
+        n_grades = truth.nnz
+        yield Row(f"{number} relevant", partial(ndcg, truth), read, binary_limit)
+        of_five = graded(truth, rng.integers(1, 6, n_grades).astype(float))
+        yield Row(f"{number} relevant, grades 1 to 5", partial(ndcg, of_five), read, graded_limit)
+        distinct = graded(truth, rng.permutation(n_grades) + 1.0)
+        yield Row(f"{number} relevant, no two equal", partial(ndcg, distinct), read, graded_limit)
+        apart = graded(truth, np.ones(n_grades))
+        apart.indices = np.maximum(apart.indices, 1)  # item 0 is relevant, and is not excluded
+        apart.sum_duplicates()
+        first = sp.csr_array(np.eye(1, SIZE[1])[np.zeros(SIZE[0], int)])
+        call = partial(ndcg, first, exclude=apart)
+        yield Row(f"{number} excluded, 1 relevant", call, read, excluded_limit)
+
+    for size, limit in zip(PAIRS, (2.4, 4.0), strict=True):
+        scores = scores_of(size)
+        excluded = item_sets(size, 1_000, rng)
+        relevant = item_sets(size, 10, rng)
+        call = partial(Metrics.ndcg_at_k, scores, relevant, 10, exclude=excluded, n_threads=1)
+        name = f"1000 excluded, 10 relevant, {size[0]} x {size[1]}"
+        yield Row(name, call, partial(scores.max, 1), limit)
+
+
+def main(beginning: str = "") -> bool:
+    """Print the ratios; True where one is above its limit."""
+    any_above = False
+    for row in rows():
+        if not row.name.startswith(beginning):
+            continue
+        row.call()
+        ratio = in_turn(row.call, row.read, REPEATS)
+        is_above = ratio.value > row.limit
+        any_above |= is_above
+        verdict = "above" if is_above else "ok"
+        print(
+            f"{row.name:48} {ratio.ms:7.1f} ms  {ratio.value:6.2f} of a read  limit "
+            f"{row.limit:5.1f}  {verdict}",
+            flush=True,
+        )
+    return any_above
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
