@@ -13,11 +13,12 @@ from recmetrics._core.inputs import (
     UserIndex,
     Users,
     array_of_indices,
+    as_indices,
     read_which_users,
     read_whole_users,
     refuse_indices,
 )
-from recmetrics._core.options import ForBatches, NoShared, shared_of, takes
+from recmetrics._core.options import ForBatches, NoShared, check_count, shared_of, takes
 from recmetrics._core.results import (
     Accumulator,
     Store,
@@ -35,6 +36,7 @@ from recmetrics._core.types import (
     Candidates,
     Convention,
     FloatArray,
+    IntArray,
     Invalid,
     ItemValues,
     Matrix,
@@ -84,6 +86,12 @@ class Evaluator(Accumulator):
         As in ``Metrics.compute``, for all users.
     n_items
         The size of the catalogue; needed if the truth lists item indices.
+    users, n_users
+        For a part of the users, whose truth alone is at hand: the user of each row of the truth, a
+        slice or indices, among all ``n_users``. Parts merge, and each needs only its own truth,
+        ``exclude`` and other sets of users; whether two parts have the same truth of a user is not
+        checked. An update names rows of its truth, and results are those of all ``n_users``, NaN
+        for users who are in no part.
     popularity, features, similarity, genres, profile
         Side information, as in ``Metrics.compute``, for all users. The evaluator copies the truth
         and the other item sets, but not the side information.
@@ -120,6 +128,8 @@ class Evaluator(Accumulator):
         strata: Strata | None = None,
         propensity: ItemValues | None = None,
         n_items: int | None = None,
+        users: WhichUsers = None,
+        n_users: int | None = None,
         undefined: Undefined | None = None,
         convention: Convention | None = None,
         nan: NaNPolicy = "raise",
@@ -133,15 +143,21 @@ class Evaluator(Accumulator):
     ) -> None:
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)
-        users = read_whole_users(ground_truth, n_items, shared, request).own()
-        self._users = users
+        users_of_truth = read_whole_users(ground_truth, n_items, shared, request).own()
+        self._users = users_of_truth
         self._array_of_indices = array_of_indices(ground_truth)
-        self._results = Store(request, "rows", (users.truth.n_users, users.n_items or 0), users)
-        self._results.user_weights = system_weights(users, request)
-        relevance = users.truth.rows(slice(0, self._results.n_users)).values
+        n_rows = users_of_truth.truth.n_users
+        of_part = None
+        if users is not None or n_users is not None:
+            of_part = _users_of_part(users, n_users, n_rows)
+        shape = n_users or n_rows, users_of_truth.n_items or 0
+        self._results = Store(request, "rows", shape, users_of_truth, of_part=of_part)
+        if of_part is None:
+            self._results.user_weights = system_weights(users_of_truth, request)
+        relevance = users_of_truth.truth.rows(slice(0, n_rows)).values
         check_truth(relevance, request, self._results.cutoffs)
         # The warning counts all users; batches would have other counts.
-        warn_of_swallowed(*users.swallowed())
+        warn_of_swallowed(*users_of_truth.swallowed())
 
     def update(self, scores: Scores, users: WhichUsers = None) -> None:
         """Add a batch of users.
@@ -237,7 +253,7 @@ class Evaluator(Accumulator):
         """
         rankings = Rankings(ranking, repeats=repeats, unknown=unknown)
         if self._array_of_indices:
-            shape = self._results.n_users, self._results.shape[1] or 0
+            shape = self._n_rows, self._results.shape[1] or 0
             refuse_indices(self._array_of_indices, shape, shape[1], rankings.largest_item)
         self._take_in(rankings, users)
 
@@ -325,8 +341,9 @@ class Evaluator(Accumulator):
         if weighed and not weights:
             msg = (
                 f"the convention weighs users in the mean of {', '.join(weighed)}, and this "
-                "evaluator was made from a state, which has no truth to count their relevant "
-                "items; type Evaluator(ground_truth, metrics_list, convention=...).merge(this)"
+                "evaluator, of a part or a state, has no truth of all users to count their "
+                "relevant items; type Evaluator(ground_truth, metrics_list, "
+                "convention=...).merge(this)"
             )
             raise ArgumentError(msg)
         return weights
@@ -342,6 +359,11 @@ class Evaluator(Accumulator):
             text: UserCounts(defined, undefined, n_users - defined - undefined)
             for text, (defined, undefined) in self._results.counts().items()
         }
+
+    @property
+    def _n_rows(self) -> int:
+        """The number of users whose truth is at hand."""
+        return self._results.n_users if self._users is None else self._users.truth.n_users
 
     def _warn_of_missing(self) -> None:
         """Warn of users who were never updated."""
@@ -369,7 +391,7 @@ class Evaluator(Accumulator):
     def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Selection]:
         """The users of a batch, and their hits; a batch that does not fit is refused."""
         store = self._results
-        n_users = store.n_users
+        n_users = self._n_rows
         n_rows, n_items = scores.shape
         if n_items not in (None, store.shape[1]):
             msg = (
@@ -394,7 +416,7 @@ class Evaluator(Accumulator):
 
     def _following(self, n_rows: int, source: str) -> slice:
         """The ``n_rows`` users after the previous batch; ``source`` is "scores" or "ranking"."""
-        n_users = self._results.n_users
+        n_users = self._n_rows
         start = self._results.next_user
         if start + n_rows > n_users:
             msg = (
@@ -411,3 +433,16 @@ class Evaluator(Accumulator):
             )
             raise ArgumentError(msg)
         return users
+
+
+def _users_of_part(users: WhichUsers, n_users: int | None, n_rows: int) -> IntArray:
+    """Read the user of each row of the truth, (n_rows,), among all ``n_users``."""
+    if users is None or n_users is None:
+        msg = "a part of the users needs both users= and n_users=, the number of all users"
+        raise ArgumentError(msg)
+    n_users = check_count("n_users", n_users, 1)
+    index = as_indices(read_which_users(users, n_users=n_users, n_rows=n_rows, source="truth"))
+    if len(np.unique(index)) < n_rows:
+        msg = "users= of a part names a user twice; expected another user in each row of the truth"
+        raise InputError(msg, argument="users")
+    return index

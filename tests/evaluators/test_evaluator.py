@@ -546,3 +546,73 @@ A_NUMBER = "n_items must be a number of items, such as 3700, got "
 def test_the_size_of_the_catalogue_is_checked_at_once(error, message, wrong, right):
     assert message_of(error, lambda: evaluator(**wrong)) == message
     assert evaluator(**right).counts()
+
+
+# --- Parts with their own truth ------------------------------------------------------------------
+
+
+def part(of, **options):
+    """An evaluator of some of 60 users, with their rows of truth and exclude alone."""
+    rng = np.random.default_rng(7)
+    scores = rng.random((60, 9))
+    truth = rng.random(scores.shape) < 0.2
+    exclude = (rng.random(scores.shape) < 0.1) & ~truth
+    rows = np.arange(60)[of]
+    data = {"exclude": exclude[rows], **options}
+    one = Evaluator(truth[rows], ["ndcg@3", "coverage@2"], **data)
+    one.update(scores[rows][:2])
+    one.update(scores[rows][2:])
+    return one
+
+
+@pytest.mark.parametrize("way", ["merge", "state"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [slice(40, 60), slice(0, 15), slice(15, 40)],
+        np.array_split(np.random.default_rng(3).permutation(60), 3),
+    ],
+    ids=["offsets", "ids"],
+)
+def test_parts_need_their_own_truth_alone(parts, way):
+    expected = part(slice(0, 60))
+    whole, *others = (part(users, users=users, n_users=60) for users in parts)
+    assert whole.counts()["ndcg@3"].not_updated == 60 - len(np.arange(60)[parts[0]])
+    if way == "state":
+        whole, *others = (Evaluator.from_state(one.state()) for one in (whole, *others))
+    for other in others:
+        whole.merge(other)
+    assert_identical(whole.compute(), expected.compute())
+    assert whole.counts() == expected.counts()
+
+
+def test_a_part_goes_on_after_a_merge():
+    one = part(slice(50, 60), users=slice(50, 60), n_users=60)
+    one.merge(part(slice(0, 50), users=slice(0, 50), n_users=60))
+    before = one.compute()["ndcg@3"].copy()
+    one.update([[1.0] * 9], users=[3])  # row 3 of its truth is user 53
+    after = one.compute()["ndcg@3"]
+    changed = ~((before == after) | (np.isnan(before) & np.isnan(after)))
+    assert set(np.flatnonzero(changed)) <= {53}
+    one.reset()
+    assert one.counts()["ndcg@3"] == UserCounts(0, 0, 60)
+
+
+@pytest.mark.parametrize(
+    ("error", "options", "message"),
+    [
+        (ArgumentError, {"users": slice(0, 5)}, "a part of the users needs both users= and n_"),
+        (ArgumentError, {"n_users": 60}, "a part of the users needs both users= and n_users="),
+        (InputError, {"users": [0, 1, 2, 3, 3], "n_users": 60}, "users= of a part names a user"),
+        (InputError, {"users": [0, 1, 2, 3, 60], "n_users": 60}, "users names user 60; expected"),
+        (ShapeError, {"users": slice(0, 4), "n_users": 60}, "truth has 5 rows, but users= names 4"),
+    ],
+)
+def test_a_part_that_is_refused(error, options, message):
+    assert message_of(error, lambda: part(slice(0, 5), **options)).startswith(message)
+
+
+def test_a_part_is_not_merged_with_an_evaluator_of_all():
+    one = part(slice(0, 5), users=slice(0, 5), n_users=60)
+    message = message_of(ArgumentError, lambda: part(slice(0, 60)).merge(one))
+    assert message.startswith("evaluators of different truth cannot be merged")

@@ -220,8 +220,11 @@ def _indices(users: Any, n_users: int) -> UserIndex:
     return index
 
 
-def digests_of(data: Users | Side) -> dict[str, str]:
-    """Hash the sets and the side information by name, to compare them between processes."""
+def digests_of(data: Users | Side, *, is_part: bool = False) -> dict[str, str]:
+    """Hash the sets and the side information by name, to compare them between processes.
+
+    Those that have rows of users are left out for a part of the users.
+    """
     side = data.side if isinstance(data, Users) else data
     pieces: dict[str, Any] = dict(side.values)
     pieces |= {f"strata[{stratum!r}]": sets for stratum, sets in side.strata.items()}
@@ -230,7 +233,8 @@ def digests_of(data: Users | Side) -> dict[str, str]:
 
     digests = {}
     for name, piece in pieces.items():
-        if piece is None:
+        is_of_users = isinstance(piece, ItemSets) and not isinstance(piece, SharedSet)
+        if piece is None or (is_part and is_of_users):
             continue
         arrays = _arrays_of(piece, name)
         if name == "exclude" and not len(arrays[1]):  # of no items, as if it were not given

@@ -134,9 +134,19 @@ class UserRows(NamedTuple):
 
 
 class UserTable:
-    """The rows of all users, in arrays. Writing the same batches again changes nothing."""
+    """The rows of all users, in arrays. Writing the same batches again changes nothing.
 
-    def __init__(self, request: Request, n_users: int, n_items: int) -> None:
+    A table of a part has rows of the users in ``of_part`` alone, in ascending order. It becomes one
+    of all users where others come.
+    """
+
+    def __init__(
+        self, request: Request, n_users: int, n_items: int, of_part: IntArray | None = None
+    ) -> None:
+        self._of_all = request, n_users, n_items
+        self._of_part = of_part
+        if of_part is not None:
+            n_users = len(of_part)
         self._cutoffs = request.cutoffs(n_items)
         depth = self._cutoffs.exposure
         # (metrics, users) NaN where undefined or never updated
@@ -146,11 +156,20 @@ class UserTable:
         self.offered: BoolArray = np.zeros(n_items if depth else 0, np.bool_)
         self.invalid: IntArray | None = None  # (2, users), where there were any
 
-    def plus(self, batches: Sequence[Batch], values: FloatArray, request: Request) -> Self:  # noqa: ARG002
+    def plus(self, batches: Sequence[Batch], values: FloatArray, request: Request) -> Self:
         """Write batches into this table, and return it; of a user the last row counts.
 
-        ``values`` are those of all batches, (metrics, rows).
+        ``values`` are those of all batches, (metrics, rows). Users outside a part are written into
+        a table of all users, which is returned.
         """
+        if self._of_part is not None:
+            users_of_batches = [as_indices(batch.users) for batch in batches]
+            if not np.isin(np.concatenate(users_of_batches), self._of_part).all():
+                return self.whole().plus(batches, values, request)
+            batches = [
+                batch._replace(users=np.searchsorted(self._of_part, users_of_batch))
+                for batch, users_of_batch in zip(batches, users_of_batches, strict=True)
+            ]
         for batch in batches:
             if self.offered.size:
                 self._write_lists(batch)
@@ -176,15 +195,22 @@ class UserTable:
         self.lists[batch.users, width:] = -1
         self.offered |= batch.offered
 
+    def whole(self) -> Self:
+        """Give this table, or for a part one of all users."""
+        if self._of_part is None:
+            return self
+        table = type(self)(*self._of_all)
+        batch = self.part().batch()
+        return table.plus([batch], batch.values, self._of_all[0])
+
     def part(self) -> UserRows:
         """The rows of all updated users."""
-        users = np.flatnonzero(self.updated)
+        rows = np.flatnonzero(self.updated)
+        users = rows if self._of_part is None else self._of_part[rows]
         invalid = self.invalid
         if invalid is not None:
-            invalid = invalid[:, users]
-        return UserRows(
-            users, self.values[:, users], self.lists[users], self.offered.copy(), invalid
-        )
+            invalid = invalid[:, rows]
+        return UserRows(users, self.values[:, rows], self.lists[rows], self.offered.copy(), invalid)
 
     @property
     def n_rows(self) -> int:

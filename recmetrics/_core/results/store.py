@@ -60,9 +60,16 @@ class Store:
     """
 
     def __init__(
-        self, request: Request, keep: str, shape: Shape, data: Any, version: str | None = None
+        self,
+        request: Request,
+        keep: str,
+        shape: Shape,
+        data: Any,
+        version: str | None = None,
+        of_part: IntArray | None = None,
     ) -> None:
         self.request = request
+        self.of_part = of_part  # the users of the truth's rows, among all; None: all
         self.version = version or this_version()  # that computed the values
         self.keep = keep
         self.n_users = shape[0] or 0  # 0 for events
@@ -94,7 +101,9 @@ class Store:
     @functools.cached_property
     def data(self) -> dict[str, str]:
         """A hash of each set of items and of each piece of side information, by name."""
-        return digests_of(self._data) if isinstance(self._data, Side | Users) else self._data
+        if isinstance(self._data, Side | Users):
+            return digests_of(self._data, is_part=self.of_part is not None)
+        return self._data  # type: ignore[no-any-return]
 
     @property
     def schema(self) -> Schema:
@@ -115,11 +124,15 @@ class Store:
     @property
     def updated(self) -> BoolArray:
         """True for the users who were updated, (n_users,)."""
-        return cast(UserTable, self.content()).updated
+        return cast(UserTable, self.content()).whole().updated
 
     def is_merged(self, users: slice) -> bool:
         """Say whether any of the users was updated in an evaluator that was merged."""
-        return self._kept.has_merged and bool(self.updated[users].any())
+        return self._kept.has_merged and bool(self.updated[self._among_all(users)].any())
+
+    def _among_all(self, users: UserIndex) -> UserIndex:
+        """The users in rows of the truth, among all users."""
+        return users if self.of_part is None else self.of_part[users]
 
     # --- Adding
 
@@ -167,7 +180,9 @@ class Store:
     def measured(self, selection: Selection, users: UserIndex) -> UserRows:
         """Compute the rows of a batch of users without adding them to the store."""
         values = user_rows(selection, self.request)
-        return UserRows(as_indices(users), values, *_lists_of(selection), selection.n_invalid)
+        return UserRows(
+            as_indices(self._among_all(users)), values, *_lists_of(selection), selection.n_invalid
+        )
 
     def add(
         self, selection: Selection, users: UserIndex | None = None, *, in_order: bool = False
@@ -225,6 +240,8 @@ class Store:
                 next_user = users.stop
             elif users is not None:
                 next_user = int(users[-1]) + 1
+            if users is not None:
+                batch = batch._replace(users=self._among_all(users))
             self._append(batch, n_items=n_items, next_user=next_user)
 
     def _append(self, batch: Batch, **changes: Any) -> None:
@@ -248,7 +265,8 @@ class Store:
             state = self._kept
             content: UserTable | Totals = state.content
             if content is None and self.keep == "rows":
-                content = UserTable(self.request, self.n_users, self.n_items or 0)
+                of_part = None if self.of_part is None else np.sort(self.of_part)
+                content = UserTable(self.request, self.n_users, self.n_items or 0, of_part)
             elif content is None:
                 content = Totals.none(self.request, self.keep)
             # Each group is a run of waiting batches, whose metrics are computed together, or one
@@ -283,6 +301,8 @@ class Store:
         definitions = self.request.definitions
         with self._lock:
             content = self.content()
+            if isinstance(content, UserTable):
+                content = content.whole()
             values = dict(zip(self._per_user, content.values.copy(), strict=True))
             values |= self.list_values()
             return {
