@@ -25,6 +25,7 @@ from recmetrics._core.errors import InputError, RecmetricsError
 NPY = b"\x93NUMPY"
 ZIP = b"PK"
 _GZIP = b"\x1f\x8b"
+# The first bytes of formats, and what a message says that a file with them is.
 _FORMATS = {
     NPY: "an .npy array",
     ZIP: "an .npz or another zip archive",
@@ -46,7 +47,7 @@ class Source:
 
     label: str
     path: Path
-    sign: str = " "  # between the two
+    sign: str = " "  # between label and path: " ", or "=" as in NAME=FILE
     in_shell: bool = True  # whether a command names it, not Python
 
     def __str__(self) -> str:
@@ -109,7 +110,7 @@ def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
         raise InputError(msg)
     try:
         with source.open_bytes() if of_text else source.path.open("rb") as file:
-            return file.read(8)
+            return file.read(8)  # enough for each of ``_FORMATS``
     except (OSError, ValueError, EOFError, zlib.error) as error:
         msg = f"cannot open {source}: {reason(error)}; expected {expected}"
         raise InputError(msg) from error
@@ -117,12 +118,12 @@ def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
 
 def refuse_other_formats(source: Source, first_bytes: bytes, expected: str) -> None:
     """Refuse a file whose first bytes show that it is no text, and name its format."""
-    kind = "" if first_bytes else "empty"
-    for magic, name in _FORMATS.items():
+    format_name = "" if first_bytes else "empty"
+    for magic, name_of_magic in _FORMATS.items():
         if first_bytes.startswith(magic):
-            kind = name
-    if kind:
-        msg = f"{source} is {kind}; expected {expected}"
+            format_name = name_of_magic
+    if format_name:
+        msg = f"{source} is {format_name}; expected {expected}"
         raise InputError(msg)
 
 
@@ -139,8 +140,8 @@ def reading(source: Source, expected: str) -> Iterator[None]:
         msg = f"{source}: byte 0x{error.object[error.start]:02x} is not text; save it as UTF-8"
         raise InputError(msg) from error
     except Exception as error:
-        why = reason(error).partition(" Consider ")[0].partition(" The current offset")[0]
-        msg = f"cannot read {source}: {why}; expected {expected}"
+        cause = reason(error).partition(" Consider ")[0].partition(" The current offset")[0]
+        msg = f"cannot read {source}: {cause}; expected {expected}"
         raise InputError(msg) from error
 
 
@@ -169,11 +170,15 @@ def separator_of(source: Source, header: str) -> str:
     ';'
     """
     separators = ",\t;|" if source.suffix == ".csv" else "\t,;|"
-    n_columns = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in separators}
+    n_columns = {
+        separator: len(next(csv.reader([header], delimiter=separator), []))
+        for separator in separators
+    }
     return max(separators, key=n_columns.__getitem__)
 
 
 def at_line(source: Source, line: int, message: object) -> InputError:
+    """Make the error whose message is about a line of a file; lines count from 1."""
     return InputError(f"{source}, line {line}: {message}")
 
 

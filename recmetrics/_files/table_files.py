@@ -92,7 +92,10 @@ class Columns(NamedTuple):
         return names
 
     def choose(self, source: Source, header: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Give the columns to read, and those to read if they hold numbers."""
+        """Give the columns to read, and those to read only if they hold numbers.
+
+        ``header`` are the names of the columns of the file; a name that stands twice is refused.
+        """
         for name in header:
             if header.count(name) > 1:
                 msg = f"{source} has the column {name!r} twice; expected every name once"
@@ -267,6 +270,7 @@ def _first_line(source: Source) -> str:
 
 
 def _is_filled(line: str) -> bool:
+    """Say whether a line holds fields: it is neither empty nor a comment of TREC."""
     return bool(line.strip()) and not line.startswith("#")
 
 
@@ -282,6 +286,7 @@ def _trec_form(line: str, *, is_table: bool) -> TrecForm | None:
 
 
 def _is_number(field: str) -> bool:
+    """Say whether a field of text is a number."""
     try:
         read_number(field)
     except ValueError:
@@ -323,7 +328,10 @@ def _read_text(source: Source, columns: Columns, layout: _Layout) -> pl.DataFram
 def _read_cells(
     source: Source, columns: Columns, layout: _Layout
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Read the columns to read as text; gives those, too, that are kept if they hold numbers."""
+    """Read the columns as text; give them, and the names of ``maybe``.
+
+    Those of ``maybe`` are kept if they hold numbers.
+    """
     import polars
 
     with source.open_bytes() as file:
