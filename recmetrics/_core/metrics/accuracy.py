@@ -219,6 +219,7 @@ def _hits_over(divisor: float, hits: Hits, user: int, cut: int, rel: float, weig
 
 
 def hit_reference(user: OneUser, k: int, *, rel: float | None) -> float:
+    """1 if one of the top k items is relevant, else 0; NaN for a user without relevant items."""
     if n_relevant(user, rel) == 0:
         return math.nan
     return float(any(hit_list(user, k, rel)))
@@ -283,6 +284,7 @@ _PRECISION_WORDS = {"k": "/ {k}", "list": "/ {cut}"}
 def precision_reference(
     user: OneUser, k: int, *, denom: str, rel: float | None, weigh: str
 ) -> float:
+    """The (weighed) hits in the top k, over k or the list length; NaN if none is relevant."""
     if n_relevant(user, rel) == 0:
         return math.nan
     hits = weighed_hits(user, k, rel, weigh)
@@ -349,6 +351,7 @@ _RECALL_WORDS = {"capped": "/ min(R, {k})", "relevant": "/ R", "list": "/ min(R,
 
 
 def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None, weigh: str) -> float:
+    """The (weighed) hits in the top k, over R, min(R, k) or the like; NaN if none is relevant."""
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
@@ -448,6 +451,7 @@ def _f1_words(precision: str, recall: str) -> str:
 
 
 def f1_reference(user: OneUser, k: int, *, denom: str, beta: float, rel: float | None) -> float:
+    """The weighted harmonic mean of precision and recall in the top k, 0 where both are 0."""
     precision_denom = "list" if "list" in denom else "k"
     precision = precision_reference(user, k, denom=precision_denom, rel=rel, weigh="no")
     recall_denom = "relevant" if "relevant" in denom else "capped"
@@ -543,6 +547,7 @@ _TIED_BLOCK = choice(Tied, "block")
 def map_reference(
     user: OneUser, k: int, *, denom: str, over: str, tied: str, rel: float | None
 ) -> float:
+    """The mean of the precisions at the ranks of the hits in the top k, or at all k ranks."""
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
@@ -721,6 +726,10 @@ _MRR_OVER_RELEVANT = choice(MrrOver, "relevant")
 
 
 def mrr_reference(user: OneUser, k: int, *, over: str, rel: float | None) -> float:
+    """1 / rank of the first hit in the top k, 0 without a hit, or the mean over all relevant items.
+
+    NaN without relevant items.
+    """
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
@@ -840,6 +849,7 @@ def ndcg_reference(
     rel: float | None,
     weigh: str,
 ) -> float:
+    """The DCG of the top k over that of the ideal list; NaN for a user without relevant items."""
     if n_relevant(user, rel) == 0:
         return math.nan
     gains, ideal_gains = weighed_gains(user, k, gain, rel, weigh)
@@ -988,6 +998,7 @@ def ndcg_at_k(
 def dcg_reference(
     user: OneUser, k: int, *, gain: str, discount: str, rel: float | None, weigh: str
 ) -> float:
+    """The gains of the top k, each times the discount of its rank; NaN without relevant items."""
     if n_relevant(user, rel) == 0:
         return math.nan
     return dcg_of(weighed_gains(user, k, gain, rel, weigh)[0], discount)
@@ -1041,6 +1052,7 @@ def dcg_at_k(
 
 
 def cg_reference(user: OneUser, k: int, *, gain: str, rel: float | None) -> float:
+    """The sum of the gains of the top k; NaN for a user without relevant items."""
     if n_relevant(user, rel) == 0:
         return math.nan
     return sum(gain_of(relevance, gain) for relevance in graded(user.gains[:k], rel))
@@ -1086,6 +1098,7 @@ def cg_at_k(
 
 
 def r_precision_reference(user: OneUser, k: int, *, rel: float | None) -> float:
+    """The hits in the top min(R, k) over R, the number of relevant items; NaN where R is 0."""
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
@@ -1131,6 +1144,7 @@ def r_precision_at_k(
 
 
 def rbp_reference(user: OneUser, k: int, *, p: float, normalize: str, rel: float | None) -> float:
+    """The sum of p^(rank - 1) of the hits in the top k, times 1 - p or over its maximum."""
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
@@ -1223,6 +1237,7 @@ def rbp_at_k(
 
 
 def err_reference(user: OneUser, k: int, *, max_rel: float | None) -> float:
+    """The sum of 1 / rank times the chance that a user stops at that rank, in the top k."""
     if not user.relevances:
         return math.nan
     top_grade = user.relevances[0] if max_rel is None else max_rel

@@ -78,6 +78,7 @@ def _mean_over_list(
 
 
 def diversity_reference(user: OneList, k: int) -> float:
+    """1 - the mean similarity of two items of the top k; NaN for fewer than two items."""
     similarities = [user.similarity[a][b] for a, b in itertools.combinations(user.items[:k], 2)]
     if not similarities:
         return math.nan
@@ -311,6 +312,7 @@ _UNSEEN_SKIP = choice(Unseen, "skip")
 
 
 def novelty_reference(user: OneList, k: int, *, denom: str, unseen: str) -> float:
+    """The mean of -log2(popularity) of the items of the top k, 0 for an empty list."""
     least = min((share for share in user.popularity if share > 0), default=math.nan)
     of_unseen = {"rarest": -math.log2(least), "zero": 0.0, "inf": math.inf, "nan": math.nan}
     information = []
@@ -412,6 +414,7 @@ def novelty_at_k(
 
 
 def popularity_reference(user: OneList, k: int) -> float:
+    """The mean popularity of the items of the top k, 0 for an empty list."""
     shares = [user.popularity[item] for item in user.items[:k]]
     return ratio(sum(shares), len(shares))
 
@@ -448,6 +451,7 @@ def popularity_at_k(
 
 
 def long_tail_reference(user: OneList, k: int, *, tail: float) -> float:
+    """The share of the items of the top k that are no head items, 0 for an empty list."""
     by_popularity = sorted(enumerate(user.popularity), key=lambda pair: (-pair[1], pair[0]))
     target = (1 - tail) * sum(user.popularity) * (1 - HEAD_SLACK)
     head = set()
@@ -513,6 +517,7 @@ _SHARE_BY_K = choice(ShareDenom, "k")
 
 
 def share_reference(user: OneList, k: int, *, discount: str, denom: str, of: str | None) -> float:
+    """The share of the weights of the top k ranks that have an item of the stratum ``of``."""
     items = user.items[:k]
     if not items:
         return math.nan
@@ -654,6 +659,7 @@ def share_at_k(
 
 
 def serendipity_reference(user: OneList, k: int, *, rel: float | None) -> float:
+    """The sum of 1 - popularity of the hits in the top k, over the length of the list."""
     relevant = {
         item
         for item, relevance in enumerate(user.relevance)
@@ -739,6 +745,7 @@ def serendipity_at_k(
 
 
 def calibration_reference(user: OneList, k: int) -> float:
+    """The divergence of the genres of the top k from the user's profile; NaN without either."""
     of_items = [shares(user.genres[item]) for item in user.items[:k]]
     p = shares(user.profile)
     q = shares([sum(column) for column in zip(*of_items, strict=True)])

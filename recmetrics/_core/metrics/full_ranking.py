@@ -23,6 +23,7 @@ from recmetrics._core.types import FloatArray, Scores, Truth, UserValues
 
 
 def fallout_reference(user: OneUser, k: int, *, rel: float | None) -> float:
+    """The share of all irrelevant items that are in the top k; NaN if every item is relevant."""
     misses = [not hit for hit in hit_list(user, len(user.gains), rel)]
     if not any(misses):
         return math.nan
@@ -80,6 +81,7 @@ def fallout_at_k(
 
 
 def auc_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
+    """The share of pairs of a relevant and an irrelevant item that are in order; a tie is 1/2."""
     if n_relevant(user, rel) == 0:
         return math.nan
     scores = user.scores[:k]
@@ -175,6 +177,7 @@ def auc(
 
 
 def mean_rank_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
+    """The mean rank of the relevant items; one below the last place has the next rank."""
     places = len(user.gains) if k is None else k
     if n_relevant(user, rel) == 0 or (k is None and places == 0):
         return math.nan
@@ -262,6 +265,7 @@ def mean_rank(
 
 
 def percentile_rank_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
+    """The mean over the relevant items of the share of the ranks above each; 1 below rank k."""
     if n_relevant(user, rel) == 0:
         return math.nan
     last_rank = len(user.gains) if k is None else k + 1  # the one with the share 1

@@ -22,6 +22,7 @@ from recmetrics._core.types import FloatArray, Scores, Truth, UserValues
 
 
 def coverage_reference(system: AllLists) -> float:
+    """The share of the catalogue that is in a list; NaN without lists or without items."""
     if not (system.lists and system.catalogue):
         return math.nan
     return len(set().union(*system.lists)) / len(system.catalogue)
@@ -62,6 +63,7 @@ def coverage_at_k(
 
 
 def personalization_reference(system: AllLists) -> float:
+    """1 - the mean cosine of the items of two lists; NaN for fewer than two lists."""
     sets = [set(items) for items in system.lists if items]
     if len(sets) < 2:
         return math.nan
@@ -142,6 +144,7 @@ def gini_of(amounts: Sequence[float], denom: str) -> float:
 
 
 def gini_reference(system: AllLists, *, denom: str) -> float:
+    """The Gini coefficient of how often each item of the catalogue is in a list."""
     return gini_of(counts_of(system), denom)
 
 
@@ -202,6 +205,7 @@ def gini_at_k(
 
 
 def entropy_reference(system: AllLists) -> float:
+    """The entropy, in bits, of the shares that items have in all lists; NaN for empty lists."""
     counts = counts_of(system)
     total = sum(counts)
     if total == 0:
@@ -250,6 +254,7 @@ _DISCOUNTS = get_args(ExposureDiscount)
 
 
 def exposure_gini_reference(system: AllLists, *, discount: str, p: float, denom: str) -> float:
+    """The Gini coefficient of the exposure of items: the sum of the weights of their ranks."""
     exposure = dict.fromkeys(system.catalogue, 0.0)
     for items in system.lists:
         for rank, item in enumerate(items, start=1):
