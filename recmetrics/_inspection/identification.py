@@ -351,7 +351,7 @@ def identify_by(problem: Problem, value: str | float, spec: MetricSpec) -> Ident
     if high < number:
         hint = f"values of {spec} are at most {high:g}"
         if number <= 100 * high:
-            hint += f"; for a percentage type '{value} %'"
+            hint += f"; '{value} %' is a share of 100"
     return Identification(
         metric=str(spec),
         value=value,

@@ -5,14 +5,6 @@ from advice.problem import BOTH
 
 CASES = [
     Case(
-        "; for a percentage type '{} %'",
-        BOTH + "value = 50.0",
-        "recmetrics.identify(scores, truth, value, 'hit@1')",
-        True,
-        to="value",
-        then="'hit@1' in str(answer)",
-    ),
-    Case(
         "overlaps.py: unknown={} needs the size",
         "a = [[0, 1]]; b = [[0, 7]]",
         "recmetrics.overlap_ranked(a, b, 'jaccard@2', unknown='drop')",

@@ -257,8 +257,8 @@ WHAT_TO_TYPE = [
         "--gate; --baseline",
     ),
     (
-        "identify scores.npy truth.npy --value 50 -m recall@2",
-        "value must be from 0 to 1",
+        "identify scores.npy truth.npy --value much -m recall@2",
+        "value must be text such as",
         "--value",
     ),
     (

@@ -729,7 +729,7 @@ OF_ITEMS = {"features": np.ones((3, 2)), "similarity": np.eye(3)}
         ("train", lambda: recmetrics.popularity_from("train.npz")),
         ("users", lambda: BATCH.update(SCORES, [0, 2])),
         ("scores", lambda: BATCH.update(SCORES[:, :2])),
-        ("value", lambda: recmetrics.identify(SCORES, TRUTH, "50", "mrr")),
+        ("value", lambda: recmetrics.identify(SCORES, TRUTH, "much", "mrr")),
         ("metric", lambda: recmetrics.identify(SCORES, TRUTH, "0.5", "coverage@2")),
         ("b", lambda: recmetrics.overlap(SCORES, SCORES[0], "jaccard@2")),
         ("candidates", lambda: recmetrics.overlap(SCORES, SCORES, "jaccard@2", candidates=[7])),
