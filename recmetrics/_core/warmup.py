@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from recmetrics._core.compute import Metrics
 from recmetrics._core.errors import InputTypeError
 from recmetrics._core.jit import compile_all
-from recmetrics._core.spec import METRICS, SIDE, MetricsList, MetricSpec, parse, spell
+from recmetrics._core.spec import METRICS, SIDE, MetricsList, MetricSpec, expand_cutoffs, parse
 
 
 def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.float32) -> None:
@@ -57,7 +57,7 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
         if isinstance(metric, MetricSpec):
             specs.append(metric)
         else:
-            specs += map(parse, spell(metric))
+            specs += map(parse, expand_cutoffs(metric))
     strata = {spec.stratum: [0] for spec in specs if spec.stratum is not None}
 
     def compute(n_items: int, form: Callable[[Any], Any], **item_sets: Any) -> None:

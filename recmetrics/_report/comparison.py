@@ -10,7 +10,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, at_fault
 from recmetrics._core.options import check_count, check_share, one_of
-from recmetrics._core.spec import spell
+from recmetrics._core.spec import expand_cutoffs
 from recmetrics._core.types import Convention
 from recmetrics._printing import Grid, Printed
 from recmetrics._report import comparison_pages
@@ -82,7 +82,7 @@ class Comparison(Compared, Printed):
         """
         texts = self.metrics if metrics is None else several(metrics)
         with at_fault("metrics"):
-            columns = tuple(metric for text in texts for metric in spell(str(text)))
+            columns = tuple(metric for text in texts for metric in expand_cutoffs(str(text)))
         for metric in columns or [columns]:  # no metric at all is refused as an unknown one
             check_known("metrics", metric, self.metrics)
         if digits is not None:

@@ -19,7 +19,7 @@ from recmetrics._core.errors import (
     install,
 )
 from recmetrics._core.results import read_floats, spec_of
-from recmetrics._core.spec import MetricSpec, spell
+from recmetrics._core.spec import MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows, is_missing
@@ -92,7 +92,7 @@ def read_columns(metrics: Any, model: Any, by: Any, weights: Any) -> Columns:
     texts = _read_names("metrics", metrics)  # a range of cutoffs spells several metrics
     model_columns = _read_names("model", model)
     with at_fault("metrics"):
-        spelled = tuple(dict.fromkeys(metric for text in texts for metric in spell(text)))
+        spelled = tuple(dict.fromkeys(metric for text in texts for metric in expand_cutoffs(text)))
     label_arguments = {"by": by, "weights": weights}
     labels = {name: argument for argument, name in label_arguments.items() if isinstance(name, str)}
     return Columns(spelled or None, model_columns, labels, frozenset(spelled) - frozenset(texts))

@@ -37,7 +37,7 @@ from recmetrics import (
 )
 from recmetrics._core.errors import at_fault, did_you_mean
 from recmetrics._core.results import spec_of
-from recmetrics._core.spec import SIDE, spell
+from recmetrics._core.spec import SIDE, expand_cutoffs
 from recmetrics._files import (
     SUFFIXES,
     Lines,
@@ -364,7 +364,7 @@ def _audit_scores(
 ) -> Audit:
     """Audit the scores at the largest cutoff of the metrics, of all items if none has one."""
     with at_fault("metrics_list"):
-        cutoffs = [text.rpartition("@")[2] for metric in metrics for text in spell(metric)]
+        cutoffs = [text.rpartition("@")[2] for metric in metrics for text in expand_cutoffs(metric)]
     cutoff_numbers = [int(cutoff) for cutoff in cutoffs if cutoff.strip().isdecimal()]
     k = max(cutoff_numbers, default=scores.shape[1])
     with progress("auditing users:") as on_progress:

@@ -374,16 +374,16 @@ def read_labels(hits: Hits, values: FloatArray) -> tuple[FloatArray, IntArray]:
 def _read_labels(
     start: IntArray,
     n_hits: IntArray,
-    labels: FloatArray,
+    place_numbers: FloatArray,
     values: FloatArray,
     gain: FloatArray,
     place: IntArray,
 ) -> None:
-    """Fill ``gain`` and ``place`` in the slots with a hit, from the labels 1, 2, 3, ... of hits."""
+    """Fill ``gain`` and ``place`` in the slots with a hit, from the numbers 1, 2, ... of hits."""
     for user in range(n_hits.size):
         first = start[user]
         for slot in range(first, first + n_hits[user]):
-            place[slot] = int(labels[slot]) - 1
+            place[slot] = int(place_numbers[slot]) - 1
             gain[slot] = values[first + place[slot]]
 
 

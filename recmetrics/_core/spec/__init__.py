@@ -25,10 +25,10 @@ from recmetrics._core.spec.grammar import (
     OptionValue,
     as_cutoff,
     check_k,
+    expand_cutoffs,
     lookup,
     make_spec,
     parse,
-    spell,
     split_metrics,
     take_apart,
 )

@@ -280,10 +280,10 @@ def split_metrics(text: str, between: str = ",") -> list[str]:
     return re.split(rf"{between}(?![^()]*\))", text)
 
 
-def spell(text: str) -> list[str]:
+def expand_cutoffs(text: str) -> list[str]:
     """The metric strings that a range of cutoffs stands for; any other string stands for itself.
 
-    >>> spell("recall(denom=relevant)@10:30:10")
+    >>> expand_cutoffs("recall(denom=relevant)@10:30:10")
     ['recall(denom=relevant)@10', 'recall(denom=relevant)@20', 'recall(denom=relevant)@30']
     """
     name, _, cutoffs = text.rpartition("@")

@@ -18,9 +18,9 @@ from recmetrics._core.spec.grammar import (
     LEAST,
     MetricsList,
     MetricSpec,
+    expand_cutoffs,
     make_spec,
     parse,
-    spell,
 )
 from recmetrics._core.spec.registry import METRICS, SIDE
 from recmetrics._core.spec.systems import CONVENTIONS, UserWeight, line_for, read_convention
@@ -269,7 +269,7 @@ def _with_keys(metrics: Iterable[Any]) -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Any]] = []
     for metric in metrics:
         if isinstance(metric, str) and ":" in metric:
-            pairs += [(text, text) for text in spell(metric)]
+            pairs += [(text, text) for text in expand_cutoffs(metric)]
         else:
             pairs.append((str(metric), metric))
     return pairs
