@@ -52,7 +52,7 @@ class RecListAnalysis:
         if self.group_cols == []:
             msg = "group_cols is empty, expected the columns that identify a list, or None"
             raise ArgumentError(msg)
-        # For tables without ranks, and with ranks.
+        # Each metric by its column: as it is for tables without ranks, and for tables with ranks.
         self._metrics: dict[str, tuple[TableMetric, TableMetric]] = {}
         self._summary: TableSummary | None = None
 
@@ -195,8 +195,8 @@ class RecListAnalysis:
 
         has_ranks = columns.rank is not None
         metrics = []
-        for of_rows, of_ranks in self._metrics.values():
-            metrics.append(of_ranks if has_ranks else of_rows)
+        for metric_without_ranks, metric_with_ranks in self._metrics.values():
+            metrics.append(metric_with_ranks if has_ranks else metric_without_ranks)
         values = measure_lists(lists, metrics)
         for values_of_lists in values.values():
             values_of_lists[n_present:] = np.nan
@@ -227,6 +227,7 @@ class RecListAnalysis:
 
 
 def _warn_of_unread(recs: Frame, columns: Columns) -> None:
+    """Warn of the first column of numbers that may be meant to order the lists."""
     names = [name for name in unread_numbers(recs, columns) if is_like_an_order(name)]
     if names:
         use = "is not read, and the rows are taken in order"
@@ -240,6 +241,7 @@ def _warn_of_unread(recs: Frame, columns: Columns) -> None:
 
 
 def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
+    """Make the spec of a metric and its ``options``; refuse an option that is given twice."""
     spec = parse(str(metric)) if isinstance(metric, str) else metric
     options_of_spec = dict(spec.options)
     k = options.pop("k", None)
@@ -253,6 +255,7 @@ def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
 
 
 def _refuse_what_needs_more(spec: MetricSpec) -> None:
+    """Refuse a metric that needs more than the two tables, and name what it needs."""
     needs = [" or ".join(f"{name}=" for name in group) for group in spec.needs]
     if spec.stratum is not None:
         needs.append("strata=")

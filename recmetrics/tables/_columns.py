@@ -1,4 +1,8 @@
-"""The columns that are read, and the one that orders the lists."""
+"""The columns that are read, and the one that orders the lists.
+
+A list is the recommendations of one user, or of the same values of all ``keys``; the truth holds
+the relevant items. ``recs`` and ``truth`` are the caller's tables of them.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +16,15 @@ from recmetrics._core.spec import TableOrder
 from recmetrics._files import looks_like
 from recmetrics.tables._frames import Frame, require_columns, require_same_kind
 
-_INDEX = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"  # in Arrow, in pandas, from files
-_SWAPPED = "they look swapped; the recommendations come first, then the truth"
+# What an index of pandas is called once it is a column: in Arrow, in pandas, from files, unnamed.
+_PANDAS_INDEX_NAMES = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"
+_SWAPPED_TEXT = "they look swapped; the recommendations come first, then the truth"
 GRADES = ("relevance", "rating")  # the columns of a truth that are read, the first that it has
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the columns that are read; ``keys`` identify a list."""
+    """The names of the columns that are read, None: not read; ``keys`` identify a list."""
 
     keys: list[str]
     truth_keys: list[str]  # those that the truth has
@@ -39,7 +44,7 @@ class Columns:
 
 
 def relevance_in(frame: Frame) -> str | None:
-    """Find the column with graded relevance that is read by default."""
+    """Find the column with graded relevance that is read by default; None if there is none."""
     return next((name for name in GRADES if name in frame.columns), None)
 
 
@@ -58,29 +63,30 @@ def choose_columns(
 ) -> Columns:
     """Choose the columns to read; refuse a missing one, and swapped tables.
 
-    ``of_truth`` are keys that the truth must have; of the others it may lack some. ``first`` is the
-    order of a table with ranks and scores.
+    ``score``, ``rank`` and ``relevance`` are typed names of columns, None: the usual one, if it is
+    there. ``of_truth`` are keys that the truth must have; of the others it may lack some. ``first``
+    is the order of a table with ranks and scores.
     """
     orders = {"rank": rank, "score": score, "in_order": in_order or None}
-    texts = [f"{name}={value!r}" for name, value in orders.items() if value is not None]
-    if len(texts) > 1:
-        msg = f"lists have one order, got {' and '.join(texts)}; give one of them"
+    typed_orders = [f"{name}={value!r}" for name, value in orders.items() if value is not None]
+    if len(typed_orders) > 1:
+        msg = f"lists have one order, got {' and '.join(typed_orders)}; give one of them"
         raise ArgumentError(msg)
 
     required = [*keys, item]
     required_of_truth = [*of_truth, item]
-    order = score if rank is None else rank
-    if order is not None:
-        if order not in recs.columns and order in truth.columns:
-            msg = f"recs has no column {order!r}, but truth has: {_SWAPPED}"
+    order_column = score if rank is None else rank
+    if order_column is not None:
+        if order_column not in recs.columns and order_column in truth.columns:
+            msg = f"recs has no column {order_column!r}, but truth has: {_SWAPPED_TEXT}"
             raise InputError(msg, argument="recs")
-        required.insert(0, order)
+        required.insert(0, order_column)
     elif not in_order:
-        by_default = _default_order(recs, first)
-        if by_default == "rank":
-            rank = by_default
-        elif by_default == "score":
-            score = by_default
+        default_order = _default_order(recs, first)
+        if default_order == "rank":
+            rank = default_order
+        elif default_order == "score":
+            score = default_order
         else:
             _refuse_swapped(recs, truth, item)
     if relevance is not None:
@@ -106,24 +112,31 @@ def _default_order(recs: Frame, first: TableOrder) -> TableOrder | None:
 
 def _refuse_swapped(recs: Frame, truth: Frame, item: str) -> None:
     """Refuse recommendations with grades and a truth with an order."""
-    order = _order_in(truth, item)
-    grades = relevance_in(recs)
-    if order is not None and grades is not None:
-        msg = f"recs has the column {grades!r} and truth the column {order!r}: {_SWAPPED}"
+    order_column = _order_in(truth, item)
+    grade_column = relevance_in(recs)
+    if order_column is not None and grade_column is not None:
+        msg = (
+            f"recs has the column {grade_column!r} and truth the column {order_column!r}: "
+            f"{_SWAPPED_TEXT}"
+        )
         raise InputError(msg, argument="recs")
 
 
 def _order_in(truth: Frame, item: str) -> str | None:
-    return next((n for n in ("score", "rank") if n in truth.columns and n != item), None)
+    """Find the column of a truth that would order recommendations; None if there is none."""
+    return next(
+        (name for name in ("score", "rank") if name in truth.columns and name != item), None
+    )
 
 
 def _keys_of_truth(truth: Frame, keys: Sequence[str]) -> list[str]:
+    """Name the keys of the lists that the truth has; refuse a truth without any of them."""
     truth_keys = [name for name in keys if name in truth.columns]
     if keys and not truth_keys:
-        has = ", ".join(map(repr, truth.columns))
+        columns_of_truth = ", ".join(map(repr, truth.columns))
         msg = (
             f"truth has none of the columns that recs is grouped by ({', '.join(map(repr, keys))}),"
-            f" expected at least one; it has {has}"
+            f" expected at least one; it has {columns_of_truth}"
         )
         raise InputError(msg, argument="truth")
     return truth_keys
@@ -141,8 +154,9 @@ def unread_numbers(recs: Frame, columns: Columns) -> list[str]:
     names = []
     for name, dtype in types.items():
         is_number = isinstance(name, str) and dtype.is_numeric()
-        if is_number and name != columns.item and not re.fullmatch(_INDEX, name):
+        if is_number and name != columns.item and not re.fullmatch(_PANDAS_INDEX_NAMES, name):
             names.append(name)
+    # False sorts before True: names of scores and ranks come first.
     return sorted(names, key=lambda name: not is_like_an_order(name))
 
 
@@ -162,10 +176,11 @@ def refuse_unread_order(recs: Frame, truth: Frame, columns: Columns) -> None:
             f"rank={names[0]!r} if 1 is best, or in_order=True if the rows are in order"
         )
         raise InputError(msg, argument="recs")
-    order = _order_in(truth, columns.item)
-    if order is not None and columns.rank is None and columns.score is None:
+    order_column = _order_in(truth, columns.item)
+    if order_column is not None and columns.rank is None and columns.score is None:
         msg = (
-            f"recs has no column 'rank' or 'score' to order its lists, and truth has {order!r}: "
-            f"{_SWAPPED}; type in_order=True if the rows of recs are in order"
+            "recs has no column 'rank' or 'score' to order its lists, and truth has "
+            f"{order_column!r}: {_SWAPPED_TEXT}; type in_order=True if the rows of recs are in "
+            "order"
         )
         raise InputError(msg, argument="recs")

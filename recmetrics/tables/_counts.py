@@ -18,7 +18,7 @@ from recmetrics.tables._matching import ListsAndTruth
 from recmetrics.tables._values import StringMetric, TableMetric
 
 Missing: TypeAlias = Literal["empty lists", "undefined", "left out"]
-_MISSING: dict[Missing, str] = {
+_MISSING_TEXTS: dict[Missing, str] = {
     "empty lists": "they count as empty lists; include_missing=False leaves them out",
     "undefined": "their values are undefined",
     "left out": "they are left out; include_missing=True gives them rows",
@@ -97,7 +97,7 @@ class TableSummary:
             users = counted(self.n_missing, "user")
             lines.append(
                 f"{users} of the truth without recommendations, the first "
-                f"{self.first_missing}; {_MISSING[self.missing]}"
+                f"{self.first_missing}; {_MISSING_TEXTS[self.missing]}"
             )
         if any(self.invalid):
             lines.append(f"wasted or dropped: {self.invalid}")
@@ -145,10 +145,11 @@ def summarise(
 ) -> TableSummary:
     """Summarise the values of lists.
 
-    ``missing`` is from before lists were added, ``treatment`` how the result counts these.
+    ``missing`` are the number of missing lists and the keys of the first, from before such lists
+    were added; ``treatment`` is how the result counts them. ``invalid`` None: no item was.
     """
     specs = [metric.spec for metric in metrics if isinstance(metric, StringMetric)]
-    largest = max((spec.k or 0 for spec in specs), default=0)
+    largest_cutoff = max((spec.k or 0 for spec in specs), default=0)
     lengths = lists.lengths
     means = {}
     n_defined = {}
@@ -157,15 +158,15 @@ def summarise(
         n_defined[name] = int(np.count_nonzero(~np.isnan(values_of_lists)))
     n_missing, first_missing = missing
     full_lengths = lengths + lists.n_taken_out
-    is_short = (full_lengths > 0) & (lengths < largest)
+    is_short = (full_lengths > 0) & (lengths < largest_cutoff)
     columns = lists.columns
-    contradicted = contradicted_lists(lists.recs, columns, lists.lists.start, lists.order)
+    contradicted_indices = contradicted_lists(lists.recs, columns, lists.lists.start, lists.order)
     first_contradicted = ""
-    if contradicted.size:
-        first_contradicted = lists.key_of(int(contradicted[0]))
-    grades = []
+    if contradicted_indices.size:
+        first_contradicted = lists.key_of(int(contradicted_indices[0]))
+    grade_notes = []
     if columns.relevance is not None:
-        grades = how_graded(lists.truth_rows.values, specs, column=columns.relevance)
+        grade_notes = how_graded(lists.truth_rows.values, specs, column=columns.relevance)
     return TableSummary(
         n_lists=len(lists.truth_of),
         n_without_truth=int((lists.truth_sizes == 0).sum()),
@@ -177,10 +178,10 @@ def summarise(
         means=means,
         n_defined=n_defined,
         n_short=int(np.count_nonzero(is_short)),
-        n_shortened=int(np.count_nonzero(is_short & (full_lengths >= largest))),
-        largest_cutoff=largest,
-        n_contradicted=len(contradicted),
+        n_shortened=int(np.count_nonzero(is_short & (full_lengths >= largest_cutoff))),
+        largest_cutoff=largest_cutoff,
+        n_contradicted=len(contradicted_indices),
         first_contradicted=first_contradicted,
-        grades="".join(grades),
+        grades="".join(grade_notes),
         user_weights=user_weights,
     )

@@ -357,6 +357,7 @@ def _read_request(metrics_list: MetricsList, options: TableOptions) -> tuple[Req
 
 
 def _warn_of_gaps(lists: ListsAndTruth) -> None:
+    """Warn that gaps in ranks were closed, and name the first list that has one."""
     n_gapped = f"{len(lists.gapped):,} of {len(lists.truth_of):,}"
     first = lists.key_of(int(lists.gapped[0]))
     msg = (
@@ -369,6 +370,7 @@ def _warn_of_gaps(lists: ListsAndTruth) -> None:
 
 
 def _refuse_short_lists(lists: ListsAndTruth, text: str, n_items: int) -> None:
+    """Refuse a list with truth that lacks recommendable items, for the metric ``text``."""
     n_recommendable = n_items - lists.n_excluded
     short = np.flatnonzero((lists.lengths < n_recommendable) & (lists.truth_sizes > 0))
     if short.size:
@@ -428,6 +430,7 @@ def identify_table(
     spec = read_metric(metric)
 
     def measure(definitions: Mapping[str, Definition], _: object) -> Measured:
+        """Compute the definitions for each list, NaN for lists without relevant items."""
         specs = {text: definition.spec for text, definition in definitions.items()}
         specs["hit"] = make_spec("hit")
         native: Any = evaluate_table(recs, truth, cast(MetricsList, specs), **options)

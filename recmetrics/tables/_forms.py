@@ -77,6 +77,7 @@ def _library(frames: Mapping[str, Any], *, has_files: bool) -> Any:
 
 
 def _names(label: str, options: Mapping[str, Any]) -> Names:
+    """Name the columns of the table ``label`` where it is a dict."""
     number = options.get("relevance") or "relevance"
     if label == "recs":
         number = options.get("rank") or options.get("score") or "score"
@@ -136,6 +137,7 @@ def _columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> 
 
 
 def _columns_of_recs(source: Source, pairs: FileColumns, options: Mapping[str, Any]) -> FileColumns:
+    """Add to the columns of users and items those that order the lists of a file."""
     order = [options[name] for name in ("score", "rank") if options.get(name) is not None]
     advice = (
         "for a table of groups type "

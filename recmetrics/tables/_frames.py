@@ -30,7 +30,7 @@ Table = TypeVar("Table", bound=IntoDataFrame)
 PANDAS = nw.Implementation.PANDAS
 POLARS = nw.Implementation.POLARS
 PYARROW = nw.Implementation.PYARROW
-_EXPECTED = "a pandas or polars DataFrame or a pyarrow Table"
+_EXPECTED_TABLE = "a pandas or polars DataFrame or a pyarrow Table"
 _READY = {  # the method that makes a lazy table of each library an expected one
     nw.Implementation.POLARS: "collect()",
     nw.Implementation.DUCKDB: "pl()",
@@ -40,25 +40,25 @@ _READY = {  # the method that makes a lazy table of each library an expected one
     nw.Implementation.PYSPARK_CONNECT: "toPandas()",
     nw.Implementation.SQLFRAME: "toPandas()",
 }
-_AS_STRINGS = {  # what makes strings of a column of each library
+_STRINGS_CODE = {  # code that makes strings of a column {1} of the table {0}
     PANDAS: "{0}[{1!r}] = {0}[{1!r}].map(str)",
     POLARS: "{0}.with_columns(polars.Series({1!r}, list(map(str, {0}[{1!r}]))))",
     PYARROW: "{0}.drop_columns([{1!r}]).append_column({1!r}, "
     "[list(map(str, {0}[{1!r}].to_pylist()))])",
 }
-_WITH_ZONE = {  # what gives a column of dates a time zone
+_ZONE_CODE = {  # code that gives a column {1} of dates of the table {0} the time zone {2}
     PANDAS: "{0}[{1!r}] = pandas.to_datetime({0}[{1!r}]).dt.tz_localize({2!r})",
     POLARS: "{0} = {0}.with_columns(polars.col({1!r}).cast(polars.Datetime('ns'))"
     ".dt.replace_time_zone({2!r}))",
     PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
     "pyarrow.compute.assume_timezone({0}[{1!r}].cast(pyarrow.timestamp('ns')), {2!r}))",
 }
-_WIDE = (nw.Decimal, nw.Int128, nw.UInt128)  # NumPy has no type for these
+_WIDE_DTYPES = (nw.Decimal, nw.Int128, nw.UInt128)  # NumPy has no type for these
 EXACT = 2.0**53  # below it float64 holds every integer
 
 
 def read_frame(value: Any, label: str) -> Frame:
-    """Read a table of one of the three kinds through narwhals."""
+    """Read a table of pandas, polars or pyarrow through narwhals; ``label`` is its argument."""
     try:
         frame: Any = nw.from_native(value)
     except TypeError:
@@ -68,11 +68,11 @@ def read_frame(value: Any, label: str) -> Frame:
         raise InputError(msg, argument=label) from None
     if isinstance(frame, nw.LazyFrame):
         method = _READY.get(frame.implementation)
-        advice = f"type {label}.{method}" if method else f"convert it to {_EXPECTED}"
-        msg = f"{label} is lazy, expected {_EXPECTED}; {advice}"
+        advice = f"type {label}.{method}" if method else f"convert it to {_EXPECTED_TABLE}"
+        msg = f"{label} is lazy, expected {_EXPECTED_TABLE}; {advice}"
         raise InputTypeError(msg, argument=label)
     if frame is None or frame.implementation not in (PANDAS, POLARS, PYARROW):
-        msg = f"{label} is of type {type(value).__name__}, expected {_EXPECTED}"
+        msg = f"{label} is of type {type(value).__name__}, expected {_EXPECTED_TABLE}"
         raise InputTypeError(msg, argument=label)
     if frame.implementation is PYARROW:  # it cannot take rows of views
         views = [field.name for field in value.schema if str(field.type) == "string_view"]
@@ -89,31 +89,32 @@ def type_of(series: Series) -> Any:
 
 def plain(series: Series) -> Series:
     """Convert a dictionary of Arrow, in pandas too, to the values that it stands for."""
-    kind: Any = type_of(series)
-    kind = getattr(kind, "pyarrow_dtype", kind)
-    if not hasattr(kind, "index_type"):
+    # A dictionary of Arrow has an index type; pandas wraps the type of Arrow in its own.
+    arrow_type: Any = type_of(series)
+    arrow_type = getattr(arrow_type, "pyarrow_dtype", arrow_type)
+    if not hasattr(arrow_type, "index_type"):
         return series
     native: Any = series.to_native()
     if series.implementation is PYARROW:
-        native = native.cast(kind.value_type)
+        native = native.cast(arrow_type.value_type)
     else:
-        native = native.astype(type(native.dtype)(kind.value_type))
+        native = native.astype(type(native.dtype)(arrow_type.value_type))
     converted: Series = nw.from_native(native, series_only=True)
     return converted.alias(series.name)
 
 
 def as_strings(label: str, ids: Series) -> str:
     """Write what makes strings of a column of ids, for a message."""
-    return _AS_STRINGS[ids.implementation].format(label, ids.name)
+    return _STRINGS_CODE[ids.implementation].format(label, ids.name)
 
 
 def require_same_kind(recs: Frame, frame: Frame, label: str, first: str = "recs") -> None:
     """Refuse a table of another library than that of recs: its ids would have to be converted."""
     if frame.implementation is not recs.implementation:
-        kinds = [table.implementation.value for table in (recs, frame)]
+        libraries = [table.implementation.value for table in (recs, frame)]
         msg = (
-            f"{first} is a {kinds[0]} table and {label} a {kinds[1]} one, expected both of one "
-            "library; convert one of them"
+            f"{first} is a {libraries[0]} table and {label} a {libraries[1]} one, expected both of "
+            "one library; convert one of them"
         )
         raise InputTypeError(msg, argument=label)
 
@@ -123,21 +124,24 @@ def require_columns(frame: Frame, label: str, names: Iterable[str]) -> None:
     columns: list[Any] = frame.columns  # of any type in pandas
     for name in names:
         if not isinstance(name, str):
-            numbered = isinstance(name, int) and name in columns
+            is_number_of_column = isinstance(name, int) and name in columns
             advice = ""
-            if numbered:
+            if is_number_of_column:
                 advice = f"; type {label}.rename(columns=str), and name it {str(name)!r}"
             msg = f"a column of {label} must be named by a string, got {name!r}{advice}"
             raise ArgumentError(msg)
         if name not in columns:
-            has = ", ".join(map(repr, columns)) or "none"
-            msg = f"{label} has no column {name!r}; it has {has}"
-            near = [text for text in columns if isinstance(text, str) and looks_like(text, name)]
+            column_list = ", ".join(map(repr, columns)) or "none"
+            msg = f"{label} has no column {name!r}; it has {column_list}"
+            similar_names = [
+                text for text in columns if isinstance(text, str) and looks_like(text, name)
+            ]
             if frame.implementation is PANDAS and name in frame.to_native().index.names:
                 msg += f"; {name!r} is in its index: type {label}.reset_index()"
-            elif near and name in ("user", "item"):
+            elif similar_names and name in ("user", "item"):
                 msg += (
-                    f"; type {name}={near[0]!r} if all tables have it, else rename it to {name!r}"
+                    f"; type {name}={similar_names[0]!r} if all tables have it, else rename it to "
+                    f"{name!r}"
                 )
             elif hint := did_you_mean(name, map(str, columns)):
                 msg += f"; {hint}"
@@ -178,11 +182,11 @@ def numbers_of(frame: Frame, label: str, column: str) -> FloatArray:
     series = frame.get_column(column)
     dtype = series.dtype
     if not (dtype.is_numeric() or dtype == nw.Boolean):
-        kind = type_of(series) if dtype == nw.Unknown else dtype
-        msg = f"{label}, column {column!r} holds {kind}, expected numbers"
+        type_name = type_of(series) if dtype == nw.Unknown else dtype
+        msg = f"{label}, column {column!r} holds {type_name}, expected numbers"
         raise InputTypeError(msg, argument=label)
     _refuse_null(series, label, "a number")
-    if isinstance(dtype, _WIDE):
+    if isinstance(dtype, _WIDE_DTYPES):
         series = series.cast(nw.Float64)
     return np.asarray(series.to_numpy(), np.float64)
 
@@ -215,14 +219,14 @@ def _holds_dates(series: Series) -> bool:
 
 def with_zone(label: str, series: Series, zone: str) -> str:
     """Write what gives a column of dates a time zone, for a message."""
-    return _WITH_ZONE[series.implementation].format(label, series.name, zone)
+    return _ZONE_CODE[series.implementation].format(label, series.name, zone)
 
 
 def exact_numbers_of(frame: Frame, label: str, column: str) -> npt.NDArray[Any]:
     """Read a column of numbers as float64, or unchanged where this would make two of them one."""
     numbers = numbers_of(frame, label, column)
     series = frame.get_column(column)
-    if isinstance(series.dtype, _WIDE):
+    if isinstance(series.dtype, _WIDE_DTYPES):
         return np.array(series.to_list(), object)
     if series.dtype.is_integer() and np.abs(numbers).max(initial=0.0) >= EXACT:
         return np.asarray(series.to_numpy())
@@ -254,6 +258,7 @@ def ids_of(frame: Frame, label: str, column: str) -> Series:
 
 
 def _refuse_null(series: Series, label: str, expected: str) -> None:
+    """Refuse null in a column, or NaN in one of floats; ``expected`` says what a row holds."""
     is_null = series.is_null().to_numpy()
     if series.dtype.is_float() and not is_null.any():
         is_null = np.isnan(series.to_numpy())
@@ -299,7 +304,7 @@ def slicer(native: Any) -> Callable[[int, int], Any]:
 
 
 def keyed(frame: Frame, keys: Sequence[str]) -> Any:
-    """Convert to the caller's own kind of table: pandas indexed by ``keys``, others unchanged."""
+    """Give the caller's own kind of table: of pandas indexed by ``keys``, else with all columns."""
     native = frame.to_native()
     if frame.implementation is PANDAS:
         return native.set_index(list(keys))

@@ -26,9 +26,10 @@ from recmetrics.tables._frames import (
 )
 from recmetrics.tables._numbering import combine, number
 
-# The kinds of objects, by the names that pandas has for them.
-_INFERRED = {"integer": "integers", "boolean": "integers", "floating": "floats"}
-_COMMON: dict[str, Any] = {"integers": nw.Int64, "floats": nw.Float64, "strings": nw.String}
+# The kind of a column of objects, by the name that ``infer_dtype`` of pandas has for it.
+_KIND_OF_OBJECTS = {"integer": "integers", "boolean": "integers", "floating": "floats"}
+# The dtype that holds all ids of a kind.
+_COMMON_DTYPES: dict[str, Any] = {"integers": nw.Int64, "floats": nw.Float64, "strings": nw.String}
 
 
 def number_ids(*columns: tuple[Frame, str, str]) -> tuple[IntArray, IntArray]:
@@ -41,24 +42,26 @@ def number_ids(*columns: tuple[Frame, str, str]) -> tuple[IntArray, IntArray]:
 
 def _as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
     """Convert columns of ids to one array of integers, equal where the ids are."""
-    parts = [(label, ids_of(frame, label, name)) for frame, label, name in columns if len(frame)]
-    _require_one_kind(parts)
-    series = [part for _, part in parts]
-    if all(part.dtype.is_integer() or part.dtype == nw.Boolean for part in series):
-        arrays = [_whole_numbers(part, label) for label, part in parts]
+    labelled_columns = [
+        (label, ids_of(frame, label, name)) for frame, label, name in columns if len(frame)
+    ]
+    _require_one_kind(labelled_columns)
+    id_columns = [column for _, column in labelled_columns]
+    if all(column.dtype.is_integer() or column.dtype == nw.Boolean for column in id_columns):
+        arrays = [_whole_numbers(column, label) for label, column in labelled_columns]
         return np.concatenate([np.empty(0, np.int64), *arrays])
-    if all(part.dtype.is_float() for part in series):
+    if all(column.dtype.is_float() for column in id_columns):
         # The bits of equal numbers are equal once 0 is added: -0.0 becomes 0.0.
-        floats = [np.asarray(part.to_numpy(), np.float64) for part in series]
+        floats = [np.asarray(column.to_numpy(), np.float64) for column in id_columns]
         return (np.concatenate(floats) + 0.0).view(np.int64)
     encode = {PANDAS: _of_pandas, POLARS: _of_polars, PYARROW: _of_pyarrow}
-    of_library = encode[series[0].implementation]
+    encode_columns = encode[id_columns[0].implementation]
     try:
-        return np.asarray(of_library([part.to_native() for part in series]), np.int64)
+        return np.asarray(encode_columns([column.to_native() for column in id_columns]), np.int64)
     except MemoryError:
         raise
     except Exception:  # of any type, by the library and by the ids
-        _refuse_ids(parts, of_library)
+        _refuse_ids(labelled_columns, encode_columns)
 
 
 def refuse_repeats(
@@ -69,13 +72,14 @@ def refuse_repeats(
     advice: str = "expected one row for each",
 ) -> None:
     """Refuse a table with two rows of the same ids, which are numbered in ``ids``."""
-    numbers, first = number(combine(ids))
-    is_again = first[numbers] != np.arange(len(frame))
-    if is_again.any():
-        row = int(is_again.argmax())
+    numbers, first_rows = number(combine(ids))
+    is_repeat = first_rows[numbers] != np.arange(len(frame))
+    if is_repeat.any():
+        row = int(is_repeat.argmax())
         msg = (
             f"{label}, columns {', '.join(map(repr, columns))}: row {row} (counted from 0) holds "
-            f"{described(frame, columns, row)} again, first in row {first[numbers[row]]}; {advice}"
+            f"{described(frame, columns, row)} again, first in row {first_rows[numbers[row]]}; "
+            f"{advice}"
         )
         raise InputError(msg, argument=label)
 
@@ -94,15 +98,16 @@ def warn_of_foreign_ids(
         warn(msg, argument=label)
 
 
-def _require_one_kind(parts: Sequence[tuple[str, Series]]) -> None:
-    kinds = [_kind(part) for _, part in parts]
-    for kind, (label, part) in zip(kinds, parts, strict=True):
+def _require_one_kind(labelled_columns: Sequence[tuple[str, Series]]) -> None:
+    """Refuse columns, each given with its label, whose ids are of two kinds."""
+    kinds = [_kind(column) for _, column in labelled_columns]
+    for kind, (label, column) in zip(kinds, labelled_columns, strict=True):
         if kind != kinds[0] and "objects" not in (kind, kinds[0]):
-            first_label, first = parts[0]
+            first_label, first_column = labelled_columns[0]
             msg = (
-                f"{first_label}, column {first.name!r} holds {kinds[0]} ({first.dtype}), {label}, "
-                f"column {part.name!r} {kind} ({part.dtype}), expected ids of one type; cast one "
-                "of them"
+                f"{first_label}, column {first_column.name!r} holds {kinds[0]} "
+                f"({first_column.dtype}), {label}, column {column.name!r} {kind} "
+                f"({column.dtype}), expected ids of one type; cast one of them"
             )
             raise InputTypeError(msg, argument=first_label)
 
@@ -117,7 +122,7 @@ def _kind(series: Series) -> str:
         if dtype == nw.Object:
             from pandas.api.types import infer_dtype
 
-            return _INFERRED.get(infer_dtype(series.to_native()), "objects")
+            return _KIND_OF_OBJECTS.get(infer_dtype(series.to_native()), "objects")
     if dtype.is_integer() or dtype == nw.Boolean:
         return "integers"
     if dtype in (nw.String, nw.Categorical, nw.Enum):
@@ -132,73 +137,84 @@ def _kind(series: Series) -> str:
 
 
 def _refuse_ids(
-    parts: Sequence[tuple[str, Series]], encode: Callable[[Sequence[Any]], npt.NDArray[Any]]
+    labelled_columns: Sequence[tuple[str, Series]],
+    encode: Callable[[Sequence[Any]], npt.NDArray[Any]],
 ) -> NoReturn:
-    label, part = next((pair for pair in parts if _fails(encode, [pair[1].to_native()])), parts[0])
-    kind = str(type_of(part))
-    if kind == "object":
-        values = part.to_list()
-        row = next((row for row, value in enumerate(values) if _fails(hash, value)), 0)
-        kind = f"a {type(values[row]).__name__} in row {row} (counted from 0)"
+    """Refuse the first column of ids that ``encode`` cannot number, and name its type."""
+    label, column = next(
+        (pair for pair in labelled_columns if _raises(encode, [pair[1].to_native()])),
+        labelled_columns[0],
+    )
+    type_name = str(type_of(column))
+    if type_name == "object":
+        values = column.to_list()
+        row = next((row for row, value in enumerate(values) if _raises(hash, value)), 0)
+        type_name = f"a {type(values[row]).__name__} in row {row} (counted from 0)"
     msg = (
-        f"{label}, column {part.name!r} holds {kind}, expected ids that can be compared, such as "
-        f"integers or strings; for strings type {as_strings(label, part)}"
+        f"{label}, column {column.name!r} holds {type_name}, expected ids that can be compared, "
+        f"such as integers or strings; for strings type {as_strings(label, column)}"
     )
     raise InputTypeError(msg, argument=label) from None
 
 
-def _fails(function: Callable[[Any], object], value: Any) -> bool:
+def _raises(convert: Callable[[Any], object], value: Any) -> bool:
+    """Say whether a function of one argument raises an error for ``value``."""
     try:
-        function(value)
+        convert(value)
     except Exception:
         return True
     return False
 
 
-def _whole_numbers(part: Series, label: str) -> IntArray:
-    if part.dtype in (nw.UInt64, nw.Int128, nw.UInt128):
-        for extreme in (part.max(), part.min()):
+def _whole_numbers(column: Series, label: str) -> IntArray:
+    """Read a column of integers as int64; refuse one that int64 does not hold."""
+    if column.dtype in (nw.UInt64, nw.Int128, nw.UInt128):
+        for extreme in (column.max(), column.min()):
             if not -(2**63) <= extreme < 2**63:
                 msg = (
-                    f"{label}, column {part.name!r} holds the id {extreme}, expected integers from "
-                    f"-2^63 to 2^63 - 1, or strings; for strings type {as_strings(label, part)}"
+                    f"{label}, column {column.name!r} holds the id {extreme}, expected integers "
+                    "from -2^63 to 2^63 - 1, or strings; for strings type "
+                    f"{as_strings(label, column)}"
                 )
                 raise InputError(msg, argument=label)
-        part = part.cast(nw.Int64)
-    return np.asarray(part.to_numpy(), np.int64)
+        column = column.cast(nw.Int64)
+    return np.asarray(column.to_numpy(), np.int64)
 
 
-def _of_pandas(parts: Sequence[Any]) -> npt.NDArray[Any]:
+def _of_pandas(columns: Sequence[Any]) -> npt.NDArray[Any]:
+    """Number the ids of the columns of pandas, one below another, equal where the ids are."""
     import pandas as pd
 
-    column = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return np.asarray(column.cat.codes)
-    return np.asarray(pd.factorize(column)[0])
+    ids = columns[0] if len(columns) == 1 else pd.concat(columns, ignore_index=True)
+    if isinstance(ids.dtype, pd.CategoricalDtype):
+        return np.asarray(ids.cat.codes)
+    return np.asarray(pd.factorize(ids)[0])
 
 
-def _of_polars(parts: Sequence[Any]) -> npt.NDArray[Any]:
+def _of_polars(columns: Sequence[Any]) -> npt.NDArray[Any]:
+    """Number the ids of the columns of polars, one below another, equal where the ids are."""
     import polars as pl
 
-    if any(part.dtype == pl.Object for part in parts):
-        raise TypeError  # polars would panic
-    if len(parts) > 1 and not _go_together([part.dtype for part in parts]):
-        parts = [part.cast(pl.String) for part in parts]
-    column = pl.concat([part.alias("") for part in parts])
-    if column.dtype == pl.String:
-        column = column.cast(pl.Categorical)
-    if column.dtype in (pl.Categorical, pl.Enum):
-        return np.asarray(column.to_physical().to_numpy())
-    return np.asarray(column.rank("dense").to_numpy())
+    if any(column.dtype == pl.Object for column in columns):
+        raise TypeError  # polars would panic; the caller says which column is wrong
+    if len(columns) > 1 and not _can_be_concatenated([column.dtype for column in columns]):
+        columns = [column.cast(pl.String) for column in columns]
+    ids = pl.concat([column.alias("") for column in columns])
+    if ids.dtype == pl.String:
+        ids = ids.cast(pl.Categorical)
+    if ids.dtype in (pl.Categorical, pl.Enum):
+        return np.asarray(ids.to_physical().to_numpy())
+    return np.asarray(ids.rank("dense").to_numpy())
 
 
-def _of_pyarrow(parts: Sequence[Any]) -> npt.NDArray[Any]:
+def _of_pyarrow(columns: Sequence[Any]) -> npt.NDArray[Any]:
+    """Number the ids of the columns of pyarrow, one below another, equal where the ids are."""
     import pyarrow as pa
 
-    if not _go_together([part.type for part in parts]):  # strings of two widths
-        parts = [part.cast(pa.large_string()) for part in parts]
-    column = pa.chunked_array([chunk for part in parts for chunk in part.chunks])
-    return np.asarray(column.combine_chunks().dictionary_encode().indices)
+    if not _can_be_concatenated([column.type for column in columns]):  # strings of two widths
+        columns = [column.cast(pa.large_string()) for column in columns]
+    ids = pa.chunked_array([chunk for column in columns for chunk in column.chunks])
+    return np.asarray(ids.combine_chunks().dictionary_encode().indices)
 
 
 def stack(upper: Frame, lower: Frame) -> Frame:
@@ -212,23 +228,25 @@ def stack(upper: Frame, lower: Frame) -> Frame:
 
 def _alike(upper: Series, lower: Series) -> tuple[Series, Series]:
     """Convert two columns of ids of one kind to one type, where ``nw.concat`` would not."""
-    if _go_together([type_of(upper), type_of(lower)]):
+    if _can_be_concatenated([type_of(upper), type_of(lower)]):
         return upper, lower
     upper = plain(upper)
     lower = plain(lower)
-    common = _COMMON.get(_kind(upper))
+    common_dtype = _COMMON_DTYPES.get(_kind(upper))
     are_numbers = all(
-        part.dtype.is_numeric() or part.dtype == nw.Boolean for part in (upper, lower)
+        column.dtype.is_numeric() or column.dtype == nw.Boolean for column in (upper, lower)
     )
-    if common is None or (upper.implementation is PANDAS and not are_numbers):
+    if common_dtype is None or (upper.implementation is PANDAS and not are_numbers):
         return upper, lower
-    return upper.cast(common), lower.cast(common)
+    return upper.cast(common_dtype), lower.cast(common_dtype)
 
 
-def _go_together(types: Sequence[Any]) -> bool:
-    equal = all(kind == types[0] for kind in types)
+def _can_be_concatenated(types: Sequence[Any]) -> bool:
+    """Say whether columns of these types of one library can be concatenated as they are."""
+    are_equal = all(dtype == types[0] for dtype in types)
     if str(types[0]).startswith("Categorical"):
         import polars as pl
 
-        equal = equal and hasattr(pl, "Categories")  # before 1.32 it warns where they differ
-    return equal
+        # Polars before 1.32 has no Categories, and warns where those of two columns differ.
+        are_equal = are_equal and hasattr(pl, "Categories")
+    return are_equal

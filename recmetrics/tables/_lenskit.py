@@ -153,20 +153,22 @@ def ndcg(recs: Any, truth: Any, discount: Discount = np.log2, k: int | None = No
 
 
 def _clipped(discount: Discount) -> OptionValue:
+    """Make the option ``discount`` of a discount of LensKit, whose values below 1 count as 1."""
     if discount is np.log2:
         return "log2_clip"
     if not callable(discount):
         msg = f"discount must be a callable of the rank, such as np.log2, got {discount!r}"
         raise ArgumentError(msg)
 
-    def clipped(rank: Any) -> Any:
+    def clipped_discount(rank: Any) -> Any:
+        """Give the divisor of a rank, at least 1; what is no number is refused later."""
         divisor = discount(rank)
         try:
             return max(float(divisor), 1.0)
         except (TypeError, ValueError, OverflowError):
-            return divisor  # refused like that of any other metric
+            return divisor  # no number: the metric refuses it, as it does for any discount
 
-    return clipped
+    return clipped_discount
 
 
 class _Definition(NamedTuple):
@@ -179,8 +181,9 @@ class _Definition(NamedTuple):
 
 
 def _ndcg(discount: Discount, k: int | None) -> MetricSpec:
-    depth = "all" if k is None else "k"
-    return make_spec("ndcg", k, {"discount": _clipped(discount), "ideal_depth": depth})
+    """The spec of ``ndcg``; without ``k`` the ideal list has all of the truth."""
+    ideal_depth = "all" if k is None else "k"
+    return make_spec("ndcg", k, {"discount": _clipped(discount), "ideal_depth": ideal_depth})
 
 
 _DEFINITIONS: dict[Callable[..., float], _Definition] = {
@@ -246,6 +249,7 @@ def _bind(
 
 
 def _of_one_list(function: Callable[..., float], recs: Any, truth: Any, **options: Any) -> float:
+    """Compute a function of LensKit for one list, by its definition for tables without ranks."""
     definition = _DEFINITIONS[function]
     metric = StringMetric(
         "",

@@ -13,19 +13,20 @@ from recmetrics._core.errors import InputTypeError
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import PANDAS, POLARS, PYARROW, Frame
 
-_READ = 1_000  # cells of a column, evenly spaced: to read all takes longer than the metrics
+# Cells of a column that are read, evenly spaced: to read all takes longer than the metrics.
+_MAX_CELLS_READ = 1_000
 _BRACKETS = re.compile(r"\s*([\[({][^:]*[\])}])?\s*")  # a colon stands in a dict
 _INTEGER = re.compile(r"-?\d+")
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
-_SIGNS = re.compile(r"[,;|'\"()\[\]{}]")  # they stand around ids, as blanks do
-_EXPLODED = {  # a table with a row for each id
+_SIGNS_AROUND_IDS = re.compile(r"[,;|'\"()\[\]{}]")  # they stand around ids, as blanks do
+_EXPLODE_CODE = {  # code that makes rows of the ids that the pattern {2} finds in {0}[{1}]
     PANDAS: "{0}.assign(**{{{1!r}: {0}[{1!r}].str.findall({2})}}).explode({1!r})"
     ".dropna(subset=[{1!r}])",
     POLARS: "{0}.with_columns(polars.col({1!r}).str.extract_all({2})).explode({1!r})"
     ".drop_nulls({1!r})",
 }
-_OF_INTEGERS = {PANDAS: ".astype({{{0!r}: 'int64'}})", POLARS: ".cast({{{0!r}: polars.Int64}})"}
-_WITHOUT = {PANDAS: ".drop(columns={0!r})", POLARS: ".drop({0!r})"}
+_INTEGERS_CODE = {PANDAS: ".astype({{{0!r}: 'int64'}})", POLARS: ".cast({{{0!r}: polars.Int64}})"}
+_DROP_CODE = {PANDAS: ".drop(columns={0!r})", POLARS: ".drop({0!r})"}
 
 
 class _Cells(NamedTuple):
@@ -65,8 +66,8 @@ def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
     item = columns.item
     items_of_recs = _read_cells(recs, item)
     items_of_truth = _read_cells(truth, item)
-    orders = [name for name in ("rank", "score", columns.rank, columns.score) if name is not None]
-    orders = [name for name in dict.fromkeys(orders) if name in recs.columns]
+    order_names = dict.fromkeys(("rank", "score", columns.rank, columns.score))
+    order_columns = [name for name in order_names if name is not None and name in recs.columns]
     tables = (
         _Table("recs", recs, columns.keys, items_of_recs),
         _Table("truth", truth, columns.truth_keys, items_of_truth),
@@ -76,9 +77,11 @@ def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
             continue
         label = table.label
         frame = table.frame
-        code = _exploded(frame, label, item, table.cells.pattern, orders if frame is recs else [])
+        code = _exploded(
+            frame, label, item, table.cells.pattern, order_columns if frame is recs else []
+        )
         if other_table.frame.get_column(item).dtype.is_integer():
-            code += _OF_INTEGERS.get(frame.implementation, _OF_INTEGERS[PANDAS]).format(item)
+            code += _INTEGERS_CODE.get(frame.implementation, _INTEGERS_CODE[PANDAS]).format(item)
         if frame.implementation is PYARROW:
             code = f"pyarrow.table({code})"
         example = table.cells.longer[0][:40]
@@ -94,20 +97,21 @@ def _read_cells(frame: Frame, item: str) -> _Cells:
     series = frame.get_column(item)
     if series.dtype not in (nw.String, nw.Object, nw.Categorical, nw.Enum):
         return _Cells([], [], "")
-    values = series[:: max(1, len(series) // _READ)].to_list()
+    values = series[:: max(1, len(series) // _MAX_CELLS_READ)].to_list()
     texts = [value for value in values if isinstance(value, str)]
 
-    signs = sorted(set(_SIGNS.findall("".join(texts))))
+    signs = sorted(set(_SIGNS_AROUND_IDS.findall("".join(texts))))
     pattern = r"\S+"
     if signs:
-        no_id = "".join(map(re.escape, signs))
-        pattern = rf"[^\s{no_id}]+"
+        escaped_signs = "".join(map(re.escape, signs))
+        pattern = rf"[^\s{escaped_signs}]+"
         if not {"'", '"'}.isdisjoint(signs) and _are_in_brackets(texts):  # which may hold blanks
-            pattern = rf"[^\s{no_id}][^{no_id}]*"
+            pattern = rf"[^\s{escaped_signs}][^{escaped_signs}]*"
     return _Cells(texts, [re.findall(pattern, text) for text in texts], pattern)
 
 
 def _are_in_brackets(texts: Sequence[str]) -> bool:
+    """Say whether every cell is in brackets or empty, as "[5, 6]" is."""
     return all(map(_BRACKETS.fullmatch, texts))
 
 
@@ -147,15 +151,17 @@ def _are_ids(table: _Table, other_table: _Table, item: str) -> bool:
     return 2 * n_shared >= len(cells.longer)
 
 
-def _exploded(frame: Frame, label: str, item: str, pattern: str, unread: Sequence[str]) -> str:
-    """Write what makes a row of each id, without the columns that ordered the lists."""
-    kind: nw.Implementation = frame.implementation
+def _exploded(
+    frame: Frame, label: str, item: str, pattern: str, dropped_columns: Sequence[str]
+) -> str:
+    """Write code that makes a row of each id; ``dropped_columns`` ordered the lists."""
+    library: nw.Implementation = frame.implementation
     table = label
-    if kind is PYARROW:
-        kind = PANDAS
+    if library is PYARROW:
+        library = PANDAS
         table = f"{label}.to_pandas()"
     code = ""
-    if unread:
-        code = _WITHOUT[kind].format(list(unread))
+    if dropped_columns:
+        code = _DROP_CODE[library].format(list(dropped_columns))
     quotes = '"""' if "'" in pattern or '"' in pattern else '"'
-    return _EXPLODED[kind].format(table, item, f"r{quotes}{pattern}{quotes}") + code
+    return _EXPLODE_CODE[library].format(table, item, f"r{quotes}{pattern}{quotes}") + code

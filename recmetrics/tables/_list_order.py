@@ -89,6 +89,7 @@ def contradicted_lists(recs: Frame, columns: Columns, start: IntArray, order: In
 
 
 def refuse_equal_ranks(recs: Frame, columns: Columns, lists: IntArray) -> None:
+    """Refuse a list with a rank twice; ``lists`` is the number of the list of each row."""
     name = str(columns.rank)
     _, ranks = np.unique(sort_keys_of(recs, "recs", name), return_inverse=True)
     advice = "expected a rank once in each list; give the column that distinguishes them"

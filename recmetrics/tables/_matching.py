@@ -1,4 +1,8 @@
-"""From two tables to lists and the truth of each, their ids numbered together."""
+"""From two tables to lists and the truth of each, their ids numbered together.
+
+A missing list is one that the truth expects: of a user with truth but without recommendations, for
+each model, where the recommendations are of several.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +70,10 @@ class ListsAndTruth:
         return described(self.keys, self.keys.columns, index)
 
     def missing(self) -> tuple[int, str]:
-        """Count the missing lists that the truth expects, and give the keys of the first."""
+        """Count the missing lists that the truth expects, and give the keys of the first.
+
+        The result is (0, "") if there are none.
+        """
         has_truth = np.diff(self.truth_rows.start) > 0
         models = self.model_of[has_truth[self.truth_of]]
         n_models = max(1, int(self.model_of.max(initial=0)) + 1)
@@ -86,24 +93,24 @@ class ListsAndTruth:
             n_models = 1
         is_missing = np.tile(np.diff(self.truth_rows.start) > 0, (n_models, 1))
         is_missing[self.model_of, self.truth_of] = False
-        models, truths = np.nonzero(is_missing)
-        first_rows = self.truth_order[self.truth_rows.start[truths]]
+        missing_models, missing_truths = np.nonzero(is_missing)
+        first_rows = self.truth_order[self.truth_rows.start[missing_truths]]
         keys = take(self.truth.select(self.columns.truth_keys), first_rows)
         if model_keys:
-            _, firsts = np.unique(self.model_of, return_index=True)
-            keys_of_models = take(self.keys, firsts[models])
+            _, first_lists = np.unique(self.model_of, return_index=True)
+            keys_of_models = take(self.keys, first_lists[missing_models])
             keys = keys.with_columns(*(keys_of_models[name] for name in model_keys))
         start = self.lists.start
-        lists = self.lists._replace(start=np.append(start, np.full(len(truths), start[-1])))
+        lists = self.lists._replace(start=np.append(start, np.full(len(missing_truths), start[-1])))
         if lists.last_ranks is not None:
-            last_ranks = np.append(lists.last_ranks, np.zeros(len(truths), np.int64))
+            last_ranks = np.append(lists.last_ranks, np.zeros(len(missing_truths), np.int64))
             lists = lists._replace(last_ranks=last_ranks)
         return replace(
             self,
             keys=stack(self.keys, keys.select(self.keys.columns)),
             lists=lists,
-            truth_of=np.concatenate([self.truth_of, truths]),
-            model_of=np.concatenate([self.model_of, models]),
+            truth_of=np.concatenate([self.truth_of, missing_truths]),
+            model_of=np.concatenate([self.model_of, missing_models]),
         )
 
     def without_excluded(self, excluded: ItemSets | None) -> ListsAndTruth:
@@ -179,10 +186,10 @@ def read_lists(
     """
     n_recs = len(recs)
     ids = _number_ids(recs, truth, columns, items)
-    start, order = group(ids.lists, _count(ids.lists, columns))
+    start, order = group(ids.lists, _count_of_ids(ids.lists, columns))
     first_rows = order[start[:-1]] if n_recs else np.empty(0, np.int64)
     listed_items = ids.items[:n_recs]
-    rank = sort_lists(recs, columns, listed_items, start, order, ties)
+    sorted_ranks = sort_lists(recs, columns, listed_items, start, order, ties)
     lists = FlatLists(listed_items[order], start)
     if repeats == "raise" and lists.named_before().any():
         advice = (
@@ -193,8 +200,8 @@ def read_lists(
             recs, "recs", [*columns.keys, columns.item], [ids.lists, listed_items], advice
         )
     gapped = np.empty(0, np.int64)
-    if rank is not None:
-        if has_equals(start, rank):
+    if sorted_ranks is not None:
+        if has_equals(start, sorted_ranks):
             refuse_equal_ranks(recs, columns, ids.lists)
         lists, gapped = read_gaps(recs, columns, lists, order, rank_gaps, n_items)
     truth_rows, truth_order = read_truth(
@@ -202,7 +209,7 @@ def read_lists(
         columns,
         ids.truths[n_recs:],
         ids.items[n_recs:],
-        _count(ids.truths, columns),
+        _count_of_ids(ids.truths, columns),
         drops_negative=drops_negative,
     )
 
@@ -230,6 +237,7 @@ def read_lists(
 
 
 def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | None) -> _Ids:
+    """Number the ids of items and of the keys; ``items`` are as in ``read_lists``."""
     n_recs = len(recs)
     ids_of = {} if items is None else {columns.item: items}  # of recs, then of truth
     for name in (columns.item, *columns.truth_keys):
@@ -237,21 +245,25 @@ def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | N
             ids_of[name], _ = number_ids((recs, "recs", name), (truth, "truth", name))
     for name, ids in ids_of.items():
         warn_of_foreign_ids(recs, truth, "truth", name, ids[:n_recs], ids[n_recs:])
-    model_ids = [number_ids((recs, "recs", name))[0] for name in columns.keys if name not in ids_of]
-    truths = _together([ids_of[name] for name in columns.truth_keys], n_recs + len(truth))
+    model_columns = [
+        number_ids((recs, "recs", name))[0] for name in columns.keys if name not in ids_of
+    ]
+    truths = _number_rows([ids_of[name] for name in columns.truth_keys], n_recs + len(truth))
     return _Ids(
         ids_of[columns.item],
         truths,
-        _together(model_ids, n_recs),
-        _together([truths[:n_recs], *model_ids], n_recs),
+        _number_rows(model_columns, n_recs),
+        _number_rows([truths[:n_recs], *model_columns], n_recs),
     )
 
 
-def _together(columns: list[IntArray], n_rows: int) -> IntArray:
+def _number_rows(columns: list[IntArray], n_rows: int) -> IntArray:
+    """Number the rows of ``columns`` of numbers, equal where all are; all 0 without columns."""
     if len(columns) > 1:
         return number(combine(columns))[0]
     return columns[0] if columns else np.zeros(n_rows, np.int64)
 
 
-def _count(ids: IntArray, columns: Columns) -> int:
+def _count_of_ids(ids: IntArray, columns: Columns) -> int:
+    """Count the numbers 0, 1, ...; without keys there is one, also of tables without rows."""
     return int(ids.max(initial=-1 if columns.keys else 0)) + 1

@@ -1,4 +1,7 @@
-"""Numbers 0, 1, 2, ... for ids, in the order in which they first appear, without a sort."""
+"""Numbers 0, 1, 2, ... for ids, in the order in which they first appear, without a sort.
+
+A code is such a number. Rows with the same code are a group.
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,46 +11,51 @@ from recmetrics._core.jit import add_work, helper, kernel
 from recmetrics._core.selection import sort_best_first
 from recmetrics._core.types import IntArray
 
-_SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
-_FIRST_BITS = 10  # a hash table begins with 2^10 slots and doubles: few ids stay in the cache
-_ROOM = 4  # entries of a table per value, beyond which hashing takes less memory
-_SHORT = 32  # up to so many rows are sorted faster by comparing all pairs than by merging
-_LARGEST = int(np.iinfo(np.int64).max)
+_SMALL_TABLE_ENTRIES = 1 << 20  # values; a table of so many entries is always cheap
+_FIRST_SLOT_BITS = 10  # a hash table begins with 2^10 slots and doubles: few ids stay in the cache
+_MAX_ENTRIES_PER_VALUE = 4  # entries of a table per value, beyond which hashing takes less memory
+# A group of up to so many rows is sorted faster by comparing all pairs than by merging.
+_SHORT_GROUP_ROWS = 32
+_LARGEST_INT64 = int(np.iinfo(np.int64).max)
 # Microseconds of Python for a row, see ``jit``, measured with 100,000 rows.
-_NUMBERED = 0.3
-_HASHED = 6.0
-_GROUPED = 1.0
-_SORTED = 2.6  # of groups of ten rows
+_MICROSECONDS_NUMBERED = 0.3
+_MICROSECONDS_HASHED = 6.0
+_MICROSECONDS_GROUPED = 1.0
+_MICROSECONDS_SORTED = 2.6  # of groups of ten rows
 
 
 def number(values: IntArray) -> tuple[IntArray, IntArray]:
-    """Number the values; gives the number of each, and for each number its first place."""
+    """Number the values; gives the code of each value, and the first row of each code."""
     if not values.size:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     least = int(values.min())
     n_possible = int(values.max()) - least + 1
     codes = np.empty(values.size, np.int64)
-    if n_possible <= max(_SMALL_RANGE, _ROOM * values.size):
-        add_work(_NUMBERED * values.size)
-        first = np.empty(min(n_possible, values.size), np.int64)
-        n = _number_by_table(values, least, np.full(n_possible, -1, np.int32), codes, first)
+    if n_possible <= max(_SMALL_TABLE_ENTRIES, _MAX_ENTRIES_PER_VALUE * values.size):
+        add_work(_MICROSECONDS_NUMBERED * values.size)
+        first_rows = np.empty(min(n_possible, values.size), np.int64)
+        n_codes = _number_by_table(
+            values, least, np.full(n_possible, -1, np.int32), codes, first_rows
+        )
     else:
-        add_work(_HASHED * values.size)
-        first = np.empty(values.size, np.int64)
-        n = _number_by_hash(values, codes, first)
-    return codes, first[:n].copy()
+        add_work(_MICROSECONDS_HASHED * values.size)
+        first_rows = np.empty(values.size, np.int64)
+        n_codes = _number_by_hash(values, codes, first_rows)
+    return codes, first_rows[:n_codes].copy()
 
 
-def _number_by_hash(values: IntArray, codes: IntArray, first: IntArray) -> int:
-    """Number values of any size in a table that doubles; returns how many differ."""
+def _number_by_hash(values: IntArray, codes: IntArray, first_rows: IntArray) -> int:
+    """Write the codes and first rows of values of any size by hashing; returns how many differ."""
     row = 0
-    n = 0
-    bits = _FIRST_BITS
+    n_codes = 0
+    bits = _FIRST_SLOT_BITS
     while row < values.size:
         slots = np.full(1 << bits, -1, np.int32)
-        row, n = _fill_slots(values, row, n, slots, np.uint64(64 - bits), codes, first)
+        row, n_codes = _fill_slots(
+            values, row, n_codes, slots, np.uint64(64 - bits), codes, first_rows
+        )
         bits += 1
-    return n
+    return n_codes
 
 
 def combine(columns: list[IntArray]) -> IntArray:
@@ -55,7 +63,7 @@ def combine(columns: list[IntArray]) -> IntArray:
     codes = columns[0]
     for column in columns[1:]:
         size = int(column.max(initial=0)) + 1
-        if int(codes.max(initial=0)) + 1 > _LARGEST // size:
+        if int(codes.max(initial=0)) + 1 > _LARGEST_INT64 // size:
             codes, _ = number(codes)
         codes = codes * size + column
     return codes
@@ -63,70 +71,81 @@ def combine(columns: list[IntArray]) -> IntArray:
 
 @kernel
 def _number_by_table(
-    values: IntArray, least: int, numbers: npt.NDArray[np.int32], codes: IntArray, first: IntArray
+    values: IntArray,
+    least: int,
+    code_of_value: npt.NDArray[np.int32],
+    codes: IntArray,
+    first_rows: IntArray,
 ) -> int:
     """Write the number of each value, and the first row of each number; returns how many differ.
 
-    ``numbers`` has a place for each possible value from ``least`` on, -1 at first.
+    ``code_of_value`` has a place for each possible value from ``least`` on, -1 at first.
     """
-    n = 0
+    n_codes = 0
     for row in range(values.size):
         place = values[row] - least
-        if numbers[place] < 0:
-            numbers[place] = n
-            first[n] = row
-            n += 1
-        codes[row] = numbers[place]
-    return n
+        if code_of_value[place] < 0:
+            code_of_value[place] = n_codes
+            first_rows[n_codes] = row
+            n_codes += 1
+        codes[row] = code_of_value[place]
+    return n_codes
 
 
 @kernel
 def _fill_slots(
     values: IntArray,
     row: int,
-    n: int,
+    n_codes: int,
     slots: npt.NDArray[np.int32],
     shift: np.uint64,
     codes: IntArray,
-    first: IntArray,
+    first_rows: IntArray,
 ) -> tuple[int, int]:
     """Number the values from ``row`` on, until half of the slots are taken.
 
     ``slots`` are those of a hash table with open addressing, all free (-1): 2^b slots; ``shift``
-    is 64 - b. The ``n`` values that have numbers are put in first. Returns the next row and the
-    number of values that have numbers.
+    is 64 - b. The ``n_codes`` values that have codes are put in first. ``codes`` and
+    ``first_rows`` are written. Returns the next row and the number of values that have codes.
     """
-    for code in range(n):
-        slots[_slot(slots, shift, values, first, values[first[code]])] = code
-    while row < values.size and 2 * n <= slots.size:
-        slot = _slot(slots, shift, values, first, values[row])
+    for code in range(n_codes):
+        slots[_slot(slots, shift, values, first_rows, values[first_rows[code]])] = code
+    while row < values.size and 2 * n_codes <= slots.size:
+        slot = _slot(slots, shift, values, first_rows, values[row])
         if slots[slot] < 0:
-            slots[slot] = n
-            first[n] = row
-            n += 1
+            slots[slot] = n_codes
+            first_rows[n_codes] = row
+            n_codes += 1
         codes[row] = slots[slot]
         row += 1
-    return row, n
+    return row, n_codes
 
 
 @helper
 def _slot(
-    slots: npt.NDArray[np.int32], shift: np.uint64, values: IntArray, first: IntArray, value: int
+    slots: npt.NDArray[np.int32],
+    shift: np.uint64,
+    values: IntArray,
+    first_rows: IntArray,
+    value: int,
 ) -> int:
-    """The place of ``value`` in the table, or the free place where it belongs."""
+    """The slot of ``value`` in the hash table, or the free slot where it belongs."""
     # Fibonacci hashing: the upper bits of a product with 2^64 / golden ratio.
     slot = np.int64((np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)) >> shift)
-    while slots[slot] >= 0 and values[first[slots[slot]]] != value:
+    while slots[slot] >= 0 and values[first_rows[slots[slot]]] != value:
         slot = (slot + 1) & (slots.size - 1)
     return slot  # type: ignore[return-value]
 
 
-def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
-    """Group the rows by code, in their order: code c has ``order[start[c]:start[c + 1]]``."""
-    add_work(_GROUPED * codes.size)
-    start = np.zeros(n + 1, np.int64)
+def group(codes: IntArray, n_codes: int) -> tuple[IntArray, IntArray]:
+    """Group the rows by code: code c has the rows ``order[start[c]:start[c + 1]]``, ascending.
+
+    ``n_codes`` counts the codes, also those without a row. Gives ``start`` and ``order``.
+    """
+    add_work(_MICROSECONDS_GROUPED * codes.size)
+    start = np.zeros(n_codes + 1, np.int64)
     order = np.empty(codes.size, np.int64)
-    _group(codes, start, order, np.empty(n, np.int64))
+    _group(codes, start, order, np.empty(n_codes, np.int64))
     return start, order
 
 
@@ -135,7 +154,7 @@ def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) 
 
     ``key`` has the order of ``order``, and both are sorted in place.
     """
-    add_work(_SORTED * order.size)
+    add_work(_MICROSECONDS_SORTED * order.size)
     longest = int(np.diff(start).max(initial=0))
     _sort_groups(start, order, key, np.empty(longest, np.int64), np.empty(longest))
 
@@ -177,7 +196,10 @@ def _sort_groups(
     spare_order: IntArray,
     spare_key: npt.NDArray[np.float64],
 ) -> None:
-    """Sort the groups; the spare arrays have as many places as the largest group has rows."""
+    """Sort ``order`` and ``key`` within each group, by ascending key.
+
+    The spare arrays have as many places as the largest group has rows.
+    """
     for code in range(start.size - 1):
         first = start[code]
         last = start[code + 1]
@@ -187,8 +209,9 @@ def _sort_groups(
         if ascends:
             continue
 
-        n = last - first
-        if n > _SHORT:
+        n_rows = last - first
+        if n_rows > _SHORT_GROUP_ROWS:
+            # The sort is descending: the signs are turned for it, and back.
             for i in range(first, last):
                 key[i] = -key[i]
             sort_best_first(key[first:last], order[first:last], spare_key, spare_order)
@@ -196,18 +219,18 @@ def _sort_groups(
                 key[i] = -key[i]
             continue
 
-        for i in range(n):
+        for i in range(n_rows):
             spare_order[i] = order[first + i]
             spare_key[i] = key[first + i]
-        for i in range(n):
+        for i in range(n_rows):
             # Counting the keys before takes no branch: faster than moving them.
-            place = first
+            new_place = first
             for j in range(i):
-                place += spare_key[j] <= spare_key[i]
-            for j in range(i + 1, n):
-                place += spare_key[j] < spare_key[i]
-            order[place] = spare_order[i]
-            key[place] = spare_key[i]
+                new_place += spare_key[j] <= spare_key[i]
+            for j in range(i + 1, n_rows):
+                new_place += spare_key[j] < spare_key[i]
+            order[new_place] = spare_order[i]
+            key[new_place] = spare_key[i]
 
 
 def has_equals(start: IntArray, values: npt.NDArray[np.float64]) -> bool:

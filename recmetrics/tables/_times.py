@@ -127,8 +127,8 @@ def audit_times(
     require_same_kind(train_frame, truth_frame, "truth", "train")
     users, _ = number_ids((train_frame, "train", user), (truth_frame, "truth", user))
     items, _ = number_ids((train_frame, "train", item), (truth_frame, "truth", item))
-    columns = [times_of(train_frame, "train", time), times_of(truth_frame, "truth", time)]
-    if (columns[0].dtype.kind == "M") != (columns[1].dtype.kind == "M"):
+    times_of_tables = [times_of(train_frame, "train", time), times_of(truth_frame, "truth", time)]
+    if (times_of_tables[0].dtype.kind == "M") != (times_of_tables[1].dtype.kind == "M"):
         msg = (
             f"column {time!r}: train holds {train_frame.schema[time]}, truth holds "
             f"{truth_frame.schema[time]}, expected numbers or dates in both"
@@ -136,7 +136,7 @@ def audit_times(
         raise InputTypeError(msg)
     _refuse_one_zone(frames, time)
 
-    times = _in_order(columns)
+    times = _order_of_times(times_of_tables)
     checks = _checks(train_frame, truth_frame, users, items, times, [user, item])
     findings = {name: finding for name, finding in checks.items() if finding.n}
     n_train = len(train_frame)
@@ -162,26 +162,27 @@ def _refuse_one_zone(frames: Mapping[str, Frame], time: str) -> None:
             raise InputTypeError(msg)
 
 
-def _in_order(columns: list[npt.NDArray[Any]]) -> FloatArray:
-    """Numbers in the order of the times of both tables; equal times have equal numbers."""
-    if columns[0].dtype.kind == "M":
-        return _order_of_dates(columns)
-    if all(column.dtype == np.float64 for column in columns):
-        return np.concatenate(columns)
-    if all(column.dtype == np.int64 for column in columns):
-        values = np.concatenate(columns)
+def _order_of_times(times_of_tables: list[npt.NDArray[Any]]) -> FloatArray:
+    """Numbers in the order of the times of train, then of truth; equal times have equal numbers."""
+    if times_of_tables[0].dtype.kind == "M":
+        return _order_of_dates(times_of_tables)
+    if all(column.dtype == np.float64 for column in times_of_tables):
+        return np.concatenate(times_of_tables)
+    if all(column.dtype == np.int64 for column in times_of_tables):
+        values = np.concatenate(times_of_tables)
     else:  # Python compares numbers of different types exactly; NumPy would make them float64
-        values = np.array([*columns[0].tolist(), *columns[1].tolist()], object)
+        values = np.array([*times_of_tables[0].tolist(), *times_of_tables[1].tolist()], object)
     return np.unique(values, return_inverse=True)[1].astype(np.float64)
 
 
-def _order_of_dates(columns: list[npt.NDArray[Any]]) -> FloatArray:
+def _order_of_dates(dates_of_tables: list[npt.NDArray[Any]]) -> FloatArray:
+    """Numbers in the order of the datetime64 of train, then of truth, exact to nanoseconds."""
     microseconds: list[IntArray] = []
-    nanoseconds: list[IntArray] = []  # beyond these
-    for dates in columns:
-        whole = dates.astype("datetime64[us]")
-        microseconds.append(whole.astype(np.int64))
-        nanoseconds.append((dates - whole).astype("timedelta64[ns]").astype(np.int64))
+    nanoseconds: list[IntArray] = []  # beyond the whole microseconds
+    for dates in dates_of_tables:
+        whole_microseconds = dates.astype("datetime64[us]")
+        microseconds.append(whole_microseconds.astype(np.int64))
+        nanoseconds.append((dates - whole_microseconds).astype("timedelta64[ns]").astype(np.int64))
     times = np.concatenate(microseconds)
     remainders = np.concatenate(nanoseconds)
     if not remainders.any() and np.abs(times).max(initial=0) < EXACT:
@@ -199,41 +200,52 @@ def _checks(
     times: FloatArray,
     names: Sequence[str],
 ) -> dict[str, TimeFinding]:
-    """The finding of each check; users, items and times are those of train, then of truth."""
-    end = [len(train)]
-    train_users, test_users = np.split(users, end)
-    train_items, test_items = np.split(items, end)
-    train_times, test_times = np.split(times, end)
-    train_pairs, test_pairs = np.split(combine([users, items]), end)
+    """The finding of each check, by its name.
+
+    ``users``, ``items`` and ``times`` are numbers of the rows of train, then of truth; ``names``
+    are the columns of users and items.
+    """
+    boundaries = [len(train)]  # where the rows of truth begin
+    train_users, test_users = np.split(users, boundaries)
+    train_items, test_items = np.split(items, boundaries)
+    train_times, test_times = np.split(times, boundaries)
+    train_pairs, test_pairs = np.split(combine([users, items]), boundaries)
     train_rows = np.arange(len(train))
     test_rows = np.arange(len(truth))
 
-    def finding(mask: BoolArray, codes: IntArray, all_codes: IntArray, frame: Frame) -> TimeFinding:
-        """Count the codes of the rows of ``mask`` among all; name the first of these rows."""
-        first = [None] * len(names)
-        if mask.any():
-            first = [value_at(frame, name, int(mask.argmax())) for name in names]
-        n = len(np.unique(codes[mask]))
-        return TimeFinding(n, len(np.unique(all_codes)), int(np.count_nonzero(mask)), *first)
+    def finding(
+        mask: BoolArray, row_codes: IntArray, all_codes: IntArray, frame: Frame
+    ) -> TimeFinding:
+        """Count the different codes, such as users, of the rows of ``mask``, and those of all.
 
-    user_test = _earliest(test_users, test_times, users)[train_users]
-    item_train = _earliest(train_items, train_times, items)[test_items]
-    item_test = _earliest(test_items, test_times, items)[test_items]
+        ``row_codes`` has one code for each row of ``frame``, the table that has the rows.
+        """
+        first_ids = [None] * len(names)
+        if mask.any():
+            first_ids = [value_at(frame, name, int(mask.argmax())) for name in names]
+        n = len(np.unique(row_codes[mask]))
+        return TimeFinding(n, len(np.unique(all_codes)), int(np.count_nonzero(mask)), *first_ids)
+
+    first_test_of_user = _earliest(test_users, test_times, users)[train_users]
+    first_train_of_item = _earliest(train_items, train_times, items)[test_items]
+    first_test_of_item = _earliest(test_items, test_times, items)[test_items]
     is_late = train_times > test_times.min(initial=np.inf)
     is_repeat = np.isin(test_pairs, train_pairs)
-    is_without_train = ~np.isin(test_users, train_users)
+    lacks_train = ~np.isin(test_users, train_users)
     return {
-        "after_own_test": finding(train_times > user_test, train_users, test_users, train),
-        "at_own_test": finding(train_times == user_test, train_users, test_users, train),
+        "after_own_test": finding(train_times > first_test_of_user, train_users, test_users, train),
+        "at_own_test": finding(train_times == first_test_of_user, train_users, test_users, train),
         "after_first_test": finding(is_late, train_rows, train_rows, train),
-        "new_items": finding(item_test < item_train, test_items, test_items, truth),
+        "new_items": finding(
+            first_test_of_item < first_train_of_item, test_items, test_items, truth
+        ),
         "in_both": finding(is_repeat, test_rows, test_rows, truth),
-        "without_train": finding(is_without_train, test_users, test_users, truth),
+        "without_train": finding(lacks_train, test_users, test_users, truth),
     }
 
 
 def _earliest(codes: IntArray, times: FloatArray, all_codes: IntArray) -> FloatArray:
-    """The earliest time of each code; inf for those of ``all_codes`` without one."""
+    """The earliest time of code c at index c; inf for one of ``all_codes`` without rows."""
     earliest = np.full(int(all_codes.max(initial=-1)) + 1, np.inf)
     np.minimum.at(earliest, codes, times)
     return earliest

@@ -21,31 +21,34 @@ def read_truth(
     *,
     drops_negative: bool = False,
 ) -> tuple[Rows, IntArray]:
-    """Read the relevant items of each user, and the rows of the table in that order.
+    """Read the items of each user, with their relevances, and the rows of the table in that order.
 
     ``users`` and ``items`` are the numbers of the ids of each row. ``drops_negative`` says that a
     negative relevance is not relevant, instead of an error.
     """
     start, order = group(users, n_users)
-    keys = items[order].astype(np.float64)
-    sort_groups(start, order, keys)
-    if has_equals(start, keys):
+    item_keys = items[order].astype(np.float64)
+    sort_groups(start, order, item_keys)
+    if has_equals(start, item_keys):
         advice = "expected an item once; drop the rows that repeat another"
         refuse_repeats(truth, "truth", [*columns.truth_keys, columns.item], [users, items], advice)
     relevance = _relevance(truth, columns, drops_negative=drops_negative)
-    return Rows(start, keys.astype(np.int64), relevance[order]), order
+    return Rows(start, item_keys.astype(np.int64), relevance[order]), order
 
 
 def _relevance(truth: Frame, columns: Columns, *, drops_negative: bool) -> FloatArray:
+    """Read the relevance of each row, 1 without a column of them; refuse wrong numbers."""
     if columns.relevance is None:
         return np.ones(len(truth))
     relevance = numbers_of(truth, "truth", columns.relevance)
     if drops_negative:
+        # -inf stays, to be refused below.
         relevance = np.where(np.isneginf(relevance), relevance, np.maximum(relevance, 0.0))
     is_wrong = (relevance < 0.0) | (relevance > LARGEST_RELEVANCE)
     expected = f"expected relevances from 0 to {LARGEST_RELEVANCE:g}"
 
     def fault_of(row: int) -> str:
+        """Say what is wrong with the relevance of a row."""
         hint = ""
         if relevance[row] < 0.0:
             hint = (

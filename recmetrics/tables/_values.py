@@ -142,6 +142,7 @@ def swallowed_lists(lists: ListsAndTruth) -> tuple[int, int]:
 
 
 def _truth(lists: ListsAndTruth, n_items: int | None, *, of_presence: bool) -> _TruthOfLists:
+    """Give the truth of each list, without items of relevance 0, or with them as relevant."""
     rows = lists.truth_rows
     if of_presence:
         rows = rows._replace(values=np.ones(len(rows.values)))
@@ -169,6 +170,7 @@ def _measure(
 
 
 def _settle_empty(values: UserValues, metric: StringMetric, lists: ListsAndTruth) -> None:
+    """Write the values of lists without truth, items or relevant items, where they are set."""
     if metric.without_relevant is not None:
         values[np.isnan(values) & (lists.truth_sizes > 0)] = metric.without_relevant
     if metric.without_truth is not None:
