@@ -342,8 +342,8 @@ class Evaluator(Accumulator):
             msg = (
                 f"the convention weighs users in the mean of {', '.join(weighed)}, and this "
                 "evaluator, of a part or a state, has no truth of all users to count their "
-                "relevant items; type Evaluator(ground_truth, metrics_list, "
-                "convention=...).merge(this)"
+                "relevant items; to weigh them, merge it into one with a truth: type "
+                "Evaluator(ground_truth, metrics_list, convention=...).merge(this)"
             )
             raise ArgumentError(msg)
         return weights

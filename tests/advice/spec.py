@@ -179,7 +179,7 @@ NEEDS = [
         altered="auc@2",
     ),
     Case(
-        "its divisor depends on the items in the list; type",
+        "has no {}: with {}={}, {}; type",
         BOTH,
         "Metrics.chance(truth, 'map(denom=hits)@3')",
         {"map(denom=capped)@3": [(1 + 1 / 2 + 1 / 3) / 3] * 2},
