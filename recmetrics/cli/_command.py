@@ -88,7 +88,10 @@ from recmetrics.cli._terminal import (
     write_json,
 )
 
-_SCORES_FORMAT = "a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
+_SCORES_FORMAT = (
+    "a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz), a table .csv, .tsv or "
+    ".parquet, or a TREC run of 6 words a line: 'query Q0 item rank score tag'"
+)
 _SIDE_FORMAT = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 # Warnings of the library after which the numbers say nothing about the model.
 _MEANINGLESS = re.compile("^truth, .* no id of recs occurs here|are scores and truth exchanged")
