@@ -62,6 +62,17 @@ CASES = [
         to="(this)",
     ),
     Case(
+        "to weigh them, merge it into one with a truth",
+        BOTH + "ground_truth = truth; metrics_list = 'recall@2'\n"
+        "evaluator = Evaluator(truth, 'recall@2', convention='implicit')\n"
+        "evaluator.update(scores)\n"
+        "this = Evaluator.from_state(evaluator.state())\n",
+        "this.mean()",
+        {"recall@2": 1 / 2},
+        to="(this)",
+        blank="'implicit'",
+    ),
+    Case(
         "takes no updates; to update, merge it",
         STREAM,
         "this.update(scores[1:], truth[1:])",
