@@ -212,9 +212,7 @@ def trials_of(
             named_variants.add(variant)
             continue
         variants_by_options.setdefault(variant.spec.options, []).append(variant)
-    variants_of_others: dict[MetricSpec, set[Variant]] = {}
-    for _, variant in others:
-        variants_of_others.setdefault(variant.spec, set()).add(variant)
+    variants_of_others = _by_spec(others)
 
     for plan in _plans(spec, problem, variants_by_options, [other.variant for other in others]):
         measured = _measure_finite(problem, plan, spec.name)
@@ -235,6 +233,14 @@ def trials_of(
             if plan.setting == Setting() and of_key.k == spec.k:
                 for mean, tried in _means_of_batches(variant, values, near_variants):
                     yield Trial(mean, *_ring_of(tried, near_variants), tried)
+
+
+def _by_spec(others: Sequence[OfSystem]) -> dict[MetricSpec, set[Variant]]:
+    """The variants that systems have of each metric, options and cutoff."""
+    variants: dict[MetricSpec, set[Variant]] = {}
+    for _, variant in others:
+        variants.setdefault(variant.spec, set()).add(variant)
+    return variants
 
 
 def _plans(
