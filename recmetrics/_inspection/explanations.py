@@ -98,6 +98,9 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
     XGBoost: eval_metric="ndcg@10-" (0 without relevant items)
     Elliot: simple_metrics: [nDCG], cutoffs: 10, relevance_threshold: 1
     Recommenders: ndcg_at_k(rating_true, rating_pred, k=10, score_type="exp")
+    rax, KerasRS: ndcg_metric(scores, labels, topn=10) (0 without relevant items)
+    ignite: NDCG(top_k=[10])
+    ignite: NDCG(top_k=[10], ignore_zero_hits=False) (0 without relevant items)
     >>> print(recmetrics.explain("ndcg@10", convention="rectools").metric)
     ndcg(gain=binary, ideal_depth=full)@10
 

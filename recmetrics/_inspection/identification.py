@@ -186,8 +186,8 @@ def identify(
     random number.
 
     >>> import recmetrics
-    >>> scores, truth = [[4, 3, 2, 1], [1, 2, 3, 4]], [[1, 0, 1, 1], [0, 0, 0, 1]]
-    >>> found = recmetrics.identify(scores, truth, "0.667", "recall@2")
+    >>> scores, truth = [[4, 3, 2, 1], [1, 2, 3, 4]], [[1, 0, 1, 1], [1, 0, 0, 1]]
+    >>> found = recmetrics.identify(scores, truth, "0.417", "recall@2")  # (1/3 + 1/2) / 2
     >>> found.matches[0].metric, found.matches[0].departures
     ('recall(denom=relevant)@2', ())
     >>> found.matches[0].systems[0]

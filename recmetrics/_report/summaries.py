@@ -144,10 +144,12 @@ def summary(
             only_of_values = {"model": model, "by": by, "weights": weights, "levels": levels}
             models: Sequence[Samples] = each_model(read_sums(values, columns, only_of_values))
             level_arrays: dict[str, dict[str, Floats]] = {}
+            weighed: tuple[str, ...] = ()  # the means of sums are plain
         else:
             table = _read_table(values, columns)
             models = _read_models(table, by, weights, columns)
             level_arrays = _read_levels(level_values, table.values)
+            weighed = tuple(table.user_weights)
     confidence = check_share("confidence", confidence, 0.0)
     seed = read_seed(rng)
     if n_resamples is not None:
@@ -180,7 +182,7 @@ def summary(
         n_resamples=n_resamples,
         observed=frozenset(observed),
         n_weightless=max((n for n in weightless if n is not None), default=None),
-        weighed=tuple(table.user_weights),
+        weighed=weighed,
     )
 
 

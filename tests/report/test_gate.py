@@ -447,7 +447,7 @@ def test_where_few_users_differ_the_detectable_difference_counts_one_more():
 
 def test_an_open_rule_says_how_many_users_its_margin_needs():
     verdict = only(gate := even().gate("ndcg@10 >= -0.02"))
-    assert "holds with power 0.8, if the true difference is 0" in str(gate)
+    assert "chance that the rule holds, if the true difference is 0" in str(gate)
     assert verdict.verdict == "open"
     power = power_with_one_more(0.2, verdict.n_needed // 2 * 2, 0.02, -0.98, 0.95)
     assert power == pytest.approx(0.8, abs=0.005)

@@ -58,9 +58,14 @@ def test_a_quotient_of_the_list_by_itself_is_refused(asked, text, option, choice
     call, instead = OF_DIVISORS[asked]
     default = parse(text).metric.options[option].default
     call(text.replace(choice, default))
+    reason = "its divisor depends on the items in the list"
+    if option == "tied":
+        reason = "equal scores have one rank and no orders"
+        if asked != "chance level":
+            instead = f"leave out ties=, or {instead}"
     assert message_of(ArgumentError, call, text) == (
-        f"{text} has no {asked}: with {option}={choice}, its divisor depends on the items in the "
-        f"list; type {option}={default}, or {instead}"
+        f"{text} has no {asked}: with {option}={choice}, {reason}; type {option}={default}, or "
+        f"{instead}"
     )
 
 
