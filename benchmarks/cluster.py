@@ -10,6 +10,7 @@ these constants and the assumptions in ``PAPER``.
 
 import argparse
 import os
+import threading
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -23,15 +24,17 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import dask.array as da  # noqa: E402
 import distributed  # noqa: E402
 import numpy as np  # noqa: E402
+import psutil  # noqa: E402
 from problems import eight_columns, item_sets, show_size  # noqa: E402
 from timing import environment  # noqa: E402
 
 import recmetrics.dask  # noqa: E402
 from recmetrics import Evaluator, Metrics  # noqa: E402
 from recmetrics._core.inputs.read_sets import read_item_sets  # noqa: E402
-from recmetrics._core.inputs.sets import NO_SIDE, Users  # noqa: E402
+from recmetrics._core.inputs.sets import NO_SIDE  # noqa: E402
+from recmetrics._core.results import this_version  # noqa: E402
 from recmetrics._core.spec.request import Request  # noqa: E402
-from recmetrics.dask._tasks import Chunk, Job, best_of_chunk  # noqa: E402
+from recmetrics.dask._tasks import Job, best_of_chunk  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "many_machines.md"
 BEGIN, END = "<!-- figures: benchmarks/cluster.py --write -->", "<!-- end of figures -->"
@@ -104,11 +107,11 @@ def measure_constants() -> Constants:
         evaluator.update(scores)
         state = evaluator.state()
         sizes.append(sum(state[name].nbytes for name in ("users", "values", "lists")) / shape[0])
-    users = Users(read_item_sets(truth, "truth", shape), n_items=shape[1])
+    sets = {"truth": read_item_sets(truth, "truth", shape)}
     request = Request(metrics)
-    job = Job(request, NO_SIDE, request.cutoffs(shape[1]), shape[1])
-    chunk = Chunk(scores, slice(0, shape[0]), slice(0, shape[1]))
-    leaving = best_of_chunk(chunk, users, job)
+    job = Job(request, NO_SIDE, request.cutoffs(shape[1]), shape[1], {}, this_version())
+    place = slice(0, shape[0]), slice(0, shape[1])
+    leaving = best_of_chunk(scores, place, sets, job)
     return Constants(
         product, selection, sizes[0], sizes[1], sum(part.nbytes for part in leaving) / shape[0]
     )
@@ -183,6 +186,66 @@ def scaling() -> dict[str, dict[int, float]]:
     return found
 
 
+def watch_memory(dask_worker: Any) -> None:
+    """Note the largest memory of this process, a worker, until ``peak_memory``."""
+    process = psutil.Process()
+    dask_worker.peaks = []
+
+    def watch() -> None:
+        peaks = dask_worker.peaks
+        while peaks is dask_worker.peaks:
+            peaks.append(process.memory_info().rss)
+            time.sleep(0.005)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def travels() -> list[dict[str, Any]]:
+    """The cost of blocks on two workers: seconds, bytes that travel, peak memory of a worker."""
+    rng = np.random.default_rng(0)
+    costs = []
+    for n_users, n_items, block in ((24_000, 50_000, 400), (20_000, 5_000, 100)):
+        truth = item_sets((n_users, n_items), PAPER.relevant, rng)
+        chunks = f"{n_users // block} blocks of {show_size((block, n_items))}"
+        with cluster(2) as client:
+            client.run(lambda: Metrics.compute([[1.0, 0.0]], [[1, 0]], "ndcg@1"))
+            scores = da.random.default_rng(0).random(
+                (n_users, n_items), dtype=np.float32, chunks=(block, n_items)
+            )
+            ways = {
+                "max of each row": lambda s=scores: s.max(axis=1).compute(),
+                "metrics": lambda s=scores, t=truth: recmetrics.dask.compute(
+                    s, t, [*eight_columns(20), "coverage@20"]
+                ),
+            }
+            for way, run in ways.items():
+                client.run(watch_memory)
+                before = sum(client.run(moved_bytes).values())
+                start = time.perf_counter()
+                run()
+                costs.append(
+                    {
+                        "case": f"{way}, {chunks}",
+                        "seconds": time.perf_counter() - start,
+                        "moved": (sum(client.run(moved_bytes).values()) - before) / scores.nbytes,
+                        "peak": max(client.run(peak_memory).values()),
+                    }
+                )
+    return costs
+
+
+def moved_bytes(dask_worker: Any) -> int:
+    """The bytes that this process, a worker, has had from others."""
+    return sum(transfer["total"] for transfer in dask_worker.transfer_incoming_log)
+
+
+def peak_memory(dask_worker: Any) -> int:
+    """The largest memory of this process since ``watch_memory``."""
+    peaks = dask_worker.peaks
+    dask_worker.peaks = None
+    return max(peaks)
+
+
 @contextmanager
 def cluster(workers: int):
     """Worker processes of one thread each, and the scheduler of the calls inside."""
@@ -190,13 +253,16 @@ def cluster(workers: int):
         distributed.LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
         ) as started,
-        distributed.Client(started),
+        distributed.Client(started) as client,
     ):
-        yield
+        yield client
 
 
 def report(
-    constants: Constants, scaled: dict[str, dict[int, float]], machine: dict[str, Any]
+    constants: Constants,
+    scaled: dict[str, dict[int, float]],
+    costs: list[dict[str, Any]],
+    machine: dict[str, Any],
 ) -> str:
     """Write the figures of the page as Markdown."""
     p, paper = PAPER, on_paper(constants)
@@ -255,6 +321,19 @@ def report(
             f"| {case} | {times[1]:.2f} s | {times[2]:.2f} s | {times[1] / times[2]:.2f} |"
             for case, times in scaled.items()
         ]
+    if costs:
+        lines += [
+            "",
+            "Scores made on two workers of one thread, float32:",
+            "",
+            "| case | time | scores that travel | peak of a worker |",
+            "| --- | ---: | ---: | ---: |",
+        ]
+        lines += [
+            f"| {cost['case']} | {cost['seconds']:.2f} s | {cost['moved']:.1%} "
+            f"| {cost['peak'] / 1e6:.0f} MB |"
+            for cost in costs
+        ]
     return "\n".join(lines)
 
 
@@ -272,7 +351,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the figures into the page")
     arguments = parser.parse_args()
     constants = measure_constants()
-    text = report(constants, {} if arguments.constants else scaling(), environment())
+    scaled, costs = ({}, []) if arguments.constants else (scaling(), travels())
+    text = report(constants, scaled, costs, environment())
     print(text)
     if arguments.write:
         before, begin, rest = PAGE.read_text().partition(BEGIN)

@@ -19,7 +19,7 @@ from recmetrics._core.options import ForBatches, takes
 from recmetrics._core.selection import check_bias, check_factors
 from recmetrics._core.spec import MetricsList, Request
 from recmetrics._core.types import Truth
-from recmetrics.dask._graph import TaskGraph, blocks_of, check_array
+from recmetrics.dask._graph import TaskGraph, check_array
 
 __all__ = ["compute", "compute_factors"]
 
@@ -90,8 +90,9 @@ def compute(
     """
     check_array(pred_scores, "pred_scores", "recmetrics.Metrics.compute")
     request = Request(metrics_list, **shared)
-    blocks = blocks_of(pred_scores.chunks[0])
-    graph = TaskGraph(blocks, pred_scores.shape[1], ground_truth, shared, request)
+    n_items = pred_scores.shape[1]
+    row_bytes = n_items * pred_scores.dtype.itemsize
+    graph = TaskGraph(pred_scores.chunks[0], row_bytes, n_items, ground_truth, shared, request)
     return graph.values(graph.of_scores(pred_scores), lazy=lazy)
 
 
@@ -145,8 +146,8 @@ def compute_factors(
     if item_bias is not None:
         item_bias = _array(item_bias)
         check_bias(item_bias.shape, n_items)
-    blocks = blocks_of(user_factors.chunks[0])
-    graph = TaskGraph(blocks, n_items, ground_truth, shared, request)
+    row_bytes = n_items * user_factors.dtype.itemsize
+    graph = TaskGraph(user_factors.chunks[0], row_bytes, n_items, ground_truth, shared, request)
     whole_rows = user_factors.rechunk({1: -1})
     return graph.values(graph.of_factors(whole_rows, item_factors, item_bias), lazy=lazy)
 

@@ -10,20 +10,22 @@ the order of their items.
 
 from __future__ import annotations  # the types of Dask are not those of the stubs
 
+import pickle
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from recmetrics._core.errors import InputTypeError, ShapeError, install
+from recmetrics._core.errors import InputTypeError, RecmetricsWarning, ShapeError, install
 from recmetrics._core.inputs import (
     CLIP_OR_SCORE,
     ItemSets,
     SharedSet,
-    Users,
     check_matrix,
     check_shape,
     read_side,
@@ -36,20 +38,24 @@ from recmetrics.dask._tasks import (
     add_up,
     best_of,
     best_of_chunk,
+    counts_of,
+    itself,
+    lists_of,
     measure_all,
     measure_best,
     measure_factors,
     measure_rows,
-    read_block,
     read_chunks,
     read_classes,
     read_part,
+    values_of,
 )
 
 try:
     import dask
     import dask.array as da
     from dask.delayed import delayed
+    from dask.layers import ArrayBlockwiseDep, ArraySliceDep
 except ImportError as error:
     _msg = f"recmetrics.dask needs Dask; type: {install('dask')}"
     raise ImportError(_msg) from error
@@ -60,22 +66,40 @@ Task = Any
 # Results that one task merges: more would fill its memory, fewer would make more tasks.
 _MAX_MERGED = 8
 
+# Bytes of scores of a block: below the first, a cluster warns, and the second is the advice.
+_FEWEST_BYTES = 5_000_000
+_GOOD_BYTES = 100_000_000
+
+# Bytes of what is the same for all blocks: above this, no task carries a copy.
+_LARGE_BYTES = 100_000
+
+_NO_OBJECT = np.empty((0, 0), object)
+_NO_NUMBER = np.empty((0, 0))
+
 
 class TaskGraph:
-    """The tasks of one call: the data and the results of each block of users."""
+    """The tasks of one call: the sets of each block of users, and the work on its scores.
+
+    Where a task makes a chunk of scores, Dask fuses it with the task that ranks the chunk.
+    """
 
     def __init__(
         self,
-        blocks: Sequence[slice],
+        chunks: Sequence[int],
+        row_bytes: int,
         n_items: int,
         ground_truth: Any,
         options: Mapping[str, Any],
         request: Request,
     ) -> None:
-        """Read what is in memory, and make a task for each block that reads its users.
+        """Read what is in memory, and make a task for each block that reads the rest.
 
-        ``options`` are the keyword arguments of the call by name.
+        ``chunks`` are the numbers of users of the blocks, ``row_bytes`` the bytes of the scores of
+        a user, and ``options`` the keyword arguments of the call by name.
         """
+        _warn_of_small_blocks(chunks, row_bytes)
+        self._chunks = chunks
+        blocks = blocks_of(chunks)
         shape = blocks[-1].stop, n_items
         profile = options.get("profile")
         inputs = dict(options)
@@ -83,96 +107,142 @@ class TaskGraph:
             # Workers check the entries. An empty matrix stands for them, to check the shape here.
             inputs["profile"] = sp.csr_array(profile.shape)
         side_data = read_side([spec.of_all_strata() for spec in request.of_side], inputs, *shape)
-        if "profile" not in side_data.values:
-            profile = None  # no metric reads it
         of_items = {
             name: value
             for name, value in side_data.values.items()
             if name not in side_data.of_users
         }
         side_of_items = replace(side_data, values=of_items)
-        cutoffs = request.cutoffs(n_items)
-        self._job = Job(request, side_of_items, cutoffs, n_items, this_version())
-        self._blocks = blocks
-        self._shared_job = _shared(self._job)
 
         negative_hint = None if request.drops_negative else CLIP_OR_SCORE
-        truths = _by_block(ground_truth, "truth", shape, blocks, negative_hint)
-        excludes = _by_block(options.get("exclude"), "exclude", shape, blocks)
-        candidates = _by_block(options.get("candidates"), "candidates", shape, blocks)
-        profiles = _by_block(profile, "profile", shape, blocks)
-        strata = {
-            name: _by_block(options["strata"][name], f"strata[{name!r}]", shape, blocks)
-            for name in request.strata
-        }
-        self._users = []
-        for i, block in enumerate(blocks):
-            strata_of_block = {name: sets[i] for name, sets in strata.items()}
-            users = _task(read_block)(
-                block, truths[i], excludes[i], candidates[i], profiles[i], strata_of_block
-            )
-            self._users.append(users)
-        self._swallowed = []
-        if options.get("exclude") is not None:
-            self._swallowed = [_task(Users.swallowed)(users) for users in self._users]
+        sets = {"truth": _by_block(ground_truth, "truth", shape, blocks, negative_hint)}
+        for name in ("exclude", "candidates"):
+            if options.get(name) is not None:
+                sets[name] = _by_block(options[name], name, shape, blocks)
+        if "profile" in side_data.values:  # else no metric reads it
+            sets["profile"] = _by_block(profile, "profile", shape, blocks)
+        for name in request.strata:
+            values = options["strata"][name]
+            sets[f"of={name}"] = _by_block(values, f"strata[{name!r}]", shape, blocks)
 
-    def of_scores(self, scores: Any) -> list[Task]:
-        """Make a task for each block that measures its users by its chunks of scores."""
-        depth = self._job.depth
-        tasks = []
-        for chunk_row, users in zip(_chunk_rows(scores), self._users, strict=True):
-            if len(chunk_row) == 1 or self._job.request.whole_rows:
-                tasks.append(_task(measure_rows, nout=2)(chunk_row, users, self._shared_job))
-            else:
-                best = [_task(best_of_chunk)(chunk, users, self._shared_job) for chunk in chunk_row]
-                best = _merge(best, lambda some_best: _task(best_of)(some_best, depth))
-                tasks.append(_task(measure_best, nout=2)(best, users, self._shared_job))
-        return tasks
+        sets_of_all = {name: value for name, value in sets.items() if isinstance(value, SharedSet)}
+        self._sets = _sets_of_blocks(
+            [
+                {name: value[i] for name, value in sets.items() if isinstance(value, list)}
+                for i in range(len(blocks))
+            ]
+        )
+        cutoffs = request.cutoffs(n_items)
+        job = Job(request, side_of_items, cutoffs, n_items, sets_of_all, this_version())
+        self._job = job
+        self._excludes = options.get("exclude") is not None
+        self._job_of_tasks: Any = job
+        # Dask does not fuse tasks that read another, but a large job must be sent only once.
+        if len(pickle.dumps(job)) > _LARGE_BYTES:
+            self._job_of_tasks = _shared(job)
 
-    def of_factors(self, user_factors: Any, item_factors: Any, item_bias: Any) -> list[Task]:
-        """Make a task for each block that measures its users by factors of users and items.
+    def of_scores(self, scores: Any) -> Any:
+        """Measure the users of each block by its chunks of scores."""
+        if self._job.request.whole_rows:
+            scores = scores.rechunk({1: -1})
+        if scores.numblocks[1] == 1:
+            return self._tasks(measure_rows, scores, scores.chunks)
+        merge = partial(best_of, depth=self._job.depth)
+        best = _merge(
+            self._tasks(best_of_chunk, scores, scores.chunks), 1, itself, merge, merge, object, 1
+        )
+        return self._tasks(measure_best, best, (self._chunks, (self._job.n_items,)))
 
-        The factors of a user are in one chunk, so that each chunk row has one.
+    def of_factors(self, user_factors: Any, item_factors: Any, item_bias: Any) -> Any:
+        """Measure the users of each block by the factors of users and items.
+
+        The factors of a user are in one chunk.
         """
-        items = _whole(item_factors)
-        bias = _whole(item_bias)
-        return [
-            _task(measure_factors, nout=2)(chunk_row[0], items, bias, users, self._shared_job)
-            for chunk_row, users in zip(_chunk_rows(user_factors), self._users, strict=True)
-        ]
+        items = _shared(item_factors)
+        bias = None if item_bias is None else _shared(item_bias)
+        chunks = user_factors.chunks
+        return self._tasks(
+            measure_factors, user_factors, chunks, item_factors=items, item_bias=bias
+        )
 
-    def values(self, tasks: Sequence[Task], *, lazy: bool) -> dict[str, Any]:
+    def _tasks(
+        self, function: Callable[..., Any], array: Any, chunks: tuple[Any, Any], **shared: Any
+    ) -> Any:
+        """Make a task of each chunk, ``function(chunk, place, sets, job, **shared)``.
+
+        ``chunks`` are the numbers of users and of items from which the places are made.
+        The results are an array of objects, which has one for each chunk.
+        """
+        results = da.blockwise(
+            function,
+            "ij",
+            array,
+            "ij",
+            ArraySliceDep(chunks),
+            "ij",
+            self._sets,
+            "i",
+            job=self._job_of_tasks,
+            **shared,
+            adjust_chunks={"i": 1, "j": 1},
+            align_arrays=False,
+            dtype=object,
+            meta=_NO_OBJECT,
+        )
+        # Dask fuses the task that makes a chunk with its only reader if that has no two readers
+        # itself. So this is done before the values and the lists are read.
+        (fused,) = dask.optimize(results)
+        return fused
+
+    def values(self, measured: Any, *, lazy: bool) -> dict[str, Any]:
         """Give the values of ``Metrics.compute``, as arrays of NumPy or, ``lazy``, of Dask.
 
-        ``tasks`` measure the blocks; each gives the values of its users and their lists.
+        ``measured`` has for each block the values of its users, their lists, and counts.
         """
         request = self._job.request
-        # All metrics of a block are one chunk: a task per metric and block would be too many.
-        n_metrics = len(request.per_user)
-        chunks = [
-            da.from_delayed(values, (n_metrics, users.stop - users.start), np.float64)
-            for (values, _), users in zip(tasks, self._blocks, strict=True)
-        ]
         texts = list(request.per_user)
-        arrays = [da.concatenate(chunks, axis=1)]
+        # All metrics of a block are one chunk: a task per metric and block would be too many.
+        of_users = measured.map_blocks(
+            values_of, dtype=np.float64, chunks=(self._chunks, len(texts)), meta=_NO_NUMBER
+        )
+        arrays = [of_users.T]
         if request.of_exposure:
-            lists_of_blocks = [lists for _, lists in tasks]
-            lists = _merge(
-                lists_of_blocks, lambda some_lists: _task(add_up)(some_lists, self._shared_job)
-            )
-            system_values = _task(measure_all)(lists, self._shared_job)
+            add = partial(add_up, request=request, cutoffs=self._job.cutoffs)
+            measure = partial(measure_all, request=request, cutoffs=self._job.cutoffs)
+            n_metrics = len(request.of_exposure)
+            of_all = _merge(measured, 0, lists_of, add, measure, np.float64, n_metrics)
             texts += request.of_exposure
-            arrays.append(da.from_delayed(system_values, (len(request.of_exposure),), np.float64))
+            arrays.append(of_all[:, 0])
 
         if lazy:
             rows = list(chain(*arrays))
         else:
-            *computed, swallowed_counts = dask.compute(*arrays, self._swallowed)
-            # Each block has three counts; the sum begins with zeros, since there may be no counts.
-            warn_of_swallowed(*np.sum([(0, 0, 0), *swallowed_counts], axis=0).tolist())
-            rows = [np.array(row) for row in chain(*computed)]
+            counts = []
+            if self._excludes:
+                counts.append(
+                    measured.map_blocks(counts_of, dtype=np.int64, chunks=(1, 3), meta=_NO_NUMBER)
+                )
+            arrays, counts = dask.compute(arrays, counts)
+            for counts_of_blocks in counts:
+                warn_of_swallowed(*counts_of_blocks.sum(axis=0).tolist())
+            rows = [np.array(row) for row in chain(*arrays)]
         values = dict(zip(texts, rows, strict=True))
         return {text: values[text] for text in request.definitions}
+
+
+class SetsInMemory(ArrayBlockwiseDep):  # type: ignore[misc]  # has no types
+    """The sets of each block, which are sent in the task of the block."""
+
+    def __init__(self, sets_of_blocks: Sequence[Mapping[str, ItemSets]]) -> None:
+        super().__init__(((1,) * len(sets_of_blocks),))
+        self._sets_of_blocks = sets_of_blocks
+        self._token: str = dask.base.tokenize(sets_of_blocks)  # once: it reads all sets
+
+    def __getitem__(self, block: tuple[int]) -> Mapping[str, ItemSets]:
+        return self._sets_of_blocks[block[0]]
+
+    def __dask_tokenize__(self) -> str:
+        return self._token
 
 
 def blocks_of(chunks: Sequence[int]) -> list[slice]:
@@ -206,22 +276,66 @@ def _refuse_unknown_lengths(array: Any, name: str) -> None:
         raise ShapeError(msg)
 
 
-def _task(function: Callable[..., Any], nout: int | None = None) -> Callable[..., Task]:
-    """Give a function that makes a task of each call; the task has ``nout`` results, None: one."""
-    return delayed(function, pure=False, nout=nout)  # type: ignore[no-any-return]
+def _task(function: Callable[..., Any]) -> Callable[..., Task]:
+    """Give a function that makes a task of each call."""
+    return delayed(function, pure=False)  # type: ignore[no-any-return]
 
 
 def _shared(value: Any) -> Task:
-    """Make a task of a value that many tasks read, so that it is sent to a worker once."""
+    """Make a task of a value that many tasks read, so that it is sent to a worker once.
+
+    A Dask array is concatenated.
+    """
     return delayed(value, traverse=False, pure=False)
 
 
-def _merge(tasks: list[Task], merge: Callable[[list[Task]], Task]) -> list[Task]:
-    """Merge the results of tasks a few at a time, by tasks that ``merge`` makes, to a few."""
-    while len(tasks) > _MAX_MERGED:
-        starts = range(0, len(tasks), _MAX_MERGED)
-        tasks = [merge(tasks[start : start + _MAX_MERGED]) for start in starts]
-    return tasks
+def _merge(
+    parts: Any,
+    axis: int,
+    start: Callable[..., Any],
+    merge: Callable[..., Any],
+    end: Callable[..., Any],
+    dtype: Any,
+    length: int,
+) -> Any:
+    """Merge objects along an axis, a few in a task; ``end`` gives an array of that length."""
+    return da.reduction(
+        parts,
+        start,
+        end,
+        combine=merge,
+        axis=axis,
+        keepdims=True,
+        concatenate=False,
+        split_every=_MAX_MERGED,
+        output_size=length,
+        dtype=dtype,
+        meta=np.empty((0, 0), dtype),
+    )
+
+
+def _sets_of_blocks(sets_of_blocks: Sequence[Mapping[str, Any]]) -> Any:
+    """The sets of each block: as they are, or, where tasks read some, an array of objects."""
+    if all(isinstance(part, ItemSets) for sets in sets_of_blocks for part in sets.values()):
+        return SetsInMemory(sets_of_blocks)
+    return da.concatenate(
+        [da.from_delayed(_task(dict)(sets), (1,), object) for sets in sets_of_blocks]
+    )
+
+
+def _warn_of_small_blocks(chunks: Sequence[int], row_bytes: int) -> None:
+    """Warn where a cluster takes longer to send the tasks of blocks than to do them."""
+    mean_bytes = sum(chunks) * row_bytes / len(chunks)
+    scheduler = getattr(dask.base.get_scheduler(), "__module__", "")
+    if len(chunks) == 1 or mean_bytes >= _FEWEST_BYTES or not scheduler.startswith("distributed"):
+        return
+    n_users = -(-_GOOD_BYTES // row_bytes)
+    msg = (
+        f"{len(chunks)} blocks of users hold {mean_bytes / 1e6:.2g} MB of scores on average, and a "
+        "task of Dask takes longer than such a block; expected 50 MB or more; make the array with "
+        f"chunks of {n_users} users"
+    )
+    warnings.warn(msg, RecmetricsWarning, stacklevel=5)
 
 
 def _chunk_rows(array: Any) -> list[list[Chunk]]:
@@ -234,35 +348,22 @@ def _chunk_rows(array: Any) -> list[list[Chunk]]:
     ]
 
 
-def _whole(array: Any) -> Task:
-    """Make one task of an array of NumPy or Dask, so that it is sent to a worker once.
-
-    None stays None.
-    """
-    if isinstance(array, da.Array):
-        (task,) = array.rechunk(-1).to_delayed().ravel()
-        return task
-    return None if array is None else _shared(array)
-
-
 def _by_block(
     value: Any,
     name: str,
     shape: tuple[int, int],
     blocks: Sequence[slice],
     negative_hint: str | None = "",
-) -> list[Task | ItemSets | None]:
+) -> list[Task | ItemSets] | SharedSet:
     """The part of ``value``, item sets or a profile in any form, for each block of users.
 
     The parts of a Dask array are tasks. ``name`` and ``negative_hint`` are those of ``read_part``.
     """
-    if value is None:
-        return [None] * len(blocks)
     if isinstance(value, da.Array):
         return _chunks_by_block(value, name, shape, blocks, negative_hint)
     sets = read_part(value, name, shape, negative_hint).in_memory()
     if isinstance(sets, SharedSet):  # one set for all users
-        return [_shared(sets)] * len(blocks)
+        return sets
     return [sets.take(users) for users in blocks]
 
 
@@ -272,11 +373,11 @@ def _chunks_by_block(
     shape: tuple[int, int],
     blocks: Sequence[slice],
     negative_hint: str | None,
-) -> list[Task | ItemSets | None]:
+) -> list[Task]:
     """Make a task for each block that reads its part of a Dask array, as ``_by_block``."""
     _refuse_unknown_lengths(array, name)
     if name == "truth" and array.shape == shape[:1]:  # one item index for each user
-        return [_task(read_classes)(_whole(array[users]), users, shape[1]) for users in blocks]
+        return [_task(read_classes)(_shared(array[users]), users, shape[1]) for users in blocks]
     if name != "profile":
         check_shape(array, shape, name)
     chunk_rows = _chunk_rows(array)

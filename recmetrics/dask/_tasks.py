@@ -52,6 +52,9 @@ from recmetrics._core.selection import (
 from recmetrics._core.spec import Cutoffs, Request
 from recmetrics._core.types import FloatArray, IntArray
 
+Place = tuple[slice, slice]
+"""The users and the items of a chunk."""
+
 Best = Rows
 """Items of each user, those of equal scores in ascending order; their values are the scores."""
 
@@ -63,6 +66,7 @@ class Job(NamedTuple):
     side: Side  # side information on items: no profile, which is on users, and no strata
     cutoffs: Cutoffs
     n_items: int
+    sets: Mapping[str, ItemSets]  # those that are one set for all users, by argument
     version: str  # of the package in the process that made the tasks
 
     @property
@@ -98,6 +102,14 @@ class BlockLists(NamedTuple):
     offered: IntArray | None  # the items that may be in a list; None: all
 
 
+class Measured(NamedTuple):
+    """The measures of a block of users."""
+
+    values: FloatArray  # (n_users, n_metrics)
+    lists: BlockLists | Exposures  # for metrics of all lists
+    counts: tuple[int, int, int]  # as ``Users.swallowed``
+
+
 def check_version(job: Job) -> None:
     """Warn where another version of the package computes the values than asked for them.
 
@@ -113,25 +125,23 @@ def check_version(job: Job) -> None:
         in_worker.warn(msg, RecmetricsWarning, stacklevel=2)
 
 
-def read_block(
-    block: slice,
-    truth: ItemSets,
-    exclude: ItemSets | None,
-    candidates: ItemSets | None,
-    profile: ItemSets | None,
-    strata: Mapping[str, ItemSets],
-) -> Users:
-    """Combine what is read for the users of ``block``; ``profile`` is a matrix of their histories.
+def _users_of(place: Place, sets: Mapping[str, ItemSets], job: Job) -> Users:
+    """Combine the sets of the users of a block, by argument, with those of all users."""
+    block, _ = place
+    everyone = slice(0, block.stop - block.start)
+    sets = dict(sets)
+    for name, shared_set in job.sets.items():
+        sets[name] = shared_set.take(everyone)
 
-    Each set and the profile have one row for each user of the block, other users are left out.
-    """
-    if candidates is not None:  # one set for all users becomes a set for each of these
-        candidates = candidates.take(slice(0, block.stop - block.start))
-    values = {}
-    if profile is not None:
-        values["profile"] = profile
-    side = Side(values=values, strata=strata)
-    return Users(truth, exclude, candidates, side, truth.n_items, block)
+    truth = sets.pop("truth")
+    exclude = sets.pop("exclude", None)
+    candidates = sets.pop("candidates", None)
+    values = dict(job.side.values)
+    if "profile" in sets:
+        values["profile"] = sets.pop("profile")
+    strata = {name.removeprefix("of="): stratum for name, stratum in sets.items()}
+    side = replace(job.side, values=values, strata=strata)
+    return Users(truth, exclude, candidates, side, job.n_items, block)
 
 
 def read_part(
@@ -196,14 +206,15 @@ def _read_chunk(name: str, chunk: Chunk, rows: slice, negative_hint: str | None)
     return sets._replace(items=sets.items + first_item)
 
 
-def best_of_chunk(chunk: Chunk, users: Users, job: Job) -> Best:
+def best_of_chunk(array: Any, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Best:
     """Select the best items of each user within a chunk of scores.
 
     An item among the k best of all chunks is among the k best of its own chunk. So only the k best
     of each chunk leave the worker.
     """
-    scores = ScoreMatrix(chunk.checked("scores"))
-    items = chunk.items
+    scores = ScoreMatrix(Chunk(array, *place).checked("scores"))
+    users = _users_of(place, sets, job)
+    _, items = place
     n_users, n_items = scores.shape
     users_of_chunk = Users(
         truth=SparseSets(Rows.none(n_users), None),  # lists do not depend on the truth
@@ -224,7 +235,12 @@ def best_of_chunk(chunk: Chunk, users: Users, job: Job) -> Best:
     return Best(start, best_items + items.start, scores.array[rows, best_items])
 
 
-def best_of(best_of_ranges: Sequence[Best], depth: int) -> Best:
+def itself(best: Best, **_axes: Any) -> Best:
+    """Give what a reduction of Dask begins with."""
+    return best
+
+
+def best_of(best_of_ranges: Sequence[Best], depth: int, **_axes: Any) -> Best:
     """Rank the ``depth`` best items of each user, from the best of several ranges of items.
 
     The ranges are in the order of their items.
@@ -269,65 +285,87 @@ def side_by_side(rows_of_ranges: Sequence[Rows]) -> Rows:
     )
 
 
-def measure_rows(
-    chunk_row: Sequence[Chunk], users: Users, job: Job
-) -> tuple[FloatArray, BlockLists | Exposures]:
-    """Measure whole rows of scores, whose chunks are side by side; as ``_measure``."""
-    chunks = [chunk.checked("scores") for chunk in chunk_row]
-    scores = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
-    return _measure(ScoreMatrix(scores), users, job)
+def measure_rows(array: Any, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Measured:
+    """Measure users by their whole rows of scores."""
+    scores = ScoreMatrix(Chunk(array, *place).checked("scores"))
+    return _measure(scores, _users_of(place, sets, job), job)
 
 
-def measure_best(
-    best_of_ranges: Sequence[Best], users: Users, job: Job
-) -> tuple[FloatArray, BlockLists | Exposures]:
-    """Measure the lists made of the best items of all ranges of items; as ``_measure``."""
-    # Excluded items are left out already; candidates give the items that may be in a list.
-    best = best_of(best_of_ranges, job.depth)
+def measure_best(best: Best, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Measured:
+    """Measure users by the lists made of their best items."""
     rankings = Rankings(FlatLists(best.items, best.start))
-    return _measure(rankings, users._replace(exclude=None), job)
+    return _measure(rankings, _users_of(place, sets, job), job)
 
 
 def measure_factors(
-    user_factors: Chunk, item_factors: npt.NDArray[Any], item_bias: Any, users: Users, job: Job
-) -> tuple[FloatArray, BlockLists | Exposures]:
-    """Measure users by their factors and those of all items; as ``_measure``."""
-    scores = read_factors(user_factors.checked("user_factors"), item_factors, item_bias)
-    return _measure(scores, users, job)
+    array: Any,
+    place: Place,
+    sets: Mapping[str, ItemSets],
+    job: Job,
+    item_factors: npt.NDArray[Any],
+    item_bias: Any,
+) -> Measured:
+    """Measure users by their factors and those of all items."""
+    user_factors = Chunk(array, *place).checked("user_factors")
+    scores = read_factors(user_factors, item_factors, item_bias)
+    return _measure(scores, _users_of(place, sets, job), job)
 
 
-def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, BlockLists | Exposures]:
-    """Compute the values of a block, (n_metrics, n_users), and what metrics of all lists read.
+def _measure(scores: Source, users: Users, job: Job) -> Measured:
+    """Compute the values of a block, and what metrics of all lists read.
 
     The latter are the lists themselves, or how often each item is in them, whichever is smaller.
     """
     check_version(job)
-    request, side, cutoffs, n_items, _ = job
-    n_users = users.truth.n_users
-    side_values = {**side.values, **users.side.values}
-    side = replace(side, values=side_values, strata=users.side.strata)
-    users = users._replace(side=side, n_items=n_items)
+    request = job.request
+    cutoffs = job.cutoffs
+    counts = users.swallowed()
+    if isinstance(scores, Rankings):
+        # Excluded items are left out already; candidates give the items that may be in a list.
+        users = users._replace(exclude=None)
 
+    n_users = users.truth.n_users
     reader: KeptLists | Exposures = exposures(request, cutoffs)
-    if n_users * cutoffs.exposure <= n_items:
-        reader = KeptLists(n_users, n_items, cutoffs.exposure)
+    if n_users * cutoffs.exposure <= job.n_items:
+        reader = KeptLists(n_users, job.n_items, cutoffs.exposure)
     selection = find_hits(scores, users, request, reader, cutoffs)
 
     values = user_values(selection, request)
     names = RowNames(name=lambda row: f"user {users.user_at(row)}")
-    rows = np.empty((len(request.per_user), n_users))
-    for row, text in zip(rows, request.per_user, strict=True):
-        row[:] = settled(values[text], text, request.definitions[text], rows=names)
+    columns = np.empty((n_users, len(request.per_user)), order="F")
+    for column, text in zip(columns.T, request.per_user, strict=True):
+        column[:] = settled(values[text], text, request.definitions[text], rows=names)
 
     if isinstance(reader, Exposures):
-        return rows, reader
+        return Measured(columns, reader, counts)
     offered = None if reader.offered.all() else np.flatnonzero(reader.offered)
-    return rows, BlockLists(reader.joined().astype(item_dtype(n_items)), offered)
+    lists = BlockLists(reader.joined().astype(item_dtype(job.n_items)), offered)
+    return Measured(columns, lists, counts)
 
 
-def add_up(lists_of_blocks: Sequence[BlockLists | Exposures], job: Job) -> Exposures:
+def values_of(measured: Measured) -> FloatArray:
+    """The values of the users of a block, (n_users, n_metrics)."""
+    return measured.values
+
+
+def lists_of(measured: Measured, **_axes: Any) -> BlockLists | Exposures:
+    """What the metrics of all lists read of a block."""
+    return measured.lists
+
+
+def counts_of(measured: Measured) -> IntArray:
+    """The counts of a block, (1, 3)."""
+    return np.array([measured.counts])
+
+
+def add_up(
+    lists_of_blocks: Sequence[BlockLists | Exposures],
+    request: Request,
+    cutoffs: Cutoffs,
+    **_axes: Any,
+) -> Exposures:
     """Add up how often each item is in the lists of all blocks; some blocks have counts already."""
-    sums = exposures(job.request, job.cutoffs)
+    sums = exposures(request, cutoffs)
     for block in lists_of_blocks:
         if isinstance(block, Exposures):
             sums.merge(block)
@@ -338,8 +376,13 @@ def add_up(lists_of_blocks: Sequence[BlockLists | Exposures], job: Job) -> Expos
     return sums
 
 
-def measure_all(lists_of_blocks: Sequence[BlockLists | Exposures], job: Job) -> FloatArray:
-    """Compute the metrics of all lists, (n_metrics,), from the lists of all users."""
-    values = system_values(add_up(lists_of_blocks, job), job.request, job.cutoffs)
-    of_exposure = job.request.of_exposure.items()
-    return np.array([settled(values[text], text, definition) for text, definition in of_exposure])
+def measure_all(
+    lists_of_blocks: Sequence[BlockLists | Exposures],
+    request: Request,
+    cutoffs: Cutoffs,
+    **_axes: Any,
+) -> FloatArray:
+    """Compute the metrics of all lists, (n_metrics, 1), from the lists of all users."""
+    values = system_values(add_up(lists_of_blocks, request, cutoffs), request, cutoffs)
+    of_exposure = request.of_exposure.items()
+    return np.array([[settled(values[text], text, metric)] for text, metric in of_exposure])

@@ -4,6 +4,7 @@ import os
 import pickle
 import signal
 import sys
+import warnings
 from functools import partial
 
 import numpy as np
@@ -243,6 +244,47 @@ def test_a_few_items_per_user_leave_a_chunk():
     assert largest_result(scores, metrics) < 5 * 2_000 * 8 / 4  # of one chunk
 
 
+def count_tasks(scores, metrics):
+    """The number of tasks that a call runs in threads, without names of other tasks' results."""
+    keys = []
+
+    def note(key, dsk, state):  # noqa: ARG001
+        if type(dsk[key]).__name__ != "Alias" and "finalize" not in str(key):
+            keys.append(key)
+
+    with Callback(pretask=note):
+        recmetrics.dask.compute(scores, TRUTH, metrics)
+    return len(keys)
+
+
+def test_the_task_that_makes_a_chunk_ranks_it():
+    def make(first_user):
+        return SCORES[first_user : first_user + 5]
+
+    delayed_chunks = [
+        da.from_delayed(dask.delayed(make)(user), (min(5, N_USERS - user), N_ITEMS), np.float32)
+        for user in range(0, N_USERS, 5)
+    ]
+    for scores in (
+        da.random.default_rng(0).random(SCORES.shape, chunks=(5, -1)),
+        in_chunks(SCORES, (5, -1)).map_blocks(np.negative, dtype=np.float32),
+        da.concatenate(delayed_chunks),
+    ):
+        assert count_tasks(scores, "ndcg@5") == 5  # one for each block
+        # Its measures, values and lists; what merges the lists is part of the last task.
+        assert count_tasks(scores, ["ndcg@5", "coverage@5"]) == 3 * 5
+
+
+def test_keys_are_those_of_the_inputs():
+    def key(truth, **options):
+        scores = in_chunks(SCORES, (5, 6))
+        return recmetrics.dask.compute(scores, truth, "ndcg@5", lazy=True, **options)["ndcg@5"].name
+
+    assert key(TRUTH) == key(TRUTH.copy())
+    keys = {key(TRUTH), key(TRUTH > 0), key(TRUTH, exclude=EXCLUDE), key(TRUTH, undefined="zero")}
+    assert len(keys) == 4
+
+
 # --- Mistakes ------------------------------------------------------------------------------------
 
 
@@ -449,6 +491,20 @@ def test_chunks_stay_on_the_workers(client):
     (persisted,) = dask.persist(lazy)  # as distributed.progress takes them
     expected = Metrics.compute(scores.compute(), TRUTH, ["ndcg@5", "coverage@5"])
     assert_identical({text: np.asarray(value) for text, value in persisted.items()}, expected)
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_small_blocks_warn_on_a_cluster():
+    scores = da.zeros((20_000, 500), chunks=(1_000, -1))  # 20 blocks of 4 MB
+    truth = sp.csr_array(scores.shape)
+    with pytest.warns(RecmetricsWarning, match="^20 blocks of users hold 4 MB of scores") as caught:
+        recmetrics.dask.compute(scores, truth, "ndcg@5", lazy=True)
+    assert "make the array with chunks of 25000 users" in str(caught[0].message)  # 100 MB / 4,000
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        large = da.zeros((20_000, 500), chunks=(2_000, -1))
+        recmetrics.dask.compute(large, truth, "ndcg@5", lazy=True)
 
 
 @pytest.mark.usefixtures("_cluster")
