@@ -88,7 +88,7 @@ _OF_FILES = {
         ("R counted within k only", KERNELS,
          "    n_relevant = end - begin\n", "    n_relevant = min(end - begin, hits.n_hits[user])\n"),
         ("rel excludes its own value", KERNELS,
-         "n_relevant += hits.ideal[slot] >= rel", "n_relevant += hits.ideal[slot] > rel"),
+         "+= hits.ideal[slot] >= rel", "+= hits.ideal[slot] > rel"),
         ("a hit at rank k is missed", KERNELS,
          "hits.first[slot] <= depth:\n", "hits.first[slot] < depth:\n"),
         ("a hit at rank k is not counted", KERNELS,
