@@ -114,7 +114,7 @@ def test_the_shared_keywords_are_the_same_everywhere():
         (Metrics.ceiling, {"n_items": None}, ForTruth),
         (Metrics.ranks, {}, ForRanks),
         (Metrics.ranks_factors, {"item_bias": None}, ForRanks),
-        (recmetrics.Evaluator, {"n_items": None}, ForBatches),
+        (recmetrics.Evaluator, {"n_items": None, "users": None, "n_users": None}, ForBatches),
     ):
         expected = own | {name: shared[name] for name in typing.get_type_hints(names)}
         assert keywords(function) == expected

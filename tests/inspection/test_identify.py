@@ -229,8 +229,8 @@ def test_typed_options_are_kept():
 def test_it_prints_and_is_plain():
     found = identify(HIT_SCORES, HIT_TRUTH, "0.5", "hit@1")
     lines = str(found).splitlines()
-    assert lines[0].split() == ["metric", "mean", "departs", "by", "from", "definitions"]
-    assert lines[2].split()[:3] == ["hit@1", "0.500000", "nothing"]
+    assert lines[0].split() == ["metric", "mean", "difference", "from", "definitions"]
+    assert lines[2].split()[:3] == ["hit@1", "0.500000", "none"]
     distinct = f"{found.n_distinct} distinct means, from {found.low:.6f} to {found.high:.6f}"
     assert f"{found.n_definitions} definitions have {distinct}" in lines
     assert "own: 1 of 2 means round to 0.5; to a random number near it: 0.24 on average" in lines

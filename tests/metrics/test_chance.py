@@ -74,7 +74,8 @@ def test_the_truth_itself_as_scores_reaches_the_ceiling():
     rng = np.random.default_rng(2)
     truth = rng.integers(1, 5, (50, 400)) * (rng.random((50, 400)) < 0.05)
     sets = {"exclude": rng.random(truth.shape) < 0.3, "candidates": rng.random(truth.shape) < 0.4}
-    metrics = [*every_accuracy(), *(text for text, _, _ in REFUSED)]
+    # Of equal grades, tied=block makes blocks, and a ceiling has no equal scores.
+    metrics = [*every_accuracy(), *(text for text, option, _ in REFUSED if option != "tied")]
     got = Metrics.ceiling(truth, metrics, **sets)
     expected = Metrics.compute(truth, truth, metrics, **sets)
     for metric in metrics:

@@ -258,8 +258,7 @@ def test_latex():
         "m\\% & +0.1500 & {[}+0.1204, +0.1674] & \\textless{}0.0001 & {*} & +1.56 & 100/20/0"
     ) in text
     assert (
-        "superscripts a, b, ...: significantly better than model a, b, ..., where a is a\\_b, "
-        "b is new"
+        "superscripts a, b, ...: significantly better than model a, b, ... (a is a\\_b, b is new"
     ) in text
     turned = compare(dict(reversed(values.items()))).to_latex()
     assert "new$^{a}$ & \\textbf{0.4000}$^{b}$" in turned
