@@ -332,7 +332,7 @@ class Evaluator(Accumulator):
 
     @property
     def user_weights(self) -> dict[str, FloatArray]:
-        """The weights of users, (n_users,), in the mean of each metric whose system weighs them.
+        """The weight of each user, (n_users,), by metric, where the metric's system weighs users.
 
         Only a convention has such systems: ``recmetrics.explain`` shows the weight.
         """
