@@ -241,6 +241,16 @@ def holds_table(path: Path) -> bool:
         return False
 
 
+def as_frame(path: Path) -> str:
+    """Write the code that reads a table into a frame of polars, its cells as text."""
+    if suffix_of(path) == ".parquet":
+        return f"polars.read_parquet({str(path)!r})"
+    source = Source("", path)
+    separator = separator_of(source, _first_line(source))
+    option = "" if separator == "," else f", separator={separator!r}"
+    return f"polars.read_csv({str(path)!r}, infer_schema=False{option})"
+
+
 class _Layout(NamedTuple):
     """How a text holds a table: lines of TREC, or columns below a header."""
 
@@ -330,7 +340,7 @@ def _read_cells(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read the columns as text; give them, and the names of ``maybe``.
 
-    Those of ``maybe`` are kept if they hold numbers.
+    The columns of ``maybe`` are kept if they hold numbers.
     """
     import polars
 

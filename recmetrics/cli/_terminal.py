@@ -18,7 +18,7 @@ from typing import Any
 from recmetrics import RecmetricsError
 from recmetrics._core.errors import install
 from recmetrics._core.jit import while_compiling
-from recmetrics._files import reason, suffix_of
+from recmetrics._files import as_frame, reason
 from recmetrics._printing import printable
 
 _ERASE_LINE = "\r\x1b[K"  # moves to the start of the line, and erases it
@@ -60,13 +60,10 @@ def with_options(message: str, argument: str | None, spellings: Mapping[str, str
 def _around_table(argument: str, spelling: str) -> str:
     """Write the Python code that stands before and behind the code that changes a table."""
     path = Path(shlex.split(spelling)[-1])
-    code = f"polars.read_csv({str(path)!r}, infer_schema=False)"
-    if suffix_of(path) == ".parquet":
-        code = f"polars.read_parquet({str(path)!r})"
     new_path = path.with_name(f"rows_of_{path.name.partition('.')[0]}.csv")
     return (
-        f"in Python, after {argument} = {code}; then {argument}.write_csv({str(new_path)!r}), and "
-        "give that file"
+        f"in Python, after {argument} = {as_frame(path)}; then "
+        f"{argument}.write_csv({str(new_path)!r}), and give that file"
     )
 
 

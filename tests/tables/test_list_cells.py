@@ -107,10 +107,12 @@ def test_long_tables_are_read_in_places():
         evaluate_table(recs, make("pandas", {"user": users, "item": users}), "mrr")
 
 
-def test_what_the_command_says_to_do_works(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_what_the_command_says_to_do_works(separator, tmp_path, monkeypatch, capsys):
     polars = pytest.importorskip("polars", reason="polars is not installed")
     monkeypatch.chdir(tmp_path)
-    Path("recs.csv").write_text('user,item,rank\n1,5 6,1\n2,7,1\n3,"8 4",1\n')
+    text = 'user,item,rank\n1,5 6,1\n2,7,1\n3,"8 4",1\n'
+    Path("recs.csv").write_text(text.replace(",", separator))
     Path("truth.csv").write_text("user,item\n1,6\n2,7\n3,9\n")
     assert main(shlex.split("evaluate recs.csv truth.csv -m mrr")) == 2
     error = capsys.readouterr().err
