@@ -69,7 +69,7 @@ _BATCH_SIZES = (32, 64, 100, 128, 256, 512, 1000, 1024, 2048, 4096)
 
 
 class Setting(NamedTuple):
-    """What is measured: without some sets of items, of which relevant items, in which order."""
+    """The sets of items left out, the relevant items that count, and the order of equal scores."""
 
     without: tuple[str, ...] = ()
     truth: TruthOf = "all items"
@@ -196,7 +196,7 @@ class _Plan(NamedTuple):
 
 
 def of_the_name(spec: MetricSpec, others: Sequence[OfSystem]) -> list[OfSystem]:
-    """Those of the definitions of other metrics that a system calls by the name of this metric."""
+    """Find the definitions of other metrics that a system calls by the name of this metric."""
     name = re.compile(rf"[^:]+: {spec.name}(?![a-z])")
     return [other for other in others if other.variant.spec.k == spec.k and name.match(other.call)]
 
@@ -281,7 +281,7 @@ def _plans(
         yield _Plan(of_list_items, _keys(own_specs, orders) | keys_of_others(of_list_items))
     if problem.has_ties:
         in_reverse = Setting(is_reversed=True)
-        keys = {str(own): (own, "reversed") for own in own_specs}
+        keys = {str(own_spec): (own_spec, "reversed") for own_spec in own_specs}
         yield _Plan(in_reverse, keys | keys_of_others(in_reverse))
 
 
@@ -371,16 +371,9 @@ def _ring_of(variant: Variant, near_variants: Sequence[Variant]) -> tuple[int, i
 
 
 def _n_departures(variant: Variant, of_system: Variant) -> int:
-    """Count what ``Variant.departures`` says in words."""
-    return (
-        (variant.undefined != of_system.undefined)
-        + (variant.ties != of_system.ties)
-        + (variant.weight != of_system.weight)
-        + (variant.truth != of_system.truth)
-        + (variant.batch is not None)
-        + len(variant.without)
-        + (variant.spec.k != of_system.spec.k)
-    )
+    """Count the ways in which a variant departs from that of a system."""
+    rules, scope = variant.departures(of_system)
+    return len(rules) + len(scope)
 
 
 def _measure_finite(problem: Problem, plan: _Plan, name: str) -> Measured:

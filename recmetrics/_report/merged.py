@@ -25,7 +25,7 @@ _NO_USERS = np.empty(0, np.intp)  # where values would have the indices of users
 
 
 class SummedValues(NamedTuple):
-    """What ``Values`` say of their values, from sums of these."""
+    """The counts and moments that ``Values`` have, from sums of the values."""
 
     moments: Moments
     counts: tuple[int, int]  # of the values below and above 0

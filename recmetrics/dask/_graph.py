@@ -138,7 +138,7 @@ class TaskGraph:
         self._excludes = options.get("exclude") is not None
         self._job_of_tasks: Any = job
         # Dask does not fuse tasks that read another, but a large job must be sent only once.
-        if len(pickle.dumps(job)) > _LARGE_BYTES:
+        if _bytes_of(job) > _LARGE_BYTES:
             self._job_of_tasks = _shared(job)
 
     def of_scores(self, scores: Any) -> Any:
@@ -287,6 +287,13 @@ def _shared(value: Any) -> Task:
     A Dask array is concatenated.
     """
     return delayed(value, traverse=False, pure=False)
+
+
+def _bytes_of(value: Any) -> int:
+    """Count the bytes that a value takes in a message, without a copy of its arrays."""
+    buffers: list[pickle.PickleBuffer] = []
+    message = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return len(message) + sum(buffer.raw().nbytes for buffer in buffers)
 
 
 def _merge(

@@ -223,7 +223,7 @@ def _indices(users: Any, n_users: int) -> UserIndex:
 def digests_of(data: Users | Side, *, is_part: bool = False) -> dict[str, str]:
     """Hash the sets and the side information by name, to compare them between processes.
 
-    Those that have rows of users are left out for a part of the users.
+    For a part of the users, sets and side information with rows of users are left out.
     """
     side = data.side if isinstance(data, Users) else data
     pieces: dict[str, Any] = dict(side.values)

@@ -88,7 +88,7 @@ class JointSums(NamedTuple):
         return tuple(dict.fromkeys(model for _, model, _ in self.samples))
 
     def in_order(self, places: list[int]) -> Self:
-        """The same sums, with the metrics in the order of their ``places`` in this one."""
+        """Put the metrics into another order, that of their ``places`` in these sums."""
         arrays: list[Any] = [array[:, places] for array in self[1:]]
         return type(self)(self.samples, *arrays)
 
@@ -195,7 +195,7 @@ def _sums(
 
 
 def _gain(tables: FloatArray, shift: FloatArray) -> FloatArray:
-    """What the sums in tables (..., 3, 4, 4) gain where ``shift`` (..., 2) is added to distances.
+    """Compute the gain of tables (..., 3, 4, 4) where ``shift`` (..., 2) is added to distances.
 
     A sum of (d + s)^i grows by the terms of the binomial that have a power of s. Sums that are
     infinite gain nothing.

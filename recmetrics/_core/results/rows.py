@@ -66,7 +66,7 @@ class KeptLists:
 
 
 class Events(NamedTuple):
-    """What the caller says of the events of a batch, and the batches of its other models."""
+    """The groups and weights of the events of a batch, and the batches of its other models."""
 
     models: tuple[str, ...]  # their names; "" for the only one of a stream
     labels: npt.NDArray[Any]  # (events,) their groups; (0,) if they have none

@@ -199,18 +199,18 @@ class Store:
 
         ``labels`` and ``weights`` are those of ``Events``.
         """
-        is_alone = len(selections) > 1
-        batch, *others = [self._batch(hits, is_alone) for hits in selections.values()]
+        may_wait = len(selections) == 1
+        batch, *others = [self._batch(hits, may_wait=may_wait) for hits in selections.values()]
         events = Events(tuple(selections), **labels_and_weights, others=tuple(others))
         self._add(batch._replace(events=events))
 
-    def _batch(self, selection: Selection, is_alone: bool = False) -> Batch:
-        """Make the batch of a selection; its values are computed at once if it ``is_alone``."""
+    def _batch(self, selection: Selection, *, may_wait: bool = True) -> Batch:
+        """Make the batch of a selection; its values are computed at once unless it ``may_wait``."""
         hits = selection.hits
         lists, offered = _lists_of(selection)
         size = len(hits.n_hits), len(hits.rank), lists.nbytes + offered.nbytes
         values: Any = selection._replace(exposure=None)
-        if is_alone or self._has_callable or not _fits(size):
+        if not may_wait or self._has_callable or not _fits(size):
             values = user_rows(selection, self.request)
         swallowed = (0, 0, 0)
         if self.keep != "rows":
@@ -559,7 +559,7 @@ def _fits(size: tuple[int, int, int]) -> bool:
 def _waits_or_alone(batch: Batch) -> object:
     """The key that groups batches: one for all that wait, a number of its own for any other.
 
-    Those with labels of one kind, or without, are together: text would make text of numbers.
+    Batches with labels of one kind, or without, are together: text would make text of numbers.
     """
     if not isinstance(batch.values, Selection):
         return id(batch)

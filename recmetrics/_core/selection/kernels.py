@@ -63,6 +63,7 @@ _RUN_ITEMS = 24  # sorted by insertion, before such runs are merged
 
 # Excluded items are hidden in a copy of a row with no more than so many items for each of them.
 _LEAST_PER_HIDDEN = 40
+_COPIED_SCORES = 256  # of such a row, copied together: they stay in the nearest cache between loops
 _FEW_HITS = 32  # up to so many hits of a user no sort is faster than insertion
 
 # Faults of a ranking that the caller gives: an item outside the catalogue, an item after the end of
@@ -687,9 +688,9 @@ def _hide(row: Array, excluded: IntArray, lowest: Any, allowed: Array) -> bool:
     """
     has_nan = False
     line_scores = _CACHE_LINE_BYTES // row.itemsize
-    for begin in range(0, row.size, _TILE_SCORES // 16):
-        part = row[begin : begin + _TILE_SCORES // 16]
-        copy = allowed[begin : begin + _TILE_SCORES // 16]
+    for begin in range(0, row.size, _COPIED_SCORES):
+        part = row[begin : begin + _COPIED_SCORES]
+        copy = allowed[begin : begin + _COPIED_SCORES]
         for i in range(0, part.size, line_scores):
             prefetch(row, begin + _PREFETCH_LINES * line_scores + i)
         for i in range(part.size):
