@@ -19,6 +19,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.event import Listener, register
 from numba.core.options import DefaultOptions
+from numba.core.typed_passes import NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes
 from numba.extending import intrinsic
 
 TRIED = ("0.60", "0.62", "0.65", "0.68")  # minor versions with which the tests passed
@@ -46,7 +48,23 @@ class _LinkedCode(JITCodeLibrary):
         return 0
 
 
-class _HelperCompiler(Compiler):
+class _KernelCompiler(Compiler):
+    """A compiler without the passes for what no kernel has; they took a tenth of a first call.
+
+    These are closures and comprehensions, and expressions of whole arrays.
+    """
+
+    def define_pipelines(self) -> Any:
+        [pipeline] = super().define_pipelines()  # type: ignore[no-untyped-call]
+        needless = (InlineClosureLikes, NopythonRewrites)
+        pipeline.passes = [
+            compiler_pass for compiler_pass in pipeline.passes if compiler_pass[0] not in needless
+        ]
+        pipeline.finalize()
+        return [pipeline]
+
+
+class _HelperCompiler(_KernelCompiler):
     def __init__(self, typing_context: Any, target_context: Any, _: None, *settings: Any) -> None:
         library: Any = _LinkedCode(target_context.codegen(), "helper")  # type: ignore[no-untyped-call]
         super().__init__(typing_context, target_context, library, *settings)  # type: ignore[no-untyped-call]
@@ -59,7 +77,11 @@ _UNCOUNTED = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 def options(is_helper: bool) -> dict[str, Any]:
     """Options of the decorator that save time of the compilation, or of each call."""
     # No wrapper for C, which is never called: it would take a sixth of the compilation time.
-    flags: dict[str, Any] = {"no_cfunc_wrapper": True, **_UNCOUNTED}
+    flags: dict[str, Any] = {
+        "no_cfunc_wrapper": True,
+        "pipeline_class": _KernelCompiler,
+        **_UNCOUNTED,
+    }
     if is_helper:  # no wrapper that converts Python objects to arrays, either: another sixth
         flags |= {"no_cpython_wrapper": True, "pipeline_class": _HelperCompiler}
     return flags

@@ -869,13 +869,15 @@ def _dcg_of(hits: Hits, user: int, cut: int) -> float:
     """The sum of a user's gains within rank ``cut``, each times the mean discount of its ranks."""
     total = 0.0
     weight = 0.0  # mean discount of the ranks of the tie group
+    last_first = 0  # the first rank of the tie group before
     begin = hits.start[user]
-    end = begin + hits.n_hits[user]
-    slot = begin
-    while slot < end and hits.first[slot] <= cut:  # as in _hit_sum
+    for slot in range(begin, begin + hits.n_hits[user]):
         first = hits.first[slot]
+        if first > cut:
+            break
         last = hits.last[slot]
-        if slot == begin or first != hits.first[slot - 1]:
+        if first != last_first:
+            last_first = first
             weight = 0.0
             end_rank = last if last < cut else cut
             for rank in range(first, end_rank + 1):
@@ -883,7 +885,6 @@ def _dcg_of(hits: Hits, user: int, cut: int) -> float:
             if last > first:
                 weight /= last - first + 1
         total += hits.gain[slot] * weight
-        slot += 1
     return total
 
 

@@ -638,14 +638,16 @@ def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
     sorted by rank here, and more by ``sort_many_hits``. With ``tied``, an item that is among the
     first ``k`` in any order of equal scores is a hit.
     """
+    ranks = hits.rank
+    gains = hits.gain
     begin = hits.start[user]
     n_hits = 0
     for slot in range(begin, begin + hits.n_hits[user]):
-        rank = hits.rank[slot]
-        gain = hits.gain[slot]
+        rank = ranks[slot]
+        gain = gains[slot]
         best_rank = rank
-        hits.rank[slot] = 0  # slots without a hit hold 0
-        hits.gain[slot] = 0.0
+        ranks[slot] = 0  # slots without a hit hold 0
+        gains[slot] = 0.0
         if tied is not None:
             best_rank = tied.first[slot] + 1  # until here the number of greater scores
             last_rank = tied.last[slot]
@@ -655,15 +657,15 @@ def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
             continue
 
         place = begin + n_hits
-        while n_hits < _FEW_HITS and place > begin and hits.rank[place - 1] > rank:
-            hits.rank[place] = hits.rank[place - 1]
-            hits.gain[place] = hits.gain[place - 1]
+        while n_hits < _FEW_HITS and place > begin and ranks[place - 1] > rank:
+            ranks[place] = ranks[place - 1]
+            gains[place] = gains[place - 1]
             if tied is not None:
                 tied.first[place] = tied.first[place - 1]
                 tied.last[place] = tied.last[place - 1]
             place -= 1
-        hits.rank[place] = rank
-        hits.gain[place] = gain
+        ranks[place] = rank
+        gains[place] = gain
         if tied is not None:
             tied.first[place] = best_rank
             tied.last[place] = last_rank
@@ -682,21 +684,10 @@ def _count_recommendable(row: Array, excluded: IntArray, least: Any) -> int:
 
 @helper
 def _hide(row: Array, excluded: IntArray, lowest: Any, allowed: Array) -> bool:
-    """Copy a row to ``allowed``, with the lowest score for excluded items; True with any NaN.
-
-    Two loops take half of the time of one.
-    """
-    has_nan = False
-    line_scores = _CACHE_LINE_BYTES // row.itemsize
-    for begin in range(0, row.size, _COPIED_SCORES):
-        part = row[begin : begin + _COPIED_SCORES]
-        copy = allowed[begin : begin + _COPIED_SCORES]
-        for i in range(0, part.size, line_scores):
-            prefetch(row, begin + _PREFETCH_LINES * line_scores + i)
-        for i in range(part.size):
-            score = part[i]
-            copy[i] = score
-            has_nan |= score != score
+    """Copy a row to ``allowed``, with the lowest score for excluded items; True with any NaN."""
+    has_nan = _count_reaching(row, lowest) < row.size
+    for item in range(row.size):
+        allowed[item] = row[item]
     for item in excluded:
         allowed[item] = lowest
     return has_nan
@@ -727,21 +718,20 @@ def _fill_pool(row: Array, bound: Any, excluded: IntArray, tied: Any, pool: Pool
 
 
 @helper
-def _move_to_pool(items: IntArray, places: IntArray, user: int, hits: Hits) -> int:
+def _move_to_pool(items: IntArray, places: IntArray, gains: FloatArray) -> int:
     """Turn ``places``, which are items of a row, into their places among the items of a pool.
 
-    ``items`` are those of the pool. Places that are not among them are dropped, and the gains in
-    the slots of the user move along. Returns the number of places that are left.
+    ``items`` are those of the pool. Places that are not among them are dropped, and the ``gains``
+    of the places move along. Returns the number of places that are left.
     """
-    first = hits.start[user]
     n_places = 0
     for p in range(places.size):
         place = _position(items, places[p])
-        gain = hits.gain[first + p]
-        hits.gain[first + p] = 0.0
+        gain = gains[p]
+        gains[p] = 0.0
         if place >= 0:
             places[n_places] = place
-            hits.gain[first + n_places] = gain
+            gains[n_places] = gain
             n_places += 1
     return n_places
 
@@ -818,9 +808,8 @@ def rank_rows(
             if count >= 0:
                 values = memory.pool.values[:count]
                 excluded_items = excluded_items[:0]
-                n_places = _move_to_pool(
-                    memory.pool.items[:count], memory.places[:n_places], user, hits
-                )
+                gains = hits.gain[hits.start[user] :]
+                n_places = _move_to_pool(memory.pool.items[:count], memory.places[:n_places], gains)
         _rank_places(values, None, memory.places[:n_places], excluded_items, user, k, hits, tied)
 
 
