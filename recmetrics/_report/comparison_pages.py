@@ -299,7 +299,8 @@ def _worst(comparison: Compared, places: Mapping[str, int], group: Any, sign: st
             return UNDEFINED
         return f"{one_line(worst.group)} ({worst.value:{sign}.{places[record.metric]}f})"
 
-    return Column("worst group", text, bool(comparison.groups) and group is None, is_number=False)
+    is_shown = bool(comparison.groups) and group is None
+    return Column("worst group", text, is_shown, is_number=False)
 
 
 def _differences(comparison: Compared) -> Iterator[Grid]:

@@ -167,10 +167,11 @@ class Evaluation(Printed):
         for text in self.values:
             spec = self._spec(text)
             if spec is not None:
-                policy = "expected" if ties == "range" else ties
-                definition = define(spec, convention, policy, undefined)
+                # ties="range" gives three values, such as ndcg@10[least], each of its own ties;
+                # what is undefined is the same under each.
+                one_order = "expected" if ties == "range" else ties
+                definition = define(spec, convention, one_order, undefined)
                 policies["undefined"][text] = definition.undefined
-                # ties="range" gives three values, such as ndcg@10[least], each of its own ties.
                 ties_in_text = text.partition("[")[2].rstrip("]")
                 policies["ties"][text] = ties_in_text or definition.ties
         counts = self.counts._asdict() | {"invalid": self.counts.invalid._asdict()}

@@ -99,17 +99,24 @@ def warn_of_foreign_ids(
 
 
 def _require_one_kind(labelled_columns: Sequence[tuple[str, Series]]) -> None:
-    """Refuse columns, each given with its label, whose ids are of two kinds."""
-    kinds = [_kind(column) for _, column in labelled_columns]
-    for kind, (label, column) in zip(kinds, labelled_columns, strict=True):
-        if kind != kinds[0] and "objects" not in (kind, kinds[0]):
-            first_label, first_column = labelled_columns[0]
-            msg = (
-                f"{first_label}, column {first_column.name!r} holds {kinds[0]} "
-                f"({first_column.dtype}), {label}, column {column.name!r} {kind} "
-                f"({column.dtype}), expected ids of one type; cast one of them"
-            )
-            raise InputTypeError(msg, argument=first_label)
+    """Refuse columns, each given with its label, whose ids are of two kinds.
+
+    Objects go with every kind, since they may be ids of any.
+    """
+    columns_by_kind: dict[str, tuple[str, Series]] = {}
+    for label, column in labelled_columns:
+        columns_by_kind.setdefault(_kind(column), (label, column))
+    columns_by_kind.pop("objects", None)
+    if len(columns_by_kind) > 1:
+        kind, other_kind, *_ = columns_by_kind
+        label, column = columns_by_kind[kind]
+        other_label, other_column = columns_by_kind[other_kind]
+        msg = (
+            f"{label}, column {column.name!r} holds {kind} ({column.dtype}), "
+            f"{other_label}, column {other_column.name!r} {other_kind} ({other_column.dtype}), "
+            "expected ids of one type; cast one of them"
+        )
+        raise InputTypeError(msg, argument=label)
 
 
 def _kind(series: Series) -> str:
@@ -236,6 +243,7 @@ def _alike(upper: Series, lower: Series) -> tuple[Series, Series]:
     are_numbers = all(
         column.dtype.is_numeric() or column.dtype == nw.Boolean for column in (upper, lower)
     )
+    # pandas itself concatenates strings of two types.
     if common_dtype is None or (upper.implementation is PANDAS and not are_numbers):
         return upper, lower
     return upper.cast(common_dtype), lower.cast(common_dtype)

@@ -134,7 +134,7 @@ def audit_times(
             f"{truth_frame.schema[time]}, expected numbers or dates in both"
         )
         raise InputTypeError(msg)
-    _refuse_one_zone(frames, time)
+    _refuse_zone_in_one_table(frames, time)
 
     times = _order_of_times(times_of_tables)
     checks = _checks(train_frame, truth_frame, users, items, times, [user, item])
@@ -142,13 +142,14 @@ def audit_times(
     n_train = len(train_frame)
     n_truth = len(truth_frame)
     n_users = len(np.unique(users[n_train:]))
+    # Where each user has one test row, as in leave-one-out, users train after the first test.
     information = {}
     if n_truth == n_users and "after_first_test" in findings:
         information["after_first_test"] = findings.pop("after_first_test")
     return TimeAudit(n_train, n_truth, n_users, findings, information)
 
 
-def _refuse_one_zone(frames: Mapping[str, Frame], time: str) -> None:
+def _refuse_zone_in_one_table(frames: Mapping[str, Frame], time: str) -> None:
     """Refuse dates with a time zone in one table and without one in the other."""
     for label, other in (("train", "truth"), ("truth", "train")):
         column = frames[label].get_column(time)

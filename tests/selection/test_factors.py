@@ -434,12 +434,12 @@ def test_blas_has_one_thread_until_the_last_caller_is_out(monkeypatch):
         @factors.one_thread_in_blas
         def other():
             inside.set()
-            leave.wait(30)
+            leave.wait(300)
 
         @factors.one_thread_in_blas
         def work():
             thread.start()
-            assert inside.wait(30)
+            assert inside.wait(300)
             assert threads_in_blas() == {1}
             raise KeyError
 

@@ -493,3 +493,11 @@ def test_a_year_that_python_does_not_have_is_told_of():
     recs = pa.table({"user": [1, 1], "item": years})
     with pytest.raises(InputError, match=r"row 1 .* holds user=1, item='11103-08-29 .*' again"):
         evaluate_table(recs, recs, "hit")
+
+
+def test_objects_do_not_hide_that_two_other_tables_have_ids_of_two_kinds():
+    recs = pd.DataFrame({"user": [1], "item": ["a"]})
+    truth = pd.DataFrame({"user": [1], "item": [1]})
+    known = pd.DataFrame({"user": [1], "item": pd.Series([decimal.Decimal(1)], dtype=object)})
+    with pytest.raises(InputTypeError, match=r"column 'item' holds strings .* integers"):
+        evaluate_table(recs, truth, "mrr", exclude=known)

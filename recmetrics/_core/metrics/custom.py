@@ -158,24 +158,24 @@ def _check_name(name: str, function: Callable[..., Any]) -> None:
 def _options_of(name: str, function: Callable[..., Any]) -> list[inspect.Parameter]:
     """The keyword-only parameters of a metric's function, which are its options.
 
-    Other parameters than the user and k before them are refused.
+    The only parameters before the options may be the user and k; others are refused.
     """
     options = []
     positional = []
-    gathering = []  # such as "*values", whose star leaves none to begin the options
+    starred = []  # *values and **values: each option must have a name
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY:
             options.append(parameter)
         elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            gathering.append(parameter)
+            starred.append(parameter)
         else:
             positional.append(parameter)
 
     if len(positional) < 2 or positional[1].name != "k":
         listing = ", ".join(map(str, positional)) or "neither"
         advice = f"type def {function.__name__}(user, k)"
-    elif gathering:
-        listing = ", ".join(map(str, gathering))
+    elif starred:
+        listing = ", ".join(map(str, starred))
         advice = f"leave out {listing}, and write each option as a parameter after *"
     elif positional[2:]:
         listing = ", ".join(parameter.name for parameter in positional[2:])

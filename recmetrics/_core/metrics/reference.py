@@ -36,13 +36,18 @@ def ratio(numerator: float, denominator: float) -> float:
 
 
 def weights_of(user: OneUser, rel: float | None, weigh: str) -> tuple[list[float], list[float]]:
-    """The weight of the item at each rank, and that of each relevant item; all 1 for "no"."""
+    """The weight of the item at each rank, and that of each relevant item; all 1 for "no".
+
+    ``user.gains`` and ``user.propensities`` go by rank, ``user.relevances`` and
+    ``user.relevant_propensities`` by item of the truth. The user has a relevant item.
+    """
     if weigh == "no":
         return [1.0] * len(user.gains), [1.0] * n_relevant(user, rel)
     pairs = zip(user.relevances, user.relevant_propensities, strict=True)
     inverses = [1.0 / p for relevance, p in pairs if is_hit(relevance, rel)]
-    mean = sum(inverses) / len(inverses) if weigh == "snips" else 1.0
-    return [1.0 / p / mean for p in user.propensities], [inverse / mean for inverse in inverses]
+    divisor = sum(inverses) / len(inverses) if weigh == "snips" else 1.0
+    of_ranks = [1.0 / p / divisor for p in user.propensities]
+    return of_ranks, [inverse / divisor for inverse in inverses]
 
 
 def weighed_hits(user: OneUser, k: int, rel: float | None, weigh: str) -> float:

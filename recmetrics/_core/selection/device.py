@@ -312,7 +312,10 @@ def _sort(scores: Any) -> Any:
 
 
 def _select(scores: Any, lowest: Any, k: int) -> IntArray:
-    """The ``k`` best items of each row, (rows, k), -1 after the end of a shorter list."""
+    """The ``k`` best items of each row, (rows, k), best first, -1 after the end of a shorter list.
+
+    ``lowest`` is the score of items that are not to be listed, such as excluded ones.
+    """
     if not k:
         return np.empty((len(scores), 0), np.int64)
     worst_score = scores.topk(k, sorted=False).values.amin(1, keepdim=True)  # of the k best

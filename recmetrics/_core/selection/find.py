@@ -138,12 +138,12 @@ def _warn_of_lacking(users: Users) -> None:
     everyone = slice(0, users.truth.n_users)
     relevant = users.truth.rows(everyone)
     is_candidate = relevant.among(users.candidates.rows(everyone))
-    n_users = int(np.count_nonzero(np.diff(relevant.start)))
-    n_lacking = n_users - len(np.unique(relevant.users()[is_candidate]))
-    if n_users >= _MIN_USERS and 2 * n_lacking > n_users:
+    n_with_relevant = int(np.count_nonzero(np.diff(relevant.start)))
+    n_lacking = n_with_relevant - len(np.unique(relevant.users()[is_candidate]))
+    if n_with_relevant >= _MIN_USERS and 2 * n_lacking > n_with_relevant:
         warn(
-            f"candidates have no relevant item of {n_lacking:,} of the {n_users:,} users with "
-            "relevant items, so these users cannot have a hit; add the relevant items to the "
+            f"candidates have no relevant item of {n_lacking:,} of the {n_with_relevant:,} users "
+            "with relevant items, so these users cannot have a hit; add the relevant items to the "
             "candidates",
             argument="candidates",
         )

@@ -410,8 +410,10 @@ def _gather(
 def _next_above(values: Array, score: Any) -> Any:
     """The smallest of ``values`` that is greater than ``score``, or ``score`` if none is."""
     next_score = score
+    # Where most scores are equal, few rows have a greater one: a count takes a tenth of the time of
+    # the loop below.
     if _count_above(values, score) == 0:
-        return next_score  # as where most scores are equal: a tenth of the time of the loop below
+        return next_score
     for i in range(values.size):
         if values[i] > score and (next_score == score or values[i] < next_score):
             next_score = values[i]
@@ -637,6 +639,10 @@ def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
     They move to the first slots of the user; the slots behind them hold 0. Up to ``_FEW_HITS`` are
     sorted by rank here, and more by ``sort_many_hits``. With ``tied``, an item that is among the
     first ``k`` in any order of equal scores is a hit.
+
+    Before, ``hits.n_hits`` counts the ranked items and ``tied.first`` the scores greater than that
+    of an item; after, they are the number of hits and the first rank. ``tied.last`` is the last
+    rank both times.
     """
     ranks = hits.rank
     gains = hits.gain
@@ -649,7 +655,7 @@ def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
         ranks[slot] = 0  # slots without a hit hold 0
         gains[slot] = 0.0
         if tied is not None:
-            best_rank = tied.first[slot] + 1  # until here the number of greater scores
+            best_rank = tied.first[slot] + 1
             last_rank = tied.last[slot]
             tied.first[slot] = 0
             tied.last[slot] = 0
@@ -1047,13 +1053,14 @@ def list_candidates(
 ) -> None:
     """Fill ``ranking`` and ``length`` as ``list_rows``, from the scores of the candidates alone.
 
-    The first three arguments are those of ``rank_candidates``.
+    The first three arguments are those of ``rank_candidates``. Candidates whose score is below
+    ``least`` are not listed.
     """
-    no_items = candidate_items[:0]
+    no_excluded = candidate_items[:0]  # candidates are without excluded items
     for user in range(length.size):
         begin = candidate_start[user]
         scores = values[begin : candidate_start[user + 1]]
-        length[user] = _list_best(scores, least, no_items, k, pool)
+        length[user] = _list_best(scores, least, no_excluded, k, pool)
         for i in range(length[user]):
             ranking[user, i] = candidate_items[begin + pool.items[i]]
 
