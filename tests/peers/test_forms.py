@@ -147,3 +147,14 @@ def test_dicts_get_the_values_of_ir_measures():
     assert {name: float(here[name].mean()) for name in expected} == pytest.approx(
         expected, rel=1e-13
     )
+
+
+def test_judged_at_k_is_precision_with_every_judgement_relevant():
+    ir_measures = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
+    run, _ = distinct_run()
+    _, qrels = graded_run()
+    measure = ir_measures.parse_measure("Judged@10")
+    there = {value.query_id: value.value for value in measure.iter_calc(qrels, run)}
+    judged = {query: dict.fromkeys(grades, 1) for query, grades in qrels.items()}
+    here = evaluate_table(run, judged, "precision(denom=list)@10")
+    assert here["precision(denom=list)@10"].to_dict() == pytest.approx(there, rel=1e-13)
