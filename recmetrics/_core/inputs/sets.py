@@ -381,9 +381,10 @@ class DenseSets(ItemSets):
         # Indices of the flat block: NumPy finds them in a bool array faster than a kernel.
         entries = np.flatnonzero(is_nonzero(matrix))
         start = np.searchsorted(entries, np.arange(n_users + 1) * n_items)
-        users = users_of_entries(start)
-        items = entries - users * n_items
-        values = half_to_single(matrix[users, items])
+        items = entries - users_of_entries(start) * n_items
+        if matrix.dtype == np.bool_:
+            return Rows(start, items, np.ones(len(items)))
+        values = half_to_single(matrix.reshape(-1)[entries])
         rows = Rows(start, items, values.astype(np.float64))
         if_negative = self._if_negative
         if if_negative and values.min(initial=0) < 0:

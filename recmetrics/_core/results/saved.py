@@ -197,7 +197,8 @@ def reading(
     except UnknownMetricError:  # its message says which module declares the metric
         raise
     except KeyError as error:
-        msg = f"state lacks {error.args[0]}; {expected_state}"
+        writer = "" if "form" in state else ", since an earlier version of recmetrics wrote it"
+        msg = f"state lacks {error.args[0]}{writer}; {expected_state}"
         raise InputError(msg) from None
     except (IndexError, TypeError, ValueError) as error:
         msg = f"state is damaged ({error}); {expected_state}"
