@@ -129,6 +129,7 @@ def test_matches_come_ring_by_ring():
         ("recall(denom=relevant)@5", "precision@5"),
         ("hit(rel=3)@5", "hit@5"),
         ("f1(beta=0.5)@5", "f1@5"),
+        ("err(max_rel=3)@5", "err@5"),
     ],
 )
 def test_options_and_other_metrics_are_found(metric, asked):
@@ -242,6 +243,26 @@ def test_it_prints_and_is_plain():
     assert "the nearest means; a value as text matches" in str(
         identify(HIT_SCORES, HIT_TRUTH, 0.5, "hit@1")
     )
+
+
+def test_of_many_matches_the_first_are_printed():
+    scores, truth, _ = problem()
+    found = identify(scores, truth, "0.2", "ndcg@5")
+    assert len(found.matches) > 20
+    lines = str(found).splitlines()
+    assert lines[22] == ""  # behind the head, a rule and 20 rows
+    assert f"the first 20 of {len(found.matches)} matches" in lines
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("50", "values of hit@1 are at most 1; '50 %' is a share of 100"),
+        ("101", "values of hit@1 are at most 1"),
+    ],
+)
+def test_a_value_that_the_metric_cannot_have_is_hinted_at(value, hint):
+    assert identify(HIT_SCORES, HIT_TRUTH, value, "hit@1").hint == hint
 
 
 def test_without_a_match_the_nearest_of_the_metric_is_told():

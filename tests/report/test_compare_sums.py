@@ -210,6 +210,31 @@ def test_a_summary_of_the_only_model():
     assert mean.std == pytest.approx(math.sqrt((3 * (1 / 4) ** 2 + (3 / 4) ** 2) / 3))
 
 
+def test_bounds_of_a_metric_whose_least_value_is_1():
+    """Two of three ranks are 1, the least: (1 + 1 + 2) / 3."""
+    scores, truth = [[2.0, 1.0], [2.0, 1.0], [1.0, 2.0]], np.array([[1, 0], [1, 0], [1, 0]])
+    stream = StreamEvaluator("mean_rank", keep="means")
+    stream.update(scores, truth)
+    [mean] = recmetrics.summary(stream)
+    assert mean.mean == pytest.approx(4 / 3)
+    [of_values] = recmetrics.summary(Metrics.compute(scores, truth, "mean_rank"))
+    assert (mean.low, mean.high) == pytest.approx((of_values.low, of_values.high))
+
+
+def test_nobody_has_a_value():
+    stream = StreamEvaluator("mrr", keep="means")
+    stream.update({"old": [[2.0, 1.0]], "new": [[1.0, 2.0]]}, [-1])
+    comparison = recmetrics.compare(stream)
+    assert [mean.n_users for mean in comparison.means] == [0, 0]
+    assert [difference.n_users for difference in comparison.differences] == [0]
+    assert math.isnan(comparison.differences[0].difference)
+
+
+def test_groups_may_be_objects_of_pandas():
+    stream = stream_of(by=GROUPS.astype(object))
+    assert recmetrics.summary(stream).groups == ("a", "b", "c")
+
+
 def test_json_and_html():
     comparison = recmetrics.compare(stream_of(by=GROUPS), baseline="old")
     assert comparison.to_dict()["models"] == ["old", "new", "a third"]

@@ -107,6 +107,13 @@ CASES = {
         "1e+100; for judgements of TREC type convention='trec', else clip the column to 0 if it "
         "is not relevant",
     ),
+    "huge rating": (
+        InputError,
+        {},
+        {"user": [1, 2], "item": [8, 9], "rating": [1.0, 1e101]},
+        "truth, column 'rating': row 1 (counted from 0) is 1e+101, expected relevances from 0 to "
+        "1e+100",
+    ),
 }
 
 
