@@ -244,6 +244,23 @@ def test_a_few_items_per_user_leave_a_chunk():
     assert largest_result(scores, metrics) < 5 * 2_000 * 8 / 4  # of one chunk
 
 
+def test_a_large_job_is_one_task_that_others_read():
+    popularity = np.linspace(0, 1, 20_000)  # 160 KB, as a job of a large catalogue
+    scores = da.random.default_rng(0).random((10, 20_000), chunks=(2, 20_000))
+    truth = sp.csr_array(scores.shape)
+    n_large = []
+
+    def note(tasks, state):  # noqa: ARG001
+        n_large.append(sum(len(pickle.dumps(task)) > popularity.nbytes for task in tasks.values()))
+
+    with Callback(start_state=note):
+        values = recmetrics.dask.compute(scores, truth, "novelty@5", popularity=popularity)
+    assert n_large == [1]
+    assert_identical(
+        values, Metrics.compute(scores.compute(), truth, "novelty@5", popularity=popularity)
+    )
+
+
 def count_tasks(scores, metrics):
     """The number of tasks that a call runs in threads, without names of other tasks' results."""
     keys = []

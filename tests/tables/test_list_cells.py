@@ -107,18 +107,21 @@ def test_long_tables_are_read_in_places():
         evaluate_table(recs, make("pandas", {"user": users, "item": users}), "mrr")
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", None])  # None for a Parquet file
 def test_what_the_command_says_to_do_works(separator, tmp_path, monkeypatch, capsys):
     polars = pytest.importorskip("polars", reason="polars is not installed")
     monkeypatch.chdir(tmp_path)
-    text = 'user,item,rank\n1,5 6,1\n2,7,1\n3,"8 4",1\n'
-    Path("recs.csv").write_text(text.replace(",", separator))
+    recs = polars.DataFrame({"user": [1, 2, 3], "item": ["5 6", "7", "8 4"], "rank": [1, 1, 1]})
+    path = "recs.csv" if separator else "recs.parquet"
+    if separator:
+        recs.write_csv(path, separator=separator)
+    else:
+        recs.write_parquet(path)
     Path("truth.csv").write_text("user,item\n1,6\n2,7\n3,9\n")
-    assert main(shlex.split("evaluate recs.csv truth.csv -m mrr")) == 2
+    assert main(shlex.split(f"evaluate {path} truth.csv -m mrr")) == 2
     error = capsys.readouterr().err
     steps = re.search(
-        r"; type (.+) \(RECS recs.csv; in Python, after (.+); then (.+), and give that file\)",
-        error,
+        rf"; type (.+) \(RECS {path}; in Python, after (.+); then (.+), and give that file\)", error
     )
     change, read_file, write_file = steps.groups()
     names = {"polars": polars}
