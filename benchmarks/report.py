@@ -293,11 +293,12 @@ def headline(results: Results) -> str:
     one = results["rivals"]
     rows = {row["what"]: row for row in reversed(one["rows"])}
     size = rows["recmetrics"]["column"].replace(" x ", " users x ")
-    first, second = (f"{rows[name]['value']:,.0f} times" for name in HEADLINE)
+    # Two digits say enough: the next run differs in the third.
+    first, second = (f"{float(format(rows[name]['value'], '.1e')):,.0f}" for name in HEADLINE)
     return wrapped(
         f"Eight metrics for {size} items take {rows['recmetrics']['note']} on "
-        f"{one['environment']['cores']} cores. {HEADLINE[0]} takes {first} as long, "
-        f"{HEADLINE[1]} {second}."
+        f"{one['environment']['cores']} cores. {HEADLINE[0]} takes {first} times as "
+        f"long, {HEADLINE[1]} {second}."
     )
 
 

@@ -198,12 +198,11 @@ class Metrics:
         ties
             How equal scores rank. "index": by item index, the lower index first. "expected": each
             metric is its exact mean over all orders of the tied items. "worst", "best": its worst
-            or best value over these orders. "range": three values, namely the mean under the metric
-            string as typed, and the least and the greatest value under ``"ndcg@10[least]"`` and
-            ``"ndcg@10[greatest]"``. Metrics that read the lists themselves, such as diversity and
-            coverage, and ``auc@k`` support only "index". ``auc`` counts tied pairs 1/2 under
-            "index" as well, by definition. Default: the rule of the convention for each metric, or
-            "index" without a convention.
+            or best value over these orders. "range": the mean, least and greatest value; the last
+            two have the keys ``"ndcg@10[least]"`` and ``"ndcg@10[greatest]"``. Metrics that read
+            the lists themselves, such as diversity and coverage, and ``auc@k`` support only
+            "index". ``auc`` counts tied pairs 1/2 under "index" as well, by definition. Default:
+            the rule of the convention for each metric, or "index" without a convention.
         n_threads
             The number of threads. None uses the environment variable RECMETRICS_NUM_THREADS if it
             is set, else all cores that this process may use.

@@ -64,10 +64,11 @@ class UserCounts(NamedTuple):
 
 
 class Evaluator(Accumulator):
-    """Metrics of users that come in batches: bit for bit those of one ``Metrics.compute`` call.
+    """Compute metrics batch by batch.
 
-    The constructor checks and prepares the truth, the other item sets (``exclude``, ``candidates``
-    and ``strata``) and the side information once. An update only ranks and evaluates its own rows.
+    The results equal those of one ``Metrics.compute`` call exactly. The constructor checks and
+    prepares the truth, the other item sets (``exclude``, ``candidates`` and ``strata``) and the
+    side information once. An update only ranks and evaluates its own rows.
 
     >>> from recmetrics import Evaluator
     >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], ["hit@1", "recall@2"])
@@ -107,10 +108,9 @@ class Evaluator(Accumulator):
     Metrics of all lists, such as coverage, need the lists of all users. If one is requested, the
     evaluator keeps k item indices of 4 bytes for each user. Otherwise it keeps only the values.
 
-    An update ranks its users. The metrics of several batches may be computed together later, at the
-    latest when a result is requested. Each update uses ``n_threads`` threads. Several threads may
-    update one evaluator if they pass ``users=``. If Ctrl-C or an error interrupts an update, the
-    batch is added as a whole or not at all.
+    An update ranks its users. Metrics may be computed later, when you ask for a result. Each update
+    uses ``n_threads`` threads. Several threads may update one evaluator if they pass ``users=``. If
+    Ctrl-C or an error interrupts an update, the batch is added as a whole or not at all.
     """
 
     _keeps = ("rows",)

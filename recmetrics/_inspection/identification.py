@@ -147,10 +147,15 @@ class Identification(Printed):
             if self.n_means[ring]:
                 n_matches = sum(match.ring == ring for match in self.matches)
                 means = counted(self.n_means[ring], "mean")
+                name = "as in a system" if ring == "own" else ring
                 notes.append(
-                    f"{ring}: {n_matches:,} of {means} round to {self.value}; to a random number "
-                    f"near it: {expected:.2g} on average"
+                    f"{name}: {n_matches:,} of {means} round to {self.value}; by chance "
+                    f"{expected:.2g}"
                 )
+        if self.by_chance is not None:
+            notes.append(
+                f"by chance: the means that round to a random number near {self.value}, on average"
+            )
         if self.hint:
             notes.append(self.hint)
         notes.append("valid for these scores and this truth only")

@@ -111,7 +111,7 @@ def compare(
     levels
         Reference levels by name, to show below the means of the models, such as ``{"chance":
         Metrics.chance(truth, metrics), "ceiling": Metrics.ceiling(truth, metrics)}``. Levels are
-        not compared, not tested and never marked as best. They may lack some of the metrics.
+        only shown, and may have fewer metrics.
     paired_runs
         True if run i of one model corresponds to run i of the others, as for folds or splits of the
         data. A resample then draws the same runs of all models with several runs. By default, the

@@ -84,8 +84,7 @@ def summary(
         user, or per user and model, such as ``tables.evaluate_table`` returns; or the path of a
         file that ``recmetrics evaluate --per-user`` wrote. Means alone are an error.
     metrics, model
-        As in ``compare``. Each model has a block of its own, and no two of its rows may have equal
-        ids.
+        As in ``compare``. Each model has a block of its own, with each user once.
     by
         As in ``compare``, with the groups in order of first appearance. Labels may be any hashable
         objects except None and NaN.

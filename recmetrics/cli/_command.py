@@ -139,7 +139,7 @@ def evaluate(args: Namespace) -> None:
     If your columns have other names, give them with --user, --item and so on. Text
     may be packed by gzip (.csv.gz).
 
-    -m takes every word up to the next option, so the files come first, or after --.
+    Put the files first: -m takes all words after it, up to the next option.
 
     For example:
       recmetrics evaluate scores.npy test.npz -m ndcg@10 'recall(denom=relevant)@20'
@@ -579,7 +579,7 @@ def _refuse_files_among_metrics(name: str, args: Namespace) -> None:
     files = [word for word in metrics if suffix_of(Path(word)) in _FILE_SUFFIXES]
     if files:
         msg = (
-            f"-m takes every word up to the next option, and {files[0]!r} is no metric; give the "
+            f"-m takes all words after it, and {files[0]!r} is no metric; give the "
             f"files first: recmetrics {name} {' '.join([*args.files, *files])} -m METRIC, or after "
             "--"
         )

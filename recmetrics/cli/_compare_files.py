@@ -26,8 +26,7 @@ def compare_files(args: Namespace) -> int:
     Give one file for each model, written by 'recmetrics evaluate --per-user'. The
     name of a model is that of its file, or NAME in NAME=FILE. Files with the same
     NAME are runs of one model, such as seeds. Or give one table of all models, with
-    --model. -m takes every word up to the next option, so the files come first, or
-    after --.
+    --model. Put the files first: -m takes all words after it, up to the next option.
 
     --gate gives a verdict by the exit status: 0 passed, 1 failed, 3 open; an error
     is 2. With several candidates, one that passes is enough.

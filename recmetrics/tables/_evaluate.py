@@ -193,9 +193,9 @@ def evaluate_table(
         before are then shorter: the summary counts those. A relevant item that is excluded still
         counts. Pairs are matched by ``user``, and by those columns of ``by`` that the table has.
     catalogue
-        A table with a row for each item that may be recommended. Metrics of all lists need it, and
-        so does ``auc``, for which each list must contain all of these items. Items outside the
-        catalogue are an error.
+        A table with a row for each item that may be recommended. Needed for coverage and other
+        metrics of all lists, and for ``auc``, for which every list must hold the whole catalogue.
+        Items outside the catalogue are an error.
     repeats, unknown
         How to treat repeated items of a list, and items of ``recs`` outside the catalogue: "raise",
         "waste" or "drop", as in ``Metrics.compute_ranked``. The summary counts these items;

@@ -195,7 +195,7 @@ NEEDS = [
         altered="ideal_depth=full",
     ),
     Case(
-        "novelty reads {} of {} items",
+        "{} of {} items have popularity 0; novelty",
         BOTH + "popularity = [1.0, 0.5, 0.0]",
         "Metrics.compute(scores, truth, 'novelty@2', popularity=popularity)",
         {"novelty(unseen=skip)@2": [(0 + 1) / 2, 1.0]},
@@ -204,7 +204,7 @@ NEEDS = [
         altered="unseen=zero",
     ),
     Case(
-        "novelty reads {} of {} items",
+        "{} of {} items have popularity 0; novelty",
         BOTH + "popularity = [1.0, 0.5, 0.0]",
         "Metrics.compute(scores, truth, 'novelty@2', popularity=popularity)",
         {"novelty(unseen=zero)@2": [(0 + 1) / 2, (1 + 0) / 2]},

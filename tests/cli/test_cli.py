@@ -301,12 +301,12 @@ SEE = "; see 'recmetrics evaluate --help'"
         ),
         (
             ["evaluate", "-m", "ndcg@10", "scores.npy", "truth.tsv"],
-            "-m takes every word up to the next option, and 'scores.npy' is no metric; give the "
+            "-m takes all words after it, and 'scores.npy' is no metric; give the "
             "files first: recmetrics evaluate scores.npy truth.tsv -m METRIC, or after --",
         ),
         (
             ["compare", "a.npz", "--compact", "-m", "ndcg@10", "b.npz"],
-            "-m takes every word up to the next option, and 'b.npz' is no metric; give the files "
+            "-m takes all words after it, and 'b.npz' is no metric; give the files "
             "first: recmetrics compare a.npz b.npz -m METRIC, or after --",
         ),
         ([*EVALUATE, "recal@20"], "in metric 'recal@20': unknown metric 'recal'; did you mean "),

@@ -234,7 +234,8 @@ def test_it_prints_and_is_plain():
     assert lines[2].split()[:3] == ["hit@1", "0.500000", "none"]
     distinct = f"{found.n_distinct} distinct means, from {found.low:.6f} to {found.high:.6f}"
     assert f"{found.n_definitions} definitions have {distinct}" in lines
-    assert "own: 1 of 2 means round to 0.5; to a random number near it: 0.24 on average" in lines
+    assert "as in a system: 1 of 2 means round to 0.5; by chance 0.24" in lines
+    assert "by chance: the means that round to a random number near 0.5, on average" in lines
     assert lines[-1] == "valid for these scores and this truth only"
     assert "<td" in found._repr_html_()
     document = json.loads(json.dumps(found.to_dict()))

@@ -119,15 +119,15 @@ def test_an_item_that_nobody_has_counts_as_the_rarest():
 
     popularity = [0.5, 0.25, 0, 0]
     message = (
-        "novelty reads 2 of 4 items, whose popularity is 0, as the least popular of the other "
-        "items; expected a popularity above 0 for every item; type unseen=skip in the metric "
+        "2 of 4 items have popularity 0; novelty gives them the lowest popularity of the others"
+        "; expected a popularity above 0 for every item; type unseen=skip in the metric "
         "string to leave these items out, or unseen=zero, inf or nan"
     )
     with pytest.warns(RecmetricsWarning) as caught:
         values = [novelty(popularity, scores) for scores in ([[1, 2, 3, 4]], [[4, 3, 2, 1]])]
     assert values == [2, 1.5]  # no list of other items has more
     assert {(str(one.message), one.filename) for one in caught} == {(message, __file__)}
-    with pytest.warns(RecmetricsWarning, match="novelty reads 4 of 4 items"):
+    with pytest.warns(RecmetricsWarning, match="4 of 4 items have popularity 0"):
         value = novelty([0, 0, 0, 0], [[1, 2, 3, 4]])
     assert math.isnan(value)
     with warnings.catch_warnings():

@@ -339,10 +339,10 @@ def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
         if seen.any():
             information[~seen] = information[seen].max()
         msg = (
-            f"novelty reads {np.count_nonzero(~seen):,} of {seen.size:,} items, whose popularity "
-            "is 0, as the least popular of the other items; expected a popularity above 0 for "
-            "every item; type unseen=skip in the metric string to leave these items out, or "
-            "unseen=zero, inf or nan"
+            f"{np.count_nonzero(~seen):,} of {seen.size:,} items have popularity 0; novelty gives "
+            "them the lowest popularity of the others; expected a popularity above 0 for every "
+            "item; type unseen=skip in the metric string to leave these items out, or unseen=zero, "
+            "inf or nan"
         )
         warn(msg)
     return information
