@@ -39,7 +39,10 @@ _LATEX_ESCAPES = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its heading, what it shows of a record, and if it is shown at all."""
+    """A column of a table: its heading, what it shows of a record, and if it is shown at all.
+
+    A page that is too narrow for all columns goes without those that are optional.
+    """
 
     heading: str
     text: Callable[[Any], str]
@@ -47,6 +50,7 @@ class Column:
     is_number: bool = True
     label: Callable[[Any], Any] | None = None  # a cell is empty below one of the same label
     is_strong: Callable[[Any], bool] = lambda _: False
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +153,21 @@ class Printed:
     def to_text(self, width: int | None = None) -> str:
         """Write the tables and their notes as text, in lines of at most ``width`` columns.
 
-        Cells fold at blanks. Where even that is too wide, each row is a block of lines. No word or
-        number is split. None does not limit the width.
+        Where a table is too wide, quantiles are left out; then cells fold at blanks, or each row is
+        a block of lines. No word or number is split. None does not limit the width.
         """
         max_width = sys.maxsize
         if width is not None:
             max_width = check_count("width", width, 1, "; leave it out for lines of any length")
         grids, notes = self._page("[ ]")
+        if any(_is_too_wide(grid, max_width) for grid in grids):
+            names = [column.heading for column in grids[0].columns if column.is_optional]
+            grids = [*map(_without_optional, grids)]
+            # The note on these columns begins with their names.
+            prefix = f"{', '.join(names)}:"
+            for i, note in enumerate(notes):
+                if names and note.startswith(prefix):
+                    notes[i] = f"{prefix} shown in a wider terminal"
         if width is not None:
             notes = [textwrap.fill(note, max_width, break_long_words=False) for note in notes]
         return "\n\n".join([*(fitted(grid, max_width) for grid in grids), "\n".join(notes)])
@@ -201,6 +213,29 @@ def in_latex(grid: Grid, escape: _Escape = escape_latex) -> str:
     return "\n".join([rf"\begin{{tabular}}{{{alignment}}}", *lines])
 
 
+def _widths_of_cells(grid: Grid) -> list[int]:
+    """The widths of columns whose headings fold, but not their cells."""
+    widths = []
+    for j, column in enumerate(grid.columns):
+        texts = [*column.heading.split(), *(row[j] for row in grid.rows)]
+        widths.append(max(map(_width, texts), default=0))
+    return widths
+
+
+def _is_too_wide(grid: Grid, max_width: int) -> bool:
+    """Say whether cells of a table must fold to fit a width."""
+    widths = _widths_of_cells(grid)
+    return sum(widths) + _GAP * (len(widths) - 1) > max_width
+
+
+def _without_optional(grid: Grid) -> Grid:
+    """Leave out the optional columns of a table."""
+    kept = [j for j, column in enumerate(grid.columns) if not column.is_optional]
+    rows = [[row[j] for j in kept] for row in grid.rows]
+    strong = frozenset((i, kept.index(j)) for i, j in grid.strong if j in kept)
+    return Grid([grid.columns[j] for j in kept], rows, strong)
+
+
 def fitted(grid: Grid, max_width: int) -> str:
     """Write a table in lines of at most ``max_width`` letters, as ``Printed.to_text`` says."""
     rows = [[column.heading for column in grid.columns], *grid.rows]
@@ -215,7 +250,7 @@ def fitted(grid: Grid, max_width: int) -> str:
             return _in_blocks(grid, max_width)
         # First only headings fold. Then the widest column that can fold more, the last of equal
         # ones, gets one letter narrower at a time.
-        widths = [max(map(_width, [*head.split(), *texts]), default=0) for head, *texts in columns]
+        widths = _widths_of_cells(grid)
         while sum(widths) > max_sum:
             _, widest = max((width, j) for j, width in enumerate(widths) if width > least_widths[j])
             widths[widest] -= 1

@@ -492,7 +492,9 @@ class Summary(Printed):
             *map(level, self.levels),
             grids.interval(self.confidence, places),
             *(
-                number(name, attrgetter(name), places, is_shown=self._has_quantiles)
+                number(
+                    name, attrgetter(name), places, is_shown=self._has_quantiles, is_optional=True
+                )
                 for name in ("q10", "median", "q90")
             ),
             grids.count(plural(self.noun), "n_users"),

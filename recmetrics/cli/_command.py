@@ -489,12 +489,16 @@ def _parser(name: str, docstring: str, usage: str | None = None) -> _Parser:
 
 def _help_or_refuse(name: str, argv: Sequence[str]) -> None:
     """Print the help or the version that ``argv`` asks for, or refuse an unknown command."""
-    description = "Ranking metrics for recommender systems, per user.\n\ncommands:\n"
+    description = (
+        "example: recmetrics evaluate scores.npy test.npz -m ndcg@10 recall@20\n\n"
+        "Ranking metrics for recommender systems, per user.\n\ncommands:\n"
+    )
     for command_name, command in _COMMANDS.items():
         summary = (command.run.__doc__ or "").partition("\n")[0]
         description += f"  {command_name:<13}{summary}\n"
     description += "\nfor the options of a command, and examples: recmetrics COMMAND --help"
-    parser = _parser("recmetrics", description, "recmetrics [options] COMMAND ...")
+    # The example says how a command is typed; a line of usage would stand before it.
+    parser = _parser("recmetrics", fold(description), argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"recmetrics {__version__}")
     if name.startswith("-"):
         parser.parse_args(argv)

@@ -6,6 +6,7 @@ feedback by alternating least squares, in NumPy.
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,14 +20,14 @@ from scipy import sparse
 
 from recmetrics import Comparison, Metrics, compare, popularity_from
 from recmetrics.cli._arguments import DEFAULT_K, DEFAULT_PLOT
-from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._output import atomic, can_draw, check_output, require_matplotlib
-from recmetrics.cli._terminal import INSTALL, progress, show, write
+from recmetrics.cli._terminal import INSTALL, progress, show, width, write
 
 MODEL = "model"
 BASELINE = "popularity"
 _VALIDATION_METRIC = f"ndcg@{DEFAULT_K}"
-_BEYOND_ACCURACY = f"long_tail@{DEFAULT_K}"  # a metric to compare, too
+_METRICS = [f"{name}@{DEFAULT_K}" for name in ("ndcg", "recall", "mrr", "long_tail")]
+_VALUE_WIDTH = 6  # letters of a value of validation, with the blank before it
 _TASTES = 8  # latent dimensions of taste
 _TASTE_WEIGHT = 2.5  # factor of taste in a utility, whose chance has the factor 1
 _POPULARITY_SKEW = 1.2  # sigma of the log-normal popularity
@@ -46,14 +47,14 @@ def demo(args: Namespace) -> None:
     """
     plot = _plot_path(args)
     rng = np.random.default_rng(args.seed)
-    write(f"simulated {args.users:,} users x {args.items:,} items, seed {args.seed}: ")
+    write(f"simulated {args.users:,} users x {args.items:,} items, seed {args.seed}:\n")
     data = split(simulate(args.users, args.items, rng), rng)
     show(
         f"{data.train.nnz:,} train, {data.validation.nnz:,} validation and {data.test.nnz:,} test "
         "interactions"
     )
     write(
-        f"model: matrix factorisation with {args.factors} factors; "
+        f"model: matrix factorisation with {args.factors} factors\n"
         f"validation {_VALIDATION_METRIC} over {args.epochs} epochs:"
     )
     scores, curve, seconds = _train(data, args.epochs, args.factors, rng)
@@ -64,28 +65,30 @@ def demo(args: Namespace) -> None:
     popularity = np.broadcast_to(data.train.sum(axis=0), scores.shape)
     if plot is not None:
         _draw(plot, curve, baseline_value=_validate(popularity, data))
-    show(f"\n{_compared(data, {BASELINE: popularity, MODEL: scores}, args.seed)}")
+    comparison = _compared(data, {BASELINE: popularity, MODEL: scores}, args.seed)
+    show(f"\n{comparison.to_text(width())}\n")
+    # Paths have lines of their own, so that no terminal breaks them.
     if plot is not None:
-        show(f"learning curve: {plot.resolve()}")
+        show(f"learning curve:\n  {plot}")
     else:
         show(f"no learning curve: {'--no-plot' if args.no_plot else INSTALL}")
-    show(f"the code of this demonstration: {Path(__file__).resolve()}")
+    show(f"the code of this demonstration:\n  {Path(__file__).resolve()}")
+    show("next, for your own files:\n  recmetrics evaluate --help")
 
 
 def _compared(data: Split, scores: Mapping[str, Scores], seed: int) -> Comparison:
     """Compute all metrics of both models, one by one, so that the line of progress moves."""
-    metrics = [*default_metrics(), _BEYOND_ACCURACY]
     seen = data.train + data.validation
     shares = popularity_from(data.train)
     values: dict[str, dict[str, Scores]] = {name: {} for name in scores}  # of models, by metric
-    steps = [(name, metric) for metric in metrics for name in scores]
-    with progress("comparing models, metrics:") as on_progress:
-        for n_done, (name, metric) in enumerate(steps, start=1):
-            values[name] |= Metrics.compute(
-                scores[name], data.test, metric, exclude=seen, popularity=shares
-            )
+    with progress("comparing models, metric") as on_progress:
+        for number, metric in enumerate(_METRICS, start=1):
             if on_progress is not None:
-                on_progress(n_done, len(steps) + 1)  # the last step is the comparison
+                on_progress(number, len(_METRICS))
+            for name in scores:
+                values[name] |= Metrics.compute(
+                    scores[name], data.test, metric, exclude=seen, popularity=shares
+                )
         return compare(values, baseline=BASELINE, rng=seed)
 
 
@@ -97,11 +100,12 @@ def _median(seconds: Sequence[float]) -> str:
 def _train(
     data: Split, n_epochs: int, n_factors: int, rng: np.random.Generator
 ) -> tuple[Scores, list[float], list[float]]:
-    """Train, validate after each epoch, and print the value.
+    """Train, validate after each epoch, and print the value, in lines that fit the terminal.
 
     Gives the last scores, the values, and the seconds of training and of validation in turn.
     """
     curve: list[float] = []
+    values_in_line = max(1, (width() or sys.maxsize) // _VALUE_WIDTH)
     seconds: list[float] = []
     began = perf_counter()
     for users, items in train(data.train, n_factors=n_factors, n_epochs=n_epochs, rng=rng):
@@ -109,7 +113,10 @@ def _train(
         trained = perf_counter()
         curve.append(_validate(scores, data))
         seconds += trained - began, perf_counter() - trained
-        write(f" {curve[-1]:.3f}")
+        text = f"{curve[-1]:{_VALUE_WIDTH}.3f}"
+        if (len(curve) - 1) % values_in_line == 0 and width() is not None:
+            text = f"\n{text}"
+        write(text)
         began = perf_counter()
     return scores, curve, seconds
 

@@ -162,6 +162,16 @@ def test_version_and_help(capsys):
         assert re.search(rf"^  {name} ", printed(capsys, "--help"), re.MULTILINE)
 
 
+def test_the_help_begins_with_an_example_and_folds(capsys, monkeypatch):
+    first = printed(capsys, "--help").splitlines()[0]
+    assert first == "example: recmetrics evaluate scores.npy test.npz -m ndcg@10 recall@20"
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    lines = printed(capsys, "--help").splitlines()
+    assert max(map(len, lines)) <= 50
+    assert "  metrics      List all metrics, or explain one:" in lines
+
+
 def test_the_catalogue_lists_the_registry(capsys):
     rows = printed(capsys, "metrics").splitlines()
     for metric in METRICS.values():

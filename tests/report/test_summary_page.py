@@ -204,3 +204,15 @@ def test_to_frame(backend):
         assert column == pytest.approx([record["mean"] for record in each], nan_ok=True)
     with pytest.raises(ArgumentError, match=r"^backend must be 'pandas', 'polars' or 'pyarrow'"):
         found.to_frame(backend="duckdb")
+
+
+def test_quantiles_give_way_before_a_cell_folds():
+    found = recmetrics.summary({"ndcg@10": [0.1, 0.5, 0.9, 0.3] * 25})
+    quantiles = "q10, median, q90: quantiles of the users' values"
+    whole = 7 + 6 + 16 + 3 * 6 + 5 + 2 * 6  # the widths of the columns, and between them two blanks
+    assert found.to_text(whole).splitlines()[2].endswith("100")
+    assert quantiles in found.to_text(whole).splitlines()
+    lines = found.to_text(whole - 1).splitlines()
+    assert lines[0].split() == ["metric", "mean", "95", "%", "interval", "users"]
+    assert len(lines[2].split()) == 5  # one line: the interval has two words
+    assert "q10, median, q90: shown in a wider terminal" in lines
