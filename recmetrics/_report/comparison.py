@@ -318,21 +318,30 @@ class Comparison(Compared, Printed):
         return comparison_pages.to_latex(self)
 
     def plot(
-        self, target: str | PathLike[str] | Axes | None = None, *, table: Table = "differences"
+        self,
+        target: str | PathLike[str] | Axes | None = None,
+        *,
+        table: Table = "differences",
+        x: str | None = None,
+        y: str | None = None,
     ) -> Figure:
-        """Draw means and differences of all users with their intervals.
+        """Draw means and differences with their intervals, also of groups.
 
         A metric with three cutoffs or more is drawn as a curve over k, with bands for the
         intervals and dots at significant differences. On axes, only if it is the only metric.
+        With ``x`` and ``y``, one metric is drawn against another.
 
         Parameters
         ----------
         target
             A file name (.png, .pdf, .svg): the figure is written to this file. It has a row for
             each metric, with means on the left and differences on the right. Matplotlib axes: one
-            table of all metrics is drawn on them. None: the figure is only returned.
+            table of all metrics and all users is drawn on them. None: the figure is only returned.
         table
             The table to draw if ``target`` is matplotlib axes.
+        x, y
+            Two metrics, such as "ndcg@10" and "coverage@10": each model is a point, its intervals
+            are a cross.
 
         Returns
         -------
@@ -341,11 +350,24 @@ class Comparison(Compared, Printed):
         Raises
         ------
         ArgumentError
-            If matplotlib is not installed, or ``target`` is of another kind.
+            If matplotlib is not installed, or ``target`` is of another kind; if one of ``x`` and
+            ``y`` is missing, or is no metric of the comparison.
         """
-        from recmetrics._report.plots import draw
+        from recmetrics._report.plots import draw, draw_against
 
         one_of("table", table, Table)
+        if x is not None or y is not None:
+            check_known("x", x, self.metrics)
+            check_known("y", y, self.metrics)
+            return draw_against(
+                self.means,
+                (str(x), str(y)),
+                self.lower_is_better,
+                self.models,
+                self.levels,
+                comparison_pages.legend_of_means(self, (str(x), str(y))),
+                target,
+            )
         notes = [
             *comparison_pages.plot_legend(self),
             "filled dot: the best mean, or a significant difference",

@@ -85,14 +85,19 @@ def legend(comparison: Compared) -> list[str]:
 
 
 def plot_legend(comparison: Compared) -> list[str]:
-    """The notes below the plot, which has the means and differences of all users alone."""
-    lines = [*_intervals(comparison), *_models(comparison, comparison.metrics)]
+    """The notes below the plot of means and differences."""
+    lines = legend_of_means(comparison, comparison.metrics)
     if comparison.differences:
-        lines += _marked("* significant", _significance(comparison))
-        lines += _few_users(comparison)
+        lines += _marked("* significant", _significance(comparison, with_groups=True))
+        lines += _few_users(comparison, with_groups=True)
         if comparison.n_runs:
             lines.append(_UNCOVERED)
     return lines
+
+
+def legend_of_means(comparison: Compared, metrics: Sequence[str]) -> list[str]:
+    """The notes on the intervals of means, and on the models."""
+    return [*_intervals(comparison), *_models(comparison, metrics)]
 
 
 def compact_legend(

@@ -1,4 +1,4 @@
-"""A comparison as a picture: means and differences with their intervals."""
+"""A comparison as a picture: means and differences with intervals; one metric against another."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, install
-from recmetrics._printing import printable, split
+from recmetrics._printing import one_line, printable, split
 from recmetrics._report.comparison_pages import pair
 from recmetrics._report.records import Difference, Mean
 from recmetrics._report.result_tables import spec_if_known
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Record: TypeAlias = Mean | Difference
+# The records of each row of axes, by the name of a curve or a metric, and the group of a curve.
+Rows: TypeAlias = dict[tuple[str, Any], list[Any]]
 _CURVE_CUTOFFS = 3  # as many cutoffs of a metric, or more, are drawn as a curve
 # Letters of a line of a name, of a title, and of a note below one column of axes.
 _NAME_LETTERS = 30
@@ -35,6 +37,8 @@ _CURVE_HEIGHT = 3.2
 _LINE_HEIGHT = 0.19
 _COLUMN_WIDTH = 5.6
 _AXES_DISTANCE = 0.08
+_TICK_ROOM = 0.08  # share of the axis between the ticks at its ends and the others
+_POINTS_HEIGHT = 4.0  # of axes with one metric against another
 _FRAME_HEIGHT = 0.65
 _FIGURE_MARGIN = 0.4
 _DPI = 150  # dots per inch of a picture
@@ -50,26 +54,80 @@ def draw(
     target: Any,
     table: str = "means",
 ) -> Figure:
-    """Draw the records of all users, and leave out those of groups.
+    """Draw the records of all users and, on a figure, those of groups.
 
     On axes as ``target``, one table is drawn; else means and differences on a new figure, which is
     written to the file ``target``, if it is not None. ``notes`` are sentences below the axes.
     """
+    axes = _axes_of(target)
+    colours = _colours(models, levels)
+    if axes is not None:
+        records: Sequence[Any] = means if table == "means" else differences
+        overall, _ = split(records)
+        _draw_axes(axes, overall, colours, with_metric=True)
+        return axes.figure  # type: ignore[return-value]
+    return _written(_figure(means, differences, colours, notes), target)
+
+
+def draw_against(
+    means: Sequence[Mean],
+    metrics: tuple[str, str],
+    lower_is_better: Collection[str],
+    models: Sequence[str],
+    levels: Sequence[str],
+    notes: Sequence[str],
+    target: Any,
+) -> Figure:
+    """Draw one metric against another: a point for each model, its intervals as a cross.
+
+    ``metrics`` are those of the x and the y axis; ``target`` and ``notes`` are those of ``draw``.
+    """
+    axes = _axes_of(target)
+    figure: Any = None
+    if axes is None:
+        figure, upper_figure = _figure_with_notes(_POINTS_HEIGHT, 1, notes)
+        axes = upper_figure.subplots()
+    overall, _ = split(means)
+    mean_of = {(mean.model, mean.metric): mean for mean in overall}
+    for name, colour in _colours(models, levels).items():
+        x, y = (mean_of.get((name, metric)) for metric in metrics)
+        if x is not None and y is not None:  # a level may lack a metric
+            axes.plot([x.low, x.high], [y.mean, y.mean], color=colour, linewidth=2)
+            axes.plot([x.mean, x.mean], [y.low, y.high], color=colour, linewidth=2)
+            axes.plot(x.mean, y.mean, "o", color=colour, label=_wrapped(name))
+    labels = []
+    for metric in metrics:
+        direction = " (lower is better)" if metric in lower_is_better else ""
+        labels.append(f"{_plain(metric)}{direction}")
+    axes.set(xlabel=labels[0], ylabel=labels[1])
+    axes.tick_params(labelsize="small")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize="small")
+    if figure is None:
+        return axes.figure  # type: ignore[return-value]
+    return _written(figure, target)
+
+
+def _axes_of(target: Any) -> Axes | None:
+    """Give the target if it is matplotlib axes, else None; refuse to draw without matplotlib."""
     try:
         import matplotlib.figure  # noqa: F401
         from matplotlib.axes import Axes
     except ImportError as error:
         msg = f"plots need the package matplotlib; type: {install('cli', 'matplotlib')}"
         raise ArgumentError(msg) from error
-    means, _ = split(means)
-    differences, _ = split(differences)
+    return target if isinstance(target, Axes) else None
+
+
+def _colours(models: Sequence[str], levels: Sequence[str]) -> dict[str, str]:
+    """Give each model a colour of its own, and all levels grey."""
     colours = {model: f"C{i % 10}" for i, model in enumerate(models)}
-    colours |= dict.fromkeys(levels, "0.5")
-    if isinstance(target, Axes):
-        records: Sequence[Any] = means if table == "means" else differences
-        _draw_axes(target, records, colours, with_metric=True)
-        return target.figure  # type: ignore[return-value]
-    figure = _figure(means, differences, colours, notes)
+    return colours | dict.fromkeys(levels, "0.5")
+
+
+def _written(figure: Figure, target: Any) -> Figure:
+    """Write a figure to the file ``target``, if it is not None."""
     if target is None:
         return figure
     if not isinstance(target, (str, os.PathLike)):
@@ -93,17 +151,21 @@ def _curve_of(metric: str) -> tuple[str, int | None]:
     return f"{replace(spec, k=None)}@k", spec.k
 
 
-def _records_by_row(records: Sequence[Record]) -> dict[str, list[Any]]:
-    """The records of each row of axes, by the name of a curve or, of few cutoffs, a metric."""
+def _records_by_row(records: Sequence[Record]) -> Rows:
+    """The records of each row of axes: a curve of one group, or a metric of all groups."""
     # A set, since several models have records of one metric.
     n_cutoffs = Counter(curve for curve, _ in {_curve_of(record.metric) for record in records})
-    records_by_row: dict[str, list[Any]] = {}
+    records_by_row: Rows = {}
     for record in records:
         name, _ = _curve_of(record.metric)
+        row = (name, record.group)
         if n_cutoffs[name] < _CURVE_CUTOFFS:
-            name = record.metric
-        records_by_row.setdefault(name, []).append(record)
-    return records_by_row
+            row = (record.metric, None)
+        records_by_row.setdefault(row, []).append(record)
+    # The curves of all groups of a metric stand together.
+    names = list(dict.fromkeys(name for name, _ in records_by_row))
+    rows = sorted(records_by_row, key=lambda row: names.index(row[0]))
+    return {row: records_by_row[row] for row in rows}
 
 
 def _figure(
@@ -114,46 +176,57 @@ def _figure(
 ) -> Figure:
     """Draw a row of axes for each curve or metric: means, beside them differences; notes below.
 
-    ``colours`` are those of models and levels.
+    ``colours`` are those of models and levels. A metric of all lists has no differences: its means
+    take the whole row.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
     means_by_row = _records_by_row(means)
     differences_by_row = _records_by_row(differences)
     heights = []
-    for name, records in means_by_row.items():
+    for row, records in means_by_row.items():
         height = _CURVE_HEIGHT
-        if name == records[0].metric:  # no curve
-            n_lines = max(_n_lines(records), _n_lines(differences_by_row.get(name, [])))
+        if row[0] == records[0].metric:  # no curve
+            n_lines = max(_n_lines(records), _n_lines(differences_by_row.get(row, [])))
             height = n_lines * _LINE_HEIGHT + _FRAME_HEIGHT
         heights.append(height)
-
     n_columns = 2 if differences else 1
+    figure, upper_figure = _figure_with_notes(sum(heights), n_columns, notes)
+
+    places = upper_figure.add_gridspec(len(means_by_row), n_columns, height_ratios=heights)
+    for i, row in enumerate(means_by_row):
+        name, group = row
+        title = _plain(name)
+        if group is not None:
+            title += f", {_plain(one_line(group))}"
+        differences_of_row = differences_by_row.get(row, [])
+        place = places[i, 0] if differences_of_row else places[i, :]
+        axes = upper_figure.add_subplot(place)
+        axes.set_title(
+            textwrap.fill(title, _TITLE_LETTERS), fontsize="medium", loc="left", fontweight="bold"
+        )
+        _draw_axes(axes, means_by_row[row], colours)
+        if differences_of_row:
+            axes = upper_figure.add_subplot(places[i, 1])
+            axes.set_title("differences", fontsize="medium", loc="left")
+            _draw_axes(axes, differences_of_row, colours)
+    return figure
+
+
+def _figure_with_notes(height: float, n_columns: int, notes: Sequence[str]) -> tuple[Figure, Any]:
+    """Make a figure with notes at its end; give it, and its part of ``height`` inches for axes."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     lines = [line for note in notes for line in textwrap.wrap(note, _NOTE_LETTERS * n_columns)]
     notes_height = len(lines) * _LINE_HEIGHT
-    size = (_COLUMN_WIDTH * n_columns, sum(heights) + notes_height + _FIGURE_MARGIN)
+    size = (_COLUMN_WIDTH * n_columns, height + notes_height + _FIGURE_MARGIN)
     layout = ConstrainedLayoutEngine(w_pad=_AXES_DISTANCE, h_pad=_AXES_DISTANCE)
     # A Figure made without pyplot needs no display and leaves pyplot's state alone.
     figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout=layout)
-    height_ratios = [sum(heights) + _FIGURE_MARGIN, notes_height]
-    subfigures: Any = figure.subfigures(2, 1, height_ratios=height_ratios)
+    subfigures: Any = figure.subfigures(2, 1, height_ratios=[height + _FIGURE_MARGIN, notes_height])
     upper_figure, notes_figure = subfigures
-
-    axes_grid = upper_figure.subplots(
-        len(means_by_row), n_columns, squeeze=False, gridspec_kw={"height_ratios": heights}
-    )
-    for axes_row, name in zip(axes_grid, means_by_row, strict=True):
-        title = textwrap.fill(_plain(name), _TITLE_LETTERS)
-        axes_row[0].set_title(title, fontsize="medium", loc="left", fontweight="bold")
-        # Without differences there is one column of axes.
-        for axes, by_row in zip(axes_row, (means_by_row, differences_by_row), strict=False):
-            _draw_axes(axes, by_row.get(name, []), colours)
-        if name in differences_by_row:
-            axes_row[1].set_title("differences", fontsize="medium", loc="left")
     text = _plain("\n".join(lines))
     notes_figure.text(0.01, 0.98, text, va="top", fontsize="small", color="0.3")
-    return figure
+    return figure, upper_figure
 
 
 def _n_lines(records: Sequence[Record]) -> float:
@@ -177,19 +250,18 @@ def _draw_axes(
         return
     axes.tick_params(labelsize="small")
     axes.spines[["top", "right"]].set_visible(False)
-    names = list(_records_by_row(records))
-    if len(names) == 1 and names[0] != records[0].metric:  # the one name is that of a curve
+    rows = list(_records_by_row(records))
+    name, _ = rows[0]
+    if len(rows) == 1 and name != records[0].metric:  # the one name is that of a curve
         _draw_curves(axes, records, colours)
         if with_metric:
-            axes.set_ylabel(_wrapped(names[0]))
+            axes.set_ylabel(_wrapped(name))
     else:
         _draw_points(axes, records, colours, with_metric)
 
 
 def _draw_curves(axes: Axes, records: Sequence[Record], colours: Mapping[str, str]) -> None:
     """Draw a curve over k for each model or pair."""
-    from matplotlib.ticker import MaxNLocator
-
     if isinstance(records[0], Difference):
         axes.axhline(0, color="0.6", linewidth=1)
     curves: dict[str, list[Any]] = {}
@@ -208,9 +280,20 @@ def _draw_curves(axes: Axes, records: Sequence[Record], colours: Mapping[str, st
         high = [point.high for point in points]
         axes.fill_between(k, low, high, color=colour, alpha=0.15, linewidth=0)
     axes.set_xlabel("k", fontsize="small")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    cutoffs = [_curve_of(record.metric)[1] or 0 for record in records]
+    axes.set_xticks(_ticks(min(cutoffs), max(cutoffs)))
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize="small")
+
+
+def _ticks(first: int, last: int) -> list[int]:
+    """The ticks of cutoffs: the first and the last, and round ones that leave these room."""
+    from matplotlib.ticker import MaxNLocator
+
+    room = _TICK_ROOM * (last - first)
+    ticks = MaxNLocator(nbins=6, steps=[1, 2, 5, 10], integer=True).tick_values(first, last)
+    between = [round(tick) for tick in ticks if first + room < tick < last - room]
+    return [first, *between, last]
 
 
 def _draw_points(
@@ -256,8 +339,11 @@ def _mark(record: Record) -> str:
 
 
 def _lines(record: Record) -> list[str]:
-    """The lines of the name of a record with its mark."""
-    return _wrapped(_name(record) + _mark(record)).split("\n")
+    """The lines of the name of a record with its group and its mark."""
+    of_group = ""
+    if record.group is not None:
+        of_group = f"{one_line(record.group)}: "
+    return _wrapped(of_group + _name(record) + _mark(record)).split("\n")
 
 
 def _wrapped(text: str) -> str:

@@ -436,7 +436,7 @@ class Summary(Printed):
         return frame_of(self.to_records(), backend)
 
     def plot(self, target: str | PathLike[str] | Axes | None = None) -> Figure:
-        """Draw the means of all users, with intervals and levels, as ``Comparison.plot``."""
+        """Draw the means with intervals and levels, as ``Comparison.plot``."""
         from recmetrics._report.plots import draw
 
         means: list[Mean] = []

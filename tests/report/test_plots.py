@@ -174,3 +174,73 @@ def test_the_levels_of_several_models_are_drawn_once():
     figure = summary(pl.DataFrame(columns), levels={"best": {"hit@1": 1.0}}).plot()
     labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert labels == ["a", "best", "b"]
+
+
+def test_the_ticks_of_a_curve_have_both_ends():
+    values = models(metrics=tuple(f"ndcg@{k}" for k in range(1, 21)), n_models=2)
+    means, differences = compare(values).plot().axes
+    assert list(means.get_xticks()) == [1, 5, 10, 15, 20]
+    assert list(differences.get_xticks()) == [1, 5, 10, 15, 20]
+
+
+def test_groups_are_drawn_below_all_users_and_their_curves_beside_those():
+    values = models(metrics=(*CURVE, "mrr"), n_models=2)
+    found = compare(values, by=["a", "b"] * 100)
+    figure = found.plot()
+    titles = [axes.get_title(loc="left") for axes in figure.axes[::2]]
+    assert titles == ["hit@2", "ndcg@k", "ndcg@k, a", "ndcg@k, b", "hit@1", "mrr"]
+    names = [tick.get_text() for tick in figure.axes[1].get_yticklabels()]
+    assert [name.removesuffix(" *") for name in names] == [
+        *("model1 - model0", "a: model1 - model0", "b: model1 - model0")
+    ]
+    of_b = {
+        mean.metric: mean.mean
+        for mean in found.means
+        if (mean.group, mean.model) == ("b", "model0")
+    }
+    assert lines_of(figure.axes[6])["model0"] == [(k, of_b[f"ndcg@{k}"]) for k in (1, 5, 20)]
+    shown = " ".join(text.get_text() for text in figure.findobj(lambda o: hasattr(o, "get_text")))
+    assert "separately over the differences of 2 groups" in " ".join(shown.split())
+    axes = importlib.import_module("matplotlib.figure").Figure().subplots()
+    compare(values, metrics="mrr", by=["a", "b"] * 100).plot(axes)
+    assert len(axes.get_yticklabels()) == 1
+
+
+def test_a_metric_of_all_lists_takes_the_whole_row():
+    values = {
+        name: {"m": np.tile(OLD, 20) + shift, "coverage@5": np.array(0.5)}
+        for name, shift in {"a": 0, "b": 0.1}.items()
+    }
+    figure = compare(values).plot()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "m",
+        "differences",
+        "coverage@5",
+    ]
+    figure.canvas.draw()
+    of_row = figure.axes[2].get_position()
+    assert of_row.x0 == pytest.approx(figure.axes[0].get_position().x0)
+    assert of_row.x1 == pytest.approx(figure.axes[1].get_position().x1)
+
+
+def test_one_metric_against_another(tmp_path):
+    values = {
+        "old": {"m": np.tile(OLD, 20), "gini@5": np.array(0.25)},
+        "new": {"m": np.tile(NEW, 20), "gini@5": np.array(0.5)},
+    }
+    levels = {"chance": {"m": [0.1] * (20 * len(OLD))}}  # has no gini@5, so no point
+    found = compare(values, levels=levels)
+    figure = found.plot(tmp_path / "against.png", x="m", y="gini@5")
+    assert (tmp_path / "against.png").read_bytes().startswith(b"\x89PNG")
+    assert inside(figure)
+    (axes,) = figure.axes
+    old, new = (mean for mean in found.means if mean.metric == "m" and mean.model != "chance")
+    assert lines_of(axes) == {"old": [(old.mean, 0.25)], "new": [(new.mean, 0.5)]}
+    crosses = [list(zip(*line.get_data(), strict=True)) for line in axes.get_lines()]
+    assert [(new.low, 0.5), (new.high, 0.5)] in crosses
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("m", "gini@5 (lower is better)")
+    other = importlib.import_module("matplotlib.figure").Figure().subplots()
+    found.plot(other, x="gini@5", y="m")
+    assert lines_of(other)["old"] == [(0.25, old.mean)]
+    with pytest.raises(ArgumentError, match=r"^y must be one of 'm', 'gini@5', got None$"):
+        found.plot(x="m")
