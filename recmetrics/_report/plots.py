@@ -41,6 +41,7 @@ _TICK_ROOM = 0.08  # share of the axis between the ticks at its ends and the oth
 _POINTS_HEIGHT = 4.0  # of axes with one metric against another
 _FRAME_HEIGHT = 0.65
 _FIGURE_MARGIN = 0.4
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _DPI = 150  # dots per inch of a picture
 _MOST_PIXELS = 60_000  # of a picture's width or height; PNG writers refuse more
 
@@ -343,7 +344,8 @@ def _lines(record: Record) -> list[str]:
     of_group = ""
     if record.group is not None:
         of_group = f"{one_line(record.group)}: "
-    return _wrapped(of_group + _name(record) + _mark(record)).split("\n")
+    mark = _mark(record).replace(" ", _NO_BREAK)  # a mark stays with the word before it
+    return _wrapped(of_group + _name(record) + mark).replace(_NO_BREAK, " ").split("\n")
 
 
 def _wrapped(text: str) -> str:

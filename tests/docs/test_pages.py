@@ -93,5 +93,5 @@ def words(*pages):
 
 
 def test_the_pages_are_short():
-    assert words(README) <= 1_110
-    assert words(*(set(DOCS.rglob("*.md")) - set(GENERATED))) <= 18_900
+    assert words(README) <= 1_100
+    assert words(*(set(DOCS.rglob("*.md")) - set(GENERATED))) <= 17_200
