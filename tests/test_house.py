@@ -238,7 +238,7 @@ MOST = {
     "Metrics.compute_factors": (71, 177),
     "Evaluator.update": (25, 70),
     "recmetrics evaluate": (177, 793),
-    "evaluate_table": (98, 285),
+    "evaluate_table": (102, 300),
 }
 
 

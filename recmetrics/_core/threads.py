@@ -113,7 +113,7 @@ def map_blocks(
 
 @contextmanager
 def reporting(
-    progress: Literal[True] | Callable[[int, int], object], rows: int
+    progress: Literal[True] | Callable[[int, int], object], rows: int, unit: str = " users"
 ) -> Iterator[Callable[[int], object] | None]:
     """Yield a function that takes the number of rows just done, or None if tqdm is missing.
 
@@ -129,7 +129,7 @@ def reporting(
         def describe(is_compiling: bool) -> None:
             bar.set_description("compiling" if is_compiling else None)
 
-        with tqdm(total=rows, unit=" users") as bar, while_compiling(describe):
+        with tqdm(total=rows, unit=unit) as bar, while_compiling(describe):
             yield bar.update
     else:
         rows_done = 0

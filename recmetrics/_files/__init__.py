@@ -6,6 +6,7 @@
     table_files   tables of ids and numbers, read by polars: with a header, TREC's runs and qrels
     per_user      reads values of each user, which ``recmetrics evaluate --per-user`` wrote, and
                   segments
+    writing       files that are written completely or not at all
 
 Nothing is ever unpickled. ``source.reading`` makes each error of a library an ``InputError`` of one
 line that names the file.
@@ -32,4 +33,6 @@ from recmetrics._files.table_files import (
     read_any,
     read_table,
     refuse_same,
+    scan_table,
 )
+from recmetrics._files.writing import atomic

@@ -195,23 +195,49 @@ def read_table(source: Source, columns: Columns) -> pl.DataFrame:
         if layout is not None:
             frame = _read_text(source, columns, layout)
         else:
-            schema = polars.read_parquet_schema(source.path)
-            names, maybe = columns.choose(source, list(schema))
-            names += [name for name in maybe if schema[name].is_numeric()]
-            frame = polars.read_parquet(source.path, columns=names)
+            frame = _chosen(source, columns, polars.scan_parquet(source.path, glob=False)).collect()
     if frame.is_empty():
         msg = f"{source} has no rows; expected {expected}"
         raise InputError(msg)
-    ids = [name for name in frame.columns if name in (*columns.ids, *columns.maybe_ids)]
+    for name in frame.columns:
+        if name in (*columns.ids, *columns.maybe_ids) and frame[name].null_count():
+            row = frame[name].is_null().arg_true()[0]
+            raise _in_row(source, layout, row, f"has no {name}; expected an id in every row")
+    return frame
+
+
+def scan_table(source: Source, columns: Columns) -> pl.LazyFrame:
+    """Read a table like ``read_table``, but lazily where it is Parquet or text with a header."""
+    layout = _layout(source, columns.expected)
+    import polars
+
+    with reading(source, columns.expected):
+        if layout is None:
+            return _chosen(source, columns, polars.scan_parquet(source.path, glob=False))
+        if layout.form is not None or source.suffix == ".inter" or source.path.suffix == ".gz":
+            return read_table(source, columns).lazy()
+        ids = dict.fromkeys((*columns.ids, *columns.maybe_ids), polars.String)
+        types = ids | dict.fromkeys(columns.numbers, polars.Float64)
+        text = polars.scan_csv(
+            source.path, separator=layout.separator, schema_overrides=types, glob=False
+        )
+        return _chosen(source, columns, text).filter(~polars.all_horizontal(polars.all().is_null()))
+
+
+def _chosen(source: Source, columns: Columns, frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Choose the columns of a table whose cells have types; the ids become text."""
+    import polars
+
+    schema = frame.collect_schema()
+    names, maybe = columns.choose(source, list(schema))
+    names += [name for name in maybe if schema[name].is_numeric()]
+    ids = [name for name in names if name in (*columns.ids, *columns.maybe_ids)]
     for name in ids:
-        dtype = frame.schema[name]
+        dtype = schema[name]
         if not (dtype.is_integer() or dtype in (polars.String, polars.Categorical, polars.Enum)):
             msg = f"{source}, column {name!r} holds {dtype}; expected text or integers as ids"
             raise InputError(msg)
-        if frame[name].null_count():
-            row = frame[name].is_null().arg_true()[0]
-            raise _in_row(source, layout, row, f"has no {name}; expected an id in every row")
-    return frame.with_columns(polars.col(ids).cast(polars.String))
+    return frame.select(names).with_columns(polars.col(ids).cast(polars.String))
 
 
 def read_any(source: Source) -> pl.DataFrame:

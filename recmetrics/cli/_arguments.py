@@ -184,6 +184,13 @@ EVALUATE = (
         "score", "with RECS or GROUPS: name of the column of scores (default score)", "RECS GROUPS"
     ),
     Row(
+        "--chunks",
+        "with RECS: read the files in parts, and evaluate the users in N buckets, each with the "
+        "memory of one (default: by the size of the files)",
+        _number(1),
+        "RECS",
+    ),
+    Row(
         "--in-order",
         "with RECS: take the rows of each list in order, best first",
         _FLAG_SETTINGS,

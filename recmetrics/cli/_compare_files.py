@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from recmetrics import Comparison, compare
-from recmetrics._files import Source, read_any, read_per_user, read_segments
+from recmetrics._files import Source, atomic, read_any, read_per_user, read_segments
 from recmetrics._printing import Printed
 from recmetrics._report import Gate, Movers
-from recmetrics.cli._output import atomic, check_output, require_matplotlib
+from recmetrics.cli._output import check_output, require_matplotlib
 from recmetrics.cli._terminal import CommandError, show, width, write, write_json
 
 Inputs: TypeAlias = tuple[dict[str, Any], Sequence[str] | None]

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from recmetrics import Comparison, Metrics, compare, popularity_from
+from recmetrics._files import atomic
 from recmetrics.cli._arguments import DEFAULT_K, DEFAULT_PLOT
-from recmetrics.cli._output import atomic, can_draw, check_output, require_matplotlib
+from recmetrics.cli._output import can_draw, check_output, require_matplotlib
 from recmetrics.cli._terminal import INSTALL, progress, show, width, write
 
 MODEL = "model"

@@ -5,18 +5,15 @@ from __future__ import annotations
 import csv
 import math
 import os
-import secrets
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._files import reason
+from recmetrics._files import atomic
 from recmetrics.cli._terminal import INSTALL, CommandError
 
 
@@ -39,27 +36,6 @@ def check_output(
     else:
         return
     raise CommandError(msg)
-
-
-@contextmanager
-def atomic(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of ``path`` once it is complete.
-
-    The file is written in the same folder under another name, and removed after a failure.
-    """
-    target = Path(os.path.realpath(path))  # a link stays one
-    temporary = target.with_name(f".recmetrics-{secrets.token_hex(8)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-        with suppress(OSError):  # keeps the permissions of the older file
-            shutil.copymode(target, temporary)
-        temporary.replace(target)
-    except OSError as error:
-        msg = f"cannot write {str(path)!r}: {reason(error)}; choose another file"
-        raise CommandError(msg) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_per_user(

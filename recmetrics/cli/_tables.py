@@ -35,7 +35,9 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
     if not metrics:
         # A metric without a cutoff, such as auc, ranks all items, also those that no list has.
         metrics = [metric for metric in default_metrics(args.convention) if "@" in metric]
-    frame, summary = evaluate_table(metrics_list=metrics, return_summary=True, **arguments)
+    frame, summary = evaluate_table(
+        metrics_list=metrics, return_summary=True, chunks=args.chunks, **arguments
+    )
     values = {}
     for metric in summary.means:
         values[metric] = frame[metric].to_numpy()

@@ -1,6 +1,7 @@
 """Metrics of tables of recommendations: pandas, polars and pyarrow alike.
 
 _evaluate      ``evaluate_table``, ``identify_table``
+_buckets       tables larger than memory, by buckets of users
 _times         ``audit_times``
 _analysis      ``RecListAnalysis``, in the shape of LensKit's class
 _lenskit       LensKit's metrics under their names

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -185,3 +185,17 @@ def summarise(
         grades="".join(grade_notes),
         user_weights=user_weights,
     )
+
+
+def merged(summaries: Sequence[TableSummary], **others: Any) -> TableSummary:
+    """Add up the counts of summaries of some users each; ``others`` are fields without a sum."""
+    totals: dict[str, Any] = {}
+    for name in ("n_lists", "n_without_truth", "n_missing", "n_short", "n_shortened"):
+        totals[name] = sum(getattr(summary, name) for summary in summaries)
+    totals["n_contradicted"] = sum(summary.n_contradicted for summary in summaries)
+    for name in ("first_missing", "first_contradicted"):
+        totals[name] = next(filter(None, (getattr(summary, name) for summary in summaries)), "")
+    for name in ("invalid", "swallowed"):
+        counts = np.sum([getattr(summary, name) for summary in summaries], axis=0).tolist()
+        totals[name] = InvalidItems(*counts) if name == "invalid" else tuple(counts)
+    return replace(summaries[0], **totals, **others)

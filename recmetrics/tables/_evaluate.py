@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, cast, overload
 
 import narwhals.stable.v2 as nw
@@ -23,18 +24,25 @@ from recmetrics._core.spec import (
     of_shown_items,
     read_convention,
 )
-from recmetrics._core.types import Convention, Invalid, RankGaps, Undefined
+from recmetrics._core.types import Convention, Invalid, Progress, RankGaps, Undefined
 from recmetrics._inspection import Identification, Measured, Problem, identify_by, read_metric
+from recmetrics.tables._buckets import evaluate_in_buckets, is_large
 from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_order
 from recmetrics.tables._counts import Missing, TableSummary, summarise
 from recmetrics.tables._forms import AnyForm, in_frames
-from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
+from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame, value_at
 from recmetrics.tables._ids import number_ids
 from recmetrics.tables._list_cells import refuse_list_cells
 from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine
 from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, needed_tables
-from recmetrics.tables._values import StringMetric, measure_lists, swallowed_lists, weights_of_lists
+from recmetrics.tables._values import (
+    Exposed,
+    StringMetric,
+    measure_lists,
+    swallowed_lists,
+    weights_of_lists,
+)
 
 _NO_SYSTEM = System(name="", lines=())
 
@@ -70,6 +78,9 @@ class TableOptions(ListOptions, SideTables, total=False):
     """The keywords of ``evaluate_table`` that do not change the type of its result."""
 
     by: str | Sequence[str] | None
+    chunks: int | None
+    per_user: str | Path | None
+    progress: Progress
     undefined: Undefined | None
     convention: Convention | None
     strata: Mapping[str, AnyTable] | None
@@ -218,6 +229,17 @@ def evaluate_table(
         A table of items and a column for each genre, 1 if the item has the genre.
     profile
         A table of users and the columns of ``genres``. A user without a row has no profile.
+    chunks
+        The number of buckets of users that are evaluated one after another, each with the memory of
+        one. By default, tables in memory and small files are one bucket. Large files, lazy frames
+        of polars, relations of DuckDB, and datasets and record batch readers of pyarrow have as
+        many as their rows need. Their rows are written once to the temporary folder; other tables
+        than ``recs``, ``truth`` and ``exclude`` are held in memory.
+    per_user
+        The path of a Parquet file for the result, written as a whole or not at all.
+    progress
+        True shows a progress bar of the buckets; a callable is called with the number done and the
+        number of all.
     return_summary
         Whether to return the ``TableSummary`` as well.
 
@@ -230,7 +252,8 @@ def evaluate_table(
         of ``by`` and ``user`` (the index in pandas), ``nrecs``, the number of items of the list,
         and one column for each metric string as typed. An undefined value is NaN in pandas and null
         in polars and pyarrow. A metric of all lists, such as coverage, has one value for all
-        lists with the same values of ``by``; it is repeated in their rows.
+        lists with the same values of ``by``; it is repeated in their rows. The result of buckets is
+        of polars, bucket by bucket; with ``per_user``, it is a lazy frame of the file.
     TableSummary
         Counts and means, only with ``return_summary=True``; it prints as text.
 
@@ -251,14 +274,48 @@ def evaluate_table(
         are closed although neither ``rank_gaps`` nor the convention asks for it.
     """
     request, system = _read_request(metrics_list, options)
+    needs = needed_tables(request)
+    tables = {name: table for name, table in options.items() if name in needs and table is not None}
+    tables |= {"recs": recs, "truth": truth}
+
+    def choose(recs: Frame, truth: Frame) -> Columns:
+        return _choose_columns(recs, truth, options, system.table_order)
+
+    def measure(recs: Frame, truth: Frame, options: TableOptions, *of_bucket: Any) -> Any:
+        return _measure(recs, truth, options, request, system, *of_bucket)
+
+    if not (options.get("chunks") or options.get("per_user") or is_large(tables)):
+        recs, truth, options = in_frames(recs, truth, options, needs)
+        recs_frame = read_frame(recs, "recs")
+        truth_frame = read_frame(truth, "truth")
+        table, summary = measure(recs_frame, truth_frame, options, return_summary)
+        return (table, summary) if return_summary else table
+
+    table, summary = evaluate_in_buckets(tables, options, request, choose, measure)
+    if return_summary:
+        return table, summary
+    if summary.swallowed[0]:
+        warn_of_swallowed(*summary.swallowed)
+    return table
+
+
+def _measure(
+    recs_frame: Frame,
+    truth_frame: Frame,
+    options: TableOptions,
+    request: Request,
+    system: System,
+    has_summary: bool,
+    models: Frame | None = None,
+    exposed: list[Exposed] | None = None,
+) -> tuple[Any, TableSummary | None]:
+    """Compute the metrics of frames of one library, of all users or of a bucket.
+
+    The lists of other users are of ``models``. ``exposed`` is as in ``measure_lists``.
+    """
     default_gaps = system.rank_gaps
-    recs, truth, options = in_frames(recs, truth, options, needed_tables(request))
-    recs_frame = read_frame(recs, "recs")
-    truth_frame = read_frame(truth, "truth")
-    by = []
-    if options.get("by") is not None:
-        by = as_names(options["by"])
-    columns = _choose_columns(recs_frame, truth_frame, by, options, system.table_order)
+    columns = _choose_columns(recs_frame, truth_frame, options, system.table_order)
+    by = columns.keys[:-1]
     side = ItemTables(request, options, recs_frame, truth_frame)
 
     rank_gaps = options.get("rank_gaps")
@@ -276,6 +333,8 @@ def evaluate_table(
     )
     if lists.gapped.size and rank_gaps is None and default_gaps == "close":
         _warn_of_gaps(lists)
+    if models is not None:
+        lists = lists.with_models(models)
     missing = lists.missing()
     treatment: Missing = "left out"
     has_missing = options.get("include_missing")
@@ -300,23 +359,26 @@ def evaluate_table(
     systems = None  # a number for each list, equal where the ``by`` columns are
     if by:
         systems = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
-    values = measure_lists(lists, metrics, arrays, request, n_items, systems)
+    values = measure_lists(lists, metrics, arrays, request, n_items, systems, exposed)
+    if exposed is not None:
+        for number, part in enumerate(exposed):
+            key = [value_at(lists.keys, name, part.first_list) for name in by]
+            exposed[number] = part._replace(key=tuple(key))
     table = lists.result(values, included=has_missing)
     swallowed = swallowed_lists(lists)
-    if not return_summary:
+    if not has_summary:
         if swallowed[0]:
             warn_of_swallowed(*swallowed)
-        return table
+        return table, None
     weights = weights_of_lists(lists, arrays, request, n_items)
     summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)
     return table, replace(summary, swallowed=swallowed)
 
 
-def _choose_columns(
-    recs: Frame, truth: Frame, by: Sequence[str], options: TableOptions, first: TableOrder
-) -> Columns:
+def _choose_columns(recs: Frame, truth: Frame, options: TableOptions, first: TableOrder) -> Columns:
     """Choose the columns; refuse gaps to keep without ranks, and an order that is not read."""
     user = options["user"]
+    by = [] if options.get("by") is None else as_names(options["by"])
     columns = choose_columns(
         recs,
         truth,

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Set
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.stable.v2.typing import IntoLazyFrame
 
 from recmetrics._core.errors import InputError, InputTypeError, at_fault, install
 from recmetrics._core.spec import SIDE
@@ -18,7 +19,17 @@ from recmetrics._files import Source, read_any, read_table
 from recmetrics.tables._columns import GRADES
 from recmetrics.tables._frames import PANDAS, POLARS, PYARROW, AnyTable, as_names, read_frame
 
-AnyForm: TypeAlias = AnyTable | Mapping[Any, Any] | str | Path | Source
+
+class ArrowStream(Protocol):
+    """A dataset or a reader of record batches of pyarrow."""
+
+    @property
+    def schema(self) -> Any: ...
+
+
+AnyForm: TypeAlias = (
+    AnyTable | IntoLazyFrame | ArrowStream | Mapping[Any, Any] | str | Path | Source
+)
 """Whatever holds a table: a frame, a dict of the items of each user, or the path of a file."""
 
 _OF_TRAIN = [name for name, side in SIDE.items() if side.of_train is not None]
@@ -56,8 +67,7 @@ def in_frames(
     for label in files:
         tables[label] = _from_file(tables[label], label, options, library)
     for label in dicts:
-        columns = _columns_of(tables[label], label, _names(label, options))
-        tables[label] = nw.from_dict(columns, backend=library).to_native()
+        tables[label] = from_dict(tables[label], label, options, library)
     if strata:
         tables["strata"] = {name: tables.pop(f"strata[{name!r}]") for name in strata}
     return tables.pop("recs"), tables.pop("truth"), {**options, **tables}
@@ -91,16 +101,14 @@ def _from_file(
     file: str | Path | Source, label: str, options: Mapping[str, Any], library: Any
 ) -> Any:
     """Read a table by polars, and make it one of the library."""
-    source = file
-    if not isinstance(source, Source):
-        source = Source(label, Path(source), in_shell=False)
+    source = source_of(file, label)
     # A command names the file, and its option with it.
     with nullcontext() if source.in_shell else at_fault(label):
         if label == "similarity":
             frame = read_any(source)
             frame = frame.cast(dict.fromkeys(frame.columns[:2], str))
         else:
-            frame = read_table(source, _columns_in_file(source, label, options))
+            frame = read_table(source, columns_in_file(source, label, options))
     if library is POLARS:
         return frame
     columns = {
@@ -110,7 +118,12 @@ def _from_file(
     return nw.from_dict(columns, backend=library).to_native()
 
 
-def _columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> FileColumns:
+def source_of(file: str | Path | Source, label: str) -> Source:
+    """Give a file with the argument that names it."""
+    return file if isinstance(file, Source) else Source(label, Path(file), in_shell=False)
+
+
+def columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> FileColumns:
     """Say which columns of a file are ids, and which are numbers."""
     user = options["user"]
     item = options["item"]
@@ -160,6 +173,14 @@ def _columns_of_recs(source: Source, pairs: FileColumns, options: Mapping[str, A
 
 
 # --- Dicts ---------------------------------------------------------------------------------------
+
+
+def from_dict(
+    dictionary: Mapping[Any, Any], label: str, options: Mapping[str, Any], library: Any
+) -> Any:
+    """Make a table of a library of the items of each user."""
+    columns = _columns_of(dictionary, label, _names(label, options))
+    return nw.from_dict(columns, backend=library).to_native()
 
 
 def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class ListsAndTruth:
     gapped: IntArray  # the lists whose ranks are not 1, 2, 3, ..., nor 0, 1, 2, ...
     truth_of: IntArray
     model_of: IntArray  # lists with the same values of the other keys are of one model
+    models: Frame  # the other keys of each model
     truth_rows: Rows
     truth_order: IntArray
     excluded: ItemSets | None = None  # the items that must not be recommended in each list
@@ -65,6 +66,11 @@ class ListsAndTruth:
             return np.zeros(len(self.truth_of), np.int64)
         return np.diff(self.excluded.rows(slice(0, len(self.truth_of))).start)
 
+    @property
+    def n_models(self) -> int:
+        """The number of models, 1 where nothing but the truth's keys tells lists apart."""
+        return len(self.models) if self.models.columns else 1
+
     def key_of(self, index: int) -> str:
         """Write the keys of a list, for a message."""
         return described(self.keys, self.keys.columns, index)
@@ -76,7 +82,7 @@ class ListsAndTruth:
         """
         has_truth = np.diff(self.truth_rows.start) > 0
         models = self.model_of[has_truth[self.truth_of]]
-        n_models = max(1, int(self.model_of.max(initial=0)) + 1)
+        n_models = max(1, self.n_models)
         n_missing = has_truth.sum() - np.bincount(models, minlength=n_models)
         if not n_missing.any():
             return 0, ""
@@ -87,18 +93,14 @@ class ListsAndTruth:
 
     def with_missing(self) -> ListsAndTruth:
         """Add an empty list wherever the truth expects one."""
-        model_keys = [name for name in self.keys.columns if name not in self.columns.truth_keys]
-        n_models = int(self.model_of.max(initial=-1)) + 1
-        if not model_keys:
-            n_models = 1
-        is_missing = np.tile(np.diff(self.truth_rows.start) > 0, (n_models, 1))
+        model_keys = self.models.columns
+        is_missing = np.tile(np.diff(self.truth_rows.start) > 0, (self.n_models, 1))
         is_missing[self.model_of, self.truth_of] = False
         missing_models, missing_truths = np.nonzero(is_missing)
         first_rows = self.truth_order[self.truth_rows.start[missing_truths]]
         keys = take(self.truth.select(self.columns.truth_keys), first_rows)
         if model_keys:
-            _, first_lists = np.unique(self.model_of, return_index=True)
-            keys_of_models = take(self.keys, first_lists[missing_models])
+            keys_of_models = take(self.models, missing_models)
             keys = keys.with_columns(*(keys_of_models[name] for name in model_keys))
         start = self.lists.start
         lists = self.lists._replace(start=np.append(start, np.full(len(missing_truths), start[-1])))
@@ -112,6 +114,13 @@ class ListsAndTruth:
             truth_of=np.concatenate([self.truth_of, missing_truths]),
             model_of=np.concatenate([self.model_of, missing_models]),
         )
+
+    def with_models(self, models: Frame) -> ListsAndTruth:
+        """Add models that other users have lists of."""
+        names = models.columns
+        numbers = [number_ids((self.models, "recs", n), (models, "recs", n))[0] for n in names]
+        _, firsts = number(combine(numbers))
+        return replace(self, models=take(stack(self.models, models), firsts))
 
     def without_excluded(self, excluded: ItemSets | None) -> ListsAndTruth:
         """Take out the items that must not be recommended: those below them move up."""
@@ -221,6 +230,9 @@ def read_lists(
         keys = take(recs.select(columns.keys), first_rows)
         truth_of = ids.truths[first_rows]
         model_of = ids.models[first_rows]
+    models = keys.select([name for name in columns.keys if name not in columns.truth_keys])
+    if models.columns:
+        models = take(models, np.unique(model_of, return_index=True)[1])
     return ListsAndTruth(
         recs=recs,
         truth=truth,
@@ -231,6 +243,7 @@ def read_lists(
         gapped=gapped,
         truth_of=truth_of,
         model_of=model_of,
+        models=models,
         truth_rows=truth_rows,
         truth_order=truth_order,
     )

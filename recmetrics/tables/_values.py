@@ -12,8 +12,8 @@ import numpy as np
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.inputs import ItemSets, Rankings, Rows, UserIndex, Users, read_side
 from recmetrics._core.results import RowNames, measured, settled, system_weights
-from recmetrics._core.selection import find_hits
-from recmetrics._core.spec import Definition, MetricSpec, Request, define
+from recmetrics._core.selection import Exposures, find_hits
+from recmetrics._core.spec import Cutoffs, Definition, MetricSpec, Request, define
 from recmetrics._core.types import IntArray, UserValues
 from recmetrics.tables._frames import keyed, slicer, take
 from recmetrics.tables._matching import ListsAndTruth
@@ -39,6 +39,15 @@ class StringMetric:
     without_truth: float | None = None  # the value of a list without truth; None: the kernel's
     without_items: float | None = None  # of a list without an item to rank k
     without_relevant: float | None = None  # of a list whose truth has no relevant item
+
+
+class Exposed(NamedTuple):
+    """How often each item is in the lists of a system."""
+
+    first_list: int  # one of these lists
+    exposures: Exposures
+    cutoffs: Cutoffs
+    key: tuple[Any, ...] = ()  # the values of the columns that name the system
 
 
 TableMetric = FunctionMetric | StringMetric
@@ -75,13 +84,15 @@ def measure_lists(
     rules: Request | None = None,
     n_items: int | None = None,
     systems: IntArray | None = None,
+    exposed: list[Exposed] | None = None,
 ) -> dict[str, UserValues]:
     """Compute every metric for every list, in the order given.
 
     ``side`` is side information as ``Metrics.compute_ranked`` takes it, ``rules`` those of the
     call. ``n_items`` is the size of the catalogue, None where unknown. ``systems`` is the number
     of the system of each list, None where there is one: a metric of all lists has one value for
-    each, repeated for its lists.
+    each, repeated for its lists. If the lists are those of some users alone, ``exposed`` takes what
+    metrics of all lists are computed from.
     """
     has_zeros = not np.all(lists.truth_rows.values)
     values: dict[str, UserValues] = {}
@@ -109,8 +120,11 @@ def measure_lists(
         rankings = Rankings(lists.lists)
         if not reading.at_ranks:
             rankings = Rankings(lists.lists._replace(ranks=None, last_ranks=None))
-        values |= _measure(rankings, users, request, systems if reading.by_system else None)
+        systems_of_reading = systems if reading.by_system else None
+        values |= _measure(rankings, users, request, systems_of_reading, exposed)
         for text, definition in definitions.items():
+            if exposed is not None and not definition.spec.metric.per_user:
+                continue
             settled(values[text], text, definition, rows=RowNames("list", lists.key_of))
     for metric in metrics:
         if isinstance(metric, StringMetric):
@@ -152,7 +166,11 @@ def _truth(lists: ListsAndTruth, n_items: int | None, *, of_presence: bool) -> _
 
 
 def _measure(
-    rankings: Rankings, users: Users, request: Request, systems: IntArray | None
+    rankings: Rankings,
+    users: Users,
+    request: Request,
+    systems: IntArray | None,
+    exposed: list[Exposed] | None,
 ) -> dict[str, UserValues]:
     """Compute the metrics of a request for the lists of all systems, or of each by itself."""
     parts: list[tuple[UserIndex, Rankings, Users]] = [(slice(None), rankings, users)]
@@ -166,6 +184,9 @@ def _measure(
         selection = find_hits(rankings_of_part, users_of_part, request)
         for text, value in measured(selection, request).items():
             values[text][rows_of_part] = value  # one of all lists is that of each of them
+        if exposed is not None and isinstance(selection.exposure, Exposures):
+            first_list = 0 if isinstance(rows_of_part, slice) else int(rows_of_part[0])
+            exposed.append(Exposed(first_list, selection.exposure, selection.cutoffs))
     return values
 
 

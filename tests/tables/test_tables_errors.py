@@ -219,15 +219,16 @@ def lazy_table(library):
 @pytest.mark.parametrize("library", ["polars", "duckdb"])
 def test_a_lazy_table_is_refused_with_what_makes_it_one_that_is_not(library, monkeypatch):
     lazy = lazy_table(library)
-    message, advice = message_of(InputTypeError, tables.evaluate_table, lazy, lazy, "hit").split(
+    columns = {"item": "item", "time": "rank"}
+    message, advice = message_of(InputTypeError, tables.audit_times, lazy, lazy, **columns).split(
         "; type "
     )
-    assert message == "recs is lazy, expected a pandas or polars DataFrame or a pyarrow Table"
-    recs = eval(advice, {"recs": lazy})
-    assert read(tables.evaluate_table(recs, recs, "mrr"))["mrr"] == [1.0, 1.0]
+    assert message == "train is lazy, expected a pandas or polars DataFrame or a pyarrow Table"
+    train = eval(advice, {"train": lazy})
+    assert str(tables.audit_times(train, train, **columns))
 
     monkeypatch.setattr("recmetrics.tables._frames._READY", {})  # a library that it does not know
-    got = message_of(InputTypeError, tables.evaluate_table, recs, lazy, "hit")
+    got = message_of(InputTypeError, tables.audit_times, train, lazy, **columns)
     assert got.startswith("truth is lazy, ")
     assert got.endswith("; convert it to a pandas or polars DataFrame or a pyarrow Table")
 

@@ -1,0 +1,178 @@
+"""evaluate_table of tables larger than memory, by buckets of users: the rows of one call."""
+
+import warnings
+
+import numpy as np
+import pytest
+from asserts import message_of
+from commands import evaluated
+
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+pytest.importorskip("polars", reason="polars is not installed")
+
+import polars as pl
+
+from recmetrics import InputError
+from recmetrics.tables import evaluate_table
+
+METRICS = ["ndcg@10", "recall@5", "coverage@3", "personalization@5", "novelty@5", "cg@3"]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("recmetrics.tables._buckets._BLOCK_ROWS", 5000)
+
+
+def problem(n_users):
+    """Recommendations of two models, of which one lacks users; grades; items of training."""
+    rng = np.random.default_rng(0)
+
+    def pairs(n_rows):
+        users = pl.Series("user", rng.integers(0, n_users, n_rows)).cast(str) + "ü"
+        items = pl.Series("item", rng.integers(0, 900, n_rows)).cast(str)
+        return pl.DataFrame([users, items])
+
+    recs = pairs(20 * n_users).with_columns(
+        model=pl.Series(rng.choice(["a", "b"], 20 * n_users)),
+        score=pl.Series(rng.integers(0, 99, 20 * n_users)),
+    )
+    recs = recs.unique(["user", "item", "model"], keep="first", maintain_order=True)
+    recs = recs.filter((pl.col("model") == "a") | ~pl.col("user").str.ends_with("7ü"))
+    truth = pairs(5 * n_users).unique(maintain_order=True)
+    truth = truth.with_columns(rating=pl.Series(rng.integers(0, 6, len(truth))))
+    train = pairs(5 * n_users).unique(maintain_order=True)
+    catalogue = pl.DataFrame({"item": [str(item) for item in range(900)]})
+    side = {"by": "model", "exclude": train, "catalogue": catalogue, "popularity": train}
+    return recs, truth, side
+
+
+def assert_same_rows(got, expected):
+    keys = expected.columns[:2]
+    assert got.columns == expected.columns
+    assert got.sort(keys).equals(expected.sort(keys))  # every bit
+
+
+def in_form(form, table, folder, name):
+    if form == "polars":
+        return table.lazy()
+    if form == "duckdb":
+        duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+        return duckdb.from_arrow(table.to_arrow())
+    if form in ("parquet", "csv"):
+        path = folder / f"{name}.{form}"
+        getattr(table, f"write_{form}")(path)
+        return path
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    arrow = table.to_arrow()
+    if form == "dataset":
+        dataset = pytest.importorskip("pyarrow.dataset", reason="pyarrow is not installed")
+        return dataset.dataset(arrow)
+    return pyarrow.RecordBatchReader.from_batches(arrow.schema, arrow.to_batches(777))
+
+
+FORMS = ["polars", "duckdb", "dataset", "reader", "parquet", "csv"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_rows_are_those_of_one_call(form, tmp_path):
+    recs, truth, side = problem(700)
+    expected, summary = evaluate_table(recs, truth, METRICS, return_summary=True, **side)
+    exclude = in_form(form, side["exclude"], tmp_path, "exclude")
+    tables = [in_form(form, table, tmp_path, str(n)) for n, table in enumerate((recs, truth))]
+    side = side | {"exclude": exclude}
+    got, got_summary = evaluate_table(*tables, METRICS, chunks=7, return_summary=True, **side)
+    assert_same_rows(got, expected)
+    lines, expected_lines = str(got_summary).split("\n"), str(summary).split("\n")
+    assert [line.partition(", the first")[0] for line in lines] == [
+        line.partition(", the first")[0] for line in expected_lines
+    ]
+
+
+@pytest.mark.thorough
+@pytest.mark.needs_jit
+@pytest.mark.parametrize("form", ["polars", "duckdb", "dataset"])
+def test_a_million_rows(form, tmp_path):
+    recs, truth, side = problem(51_000)
+    assert len(recs) > 900_000
+    expected = evaluate_table(recs, truth, METRICS, **side)
+    tables = [in_form(form, table, tmp_path, str(n)) for n, table in enumerate((recs, truth))]
+    assert_same_rows(evaluate_table(*tables, METRICS, chunks=4, **side), expected)
+
+
+def test_lists_of_all_buckets_make_the_coverage():
+    # Every user has another of 16 items: 1 of all lists, 1 / n of those of 1 / n of the users.
+    recs = pl.DataFrame({"user": range(16), "item": range(16), "score": 1.0})
+    tables = recs.lazy(), recs.lazy()
+    got = evaluate_table(*tables, "coverage@1", catalogue=recs.select("item"), chunks=4)
+    assert got["coverage@1"].to_list() == [1.0] * 16
+
+
+def test_users_of_a_bucket_miss_the_models_of_other_buckets():
+    recs = pl.DataFrame({"model": ["a"] * 8 + ["b"], "user": [*range(8), 0], "item": 1, "score": 1})
+    truth = pl.DataFrame({"user": range(8), "item": 1})
+    got = evaluate_table(recs.lazy(), truth, "hit", by="model", chunks=8)
+    assert_same_rows(got, evaluate_table(recs, truth, "hit", by="model"))
+    assert len(got) == 2 * 8
+
+
+@pytest.mark.parametrize("chunks", [None, 3])
+def test_ids_of_another_width_are_in_the_same_bucket(chunks):
+    recs = pl.DataFrame({"user": range(50), "item": 1, "score": 1.0})
+    truth = recs.select(pl.col("user").cast(pl.Int16), "item")
+    got = evaluate_table(recs.lazy(), truth.lazy(), "hit", chunks=chunks)
+    assert got["hit"].to_list() == [1.0] * 50
+
+
+def test_an_error_names_the_user():
+    recs = pl.DataFrame({"user": [f"u{n}" for n in range(40)], "item": 1, "score": 1.0})
+    wrong = recs.with_columns(pl.when(pl.col("user") != "u23").then("item"))
+    message = message_of(InputError, evaluate_table, wrong.lazy(), recs, "hit", chunks=2)
+    assert message == (
+        "user 'u23', whose rows are counted by themselves: recs, column 'item': row 0 (counted "
+        "from 0) is null or NaN, expected an id in every row"
+    )
+
+
+def test_an_error_of_the_library_names_the_table():
+    lazy = pl.LazyFrame({"user": ["u"], "item": ["x"]}).with_columns(score=pl.col("item").cast(int))
+    message = message_of(InputError, evaluate_table, lazy, lazy, "hit")
+    assert message.startswith("recs cannot be read as a table: ")
+
+
+def test_foreign_ids_are_told_where_no_bucket_has_a_common_one():
+    recs = pl.DataFrame({"user": range(30), "item": range(30), "score": 1.0})
+    truth = recs.with_columns(item=pl.Series([0] + [99] * 29))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate_table(recs.lazy(), truth, "hit", chunks=3)
+    with pytest.warns(match=r"no id of recs occurs here.*in 3 of 3 buckets"):
+        evaluate_table(recs.lazy(), truth.with_columns(item=99), "hit", chunks=3)
+
+
+def test_a_parquet_file_is_written_whole_or_not_at_all(tmp_path):
+    recs, truth, side = problem(50)
+    path = tmp_path / "values.parquet"
+
+    def interrupt(n_done, n_buckets):
+        assert n_buckets == 5
+        if n_done == 3:
+            raise KeyboardInterrupt
+
+    options = {"chunks": 5, "per_user": path, **side}
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_table(recs, truth, METRICS, progress=interrupt, **options)
+    assert list(tmp_path.iterdir()) == []
+    got = evaluate_table(recs, truth, METRICS, **options)
+    assert list(tmp_path.iterdir()) == [path]
+    assert_same_rows(got.collect(), evaluate_table(recs, truth, METRICS, **side))
+
+
+def test_the_command_reads_files_in_parts(tmp_path, capsys):
+    recs, truth, _ = problem(50)
+    recs = recs.filter(pl.col("model") == "a").drop("model")
+    files = [in_form("parquet", table, tmp_path, str(n)) for n, table in enumerate((recs, truth))]
+    whole = evaluated(capsys, *files, "-m", "ndcg@10")
+    parts = evaluated(capsys, *files, "-m", "ndcg@10", "--chunks", "4")
+    for name in ("mean", "low", "high"):
+        assert parts["of"]["ndcg@10"][name] == pytest.approx(whole["of"]["ndcg@10"][name], 1e-14)
