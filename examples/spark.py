@@ -71,6 +71,8 @@ def session() -> SparkSession:
     """Start Spark on two cores of this machine, with this Python in its workers."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    # Workers fetch large results from the host: it must be the address that the driver is bound to.
+    builder = builder.config("spark.driver.host", "127.0.0.1")
     return builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
 
 
