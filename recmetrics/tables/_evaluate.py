@@ -333,8 +333,7 @@ def _measure(
     )
     if lists.gapped.size and rank_gaps is None and default_gaps == "close":
         _warn_of_gaps(lists)
-    if models is not None:
-        lists = lists.with_models(models)
+    lists = lists.with_models(models)
     missing = lists.missing()
     treatment: Missing = "left out"
     has_missing = options.get("include_missing")
@@ -360,10 +359,7 @@ def _measure(
     if by:
         systems = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
     values = measure_lists(lists, metrics, arrays, request, n_items, systems, exposed)
-    if exposed is not None:
-        for number, part in enumerate(exposed):
-            key = [value_at(lists.keys, name, part.first_list) for name in by]
-            exposed[number] = part._replace(key=tuple(key))
+    _name_systems(exposed or [], lists.keys, by)
     table = lists.result(values, included=has_missing)
     swallowed = swallowed_lists(lists)
     if not has_summary:
@@ -373,6 +369,13 @@ def _measure(
     weights = weights_of_lists(lists, arrays, request, n_items)
     summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)
     return table, replace(summary, swallowed=swallowed)
+
+
+def _name_systems(exposed: list[Exposed], keys: Frame, by: Sequence[str]) -> None:
+    """Write the values of the ``by`` columns into what metrics of all lists are computed from."""
+    for number, part in enumerate(exposed):
+        key = [value_at(keys, name, part.first_list) for name in by]
+        exposed[number] = part._replace(key=tuple(key))
 
 
 def _choose_columns(recs: Frame, truth: Frame, options: TableOptions, first: TableOrder) -> Columns:

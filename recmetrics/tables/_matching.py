@@ -115,8 +115,10 @@ class ListsAndTruth:
             model_of=np.concatenate([self.model_of, missing_models]),
         )
 
-    def with_models(self, models: Frame) -> ListsAndTruth:
-        """Add models that other users have lists of."""
+    def with_models(self, models: Frame | None) -> ListsAndTruth:
+        """Add models that other users have lists of, if there are any."""
+        if models is None:
+            return self
         names = models.columns
         numbers = [number_ids((self.models, "recs", n), (models, "recs", n))[0] for n in names]
         _, firsts = number(combine(numbers))

@@ -122,10 +122,9 @@ def measure_lists(
             rankings = Rankings(lists.lists._replace(ranks=None, last_ranks=None))
         systems_of_reading = systems if reading.by_system else None
         values |= _measure(rankings, users, request, systems_of_reading, exposed)
-        for text, definition in definitions.items():
-            if exposed is not None and not definition.spec.metric.per_user:
-                continue
-            settled(values[text], text, definition, rows=RowNames("list", lists.key_of))
+        whole = definitions if exposed is None else request.per_user
+        for text in whole:
+            settled(values[text], text, definitions[text], rows=RowNames("list", lists.key_of))
     for metric in metrics:
         if isinstance(metric, StringMetric):
             _settle_empty(values[metric.name], metric, lists)
