@@ -12,7 +12,11 @@ def absent(code):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    needs = {"recmetrics.dask": "dask", "recmetrics.tables": "narwhals"}
+    needs = {
+        "recmetrics.dask": "dask",
+        "recmetrics.tables": "narwhals",
+        "recmetrics.spark": "pyspark",
+    }
     tops = [needs.get(name, name.partition(".")[0]) for name in names]
     tops += ["matplotlib"] * (".plot(" in code)
     return next((top for top in tops if find_spec(top) is None), None)

@@ -33,6 +33,7 @@ FLOORS = [
     ("_core/warmup", "_files", "_printing", "dask"),
     ("_inspection", "_report"),
     ("_metrics", "tables", "torchmetrics"),
+    ("spark",),
     ("__init__",),
     ("cli",),
     ("__main__",),
@@ -45,6 +46,7 @@ WALLS = {
     "_report": {"_core", "_files", "_printing"},
     "_inspection": {"_core", "_printing"},
     "dask": {"_core"},
+    "spark": {"_core", "tables"},
     "tables": {"_core", "_files", "_inspection", "_printing"},
 }
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

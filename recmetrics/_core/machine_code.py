@@ -86,7 +86,7 @@ def is_saved(dispatcher: Any, arguments: tuple[Any, ...]) -> bool:
     return _HAS_INTERNALS and numba_internals.is_saved(dispatcher, arguments)
 
 
-_FOLDERS_WITHOUT_KERNELS = ("_files", "_inspection", "_printing", "_report", "cli", "dask")
+_FOLDERS_WITHOUT_KERNELS = ("_files", "_inspection", "_printing", "_report", "cli", "dask", "spark")
 
 
 @functools.cache

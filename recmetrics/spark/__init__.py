@@ -1,0 +1,136 @@
+"""Metrics of tables of recommendations in Spark: the rows of some users at a time on each worker.
+
+This module needs pyspark, pandas and pyarrow.
+"""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from recmetrics._core.errors import ArgumentError
+from recmetrics._core.spec import MetricsList, parse
+from recmetrics.tables import evaluate_table
+
+__all__ = ["evaluate"]
+
+_TABLE = "recmetrics table"  # a column that no table has: the name of a row's table
+_BUCKET = "recmetrics bucket"
+
+
+def evaluate(
+    recs: Any,
+    truth: Any,
+    metrics_list: MetricsList,
+    *,
+    user: str = "user",
+    item: str = "item",
+    by: str | Sequence[str] | None = None,
+    exclude: Any = None,
+    chunks: int | None = None,
+    **options: Any,
+) -> Any:
+    """Compute metrics for every list in a DataFrame of Spark, with the values of one machine.
+
+    Nothing is computed before Spark needs the result. A worker holds the rows of a bucket of users
+    at a time, as tables of pandas. If an executor is lost, Spark repeats its tasks.
+
+    Parameters
+    ----------
+    recs, truth, exclude
+        DataFrames of Spark with the columns that ``recmetrics.tables.evaluate_table`` takes.
+    metrics_list
+        As in ``Metrics.compute``, without metrics of all lists, such as coverage.
+    user, item, by
+        As in ``evaluate_table``.
+    chunks
+        The number of buckets of users. Default: that of the partitions of a shuffle in Spark.
+    **options
+        Other keywords of ``evaluate_table``, such as ``score``, ``rank`` and ``convention``. The
+        tables among them are of pandas, and go to every worker.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The columns of ``evaluate_table``, with a row for each list. An undefined value is null.
+
+    Raises
+    ------
+    ArgumentError
+        If a metric has one value for all lists.
+    RecmetricsError
+        As in ``evaluate_table``, if metrics or columns cannot be read. Errors of values are raised
+        by Spark, once it computes the result.
+    """
+    from pyspark.sql import functions
+
+    keys = _names(by)
+    models_by = [name for name in keys if name not in truth.columns]
+    options |= {"user": user, "item": item, "n_threads": 1}
+    options["by"] = [name for name in keys if name in truth.columns]
+    tables = {"recs": recs, "truth": truth}
+    if exclude is not None:
+        tables["exclude"] = exclude
+
+    # What needs no values is refused here, and the empty result has the columns of the result.
+    heads = {label: table.limit(0).toPandas() for label, table in tables.items()}
+    whole = {"metrics_list": metrics_list, **options, "by": keys}
+    names = list(evaluate_table(**heads, **whole).reset_index().columns)
+    types = {field.name: field.dataType.simpleString() for field in recs.schema}
+    counts = {"nrecs": "bigint", "ntruth": "bigint"}
+    for name in names:
+        if name in {*keys, user, *counts}:
+            continue
+        if not parse(name, options.get("convention")).metric.per_user:
+            msg = (
+                f"{name} has one value for all lists, which no worker has; for a table in Parquet, "
+                "type recmetrics.tables.evaluate_table(path, truth, metrics_list)"
+            )
+            raise ArgumentError(msg)
+    schema = ", ".join(
+        f"`{name}` {types[name] if name in (*keys, user) else counts.get(name, 'double')}"
+        for name in names
+    )
+
+    # The lists of every model are evaluated by themselves: a worker may have none of some.
+    models: list[dict[str, Any]] = [{}]
+    if models_by:
+        models = [row.asDict() for row in recs.select(models_by).distinct().collect()]
+    n_buckets = chunks or int(recs.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    bucket = functions.pmod(functions.hash(user), functions.lit(n_buckets)).alias(_BUCKET)
+
+    columns_of = {label: list(head.columns) for label, head in heads.items()}
+
+    def measure(left: Any, right: Any) -> Any:
+        import pandas as pd
+
+        parts = []
+        for model in models:
+            of_model = {}
+            for label, columns in columns_of.items():
+                table = left if label == "recs" else right[right[_TABLE] == label]
+                rows = table[columns]
+                for name, value in model.items():
+                    if name in rows:
+                        rows = rows[rows[name] == value]
+                of_model[label] = rows.reset_index(drop=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a warning of some users is none of all
+                values = evaluate_table(metrics_list=metrics_list, **of_model, **options)
+            parts.append(values.reset_index().assign(**model))
+        # Spark takes no strings of pandas in several chunks of Arrow.
+        return pd.concat(parts)[names].astype(dict.fromkeys([*keys, user], object))
+
+    right = truth.withColumn(_TABLE, functions.lit("truth"))
+    if exclude is not None:
+        excluded = exclude.withColumn(_TABLE, functions.lit("exclude"))
+        right = right.unionByName(excluded, allowMissingColumns=True)
+    by_bucket = recs.groupBy(bucket).cogroup(right.groupBy(bucket))
+    return by_bucket.applyInPandas(measure, schema)
+
+
+def _names(by: str | Sequence[str] | None) -> list[str]:
+    if by is None:
+        return []
+    return [by] if isinstance(by, str) else list(by)

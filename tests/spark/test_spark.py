@@ -1,0 +1,83 @@
+"""recmetrics.spark on a real Spark: the values of one machine."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from asserts import message_of
+
+pytest.importorskip("pyspark", reason="pyspark is not installed")
+pytest.importorskip("pandas", reason="pandas is not installed")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+
+import pandas as pd
+
+import recmetrics.spark
+from recmetrics import ArgumentError, InputError
+from recmetrics.tables import evaluate_table
+
+ROOT = Path(__file__).parents[2]
+METRICS = ["ndcg@10", "recall@5", "mrr", "cg@3"]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:PySpark does not yet fully support pandas:FutureWarning"
+)
+
+
+@pytest.fixture(scope="module")
+def spark():
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    path = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), path])
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+    builder = builder.config("spark.driver.host", "127.0.0.1")
+    session = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
+    yield session
+    session.stop()
+
+
+def problem():
+    rng = np.random.default_rng(0)
+
+    def pairs(n_rows):
+        users = pd.Series(rng.integers(0, 60, n_rows)).map("u{}".format)
+        return pd.DataFrame({"user": users, "item": rng.integers(0, 50, n_rows)})
+
+    recs = pairs(900).assign(model=rng.choice(["a", "b"], 900), score=rng.random(900))
+    recs = recs.drop_duplicates(["user", "item", "model"])
+    recs = recs[(recs["model"] == "a") | (recs["user"] != "u7")]
+    truth = pairs(200).drop_duplicates().assign(rating=1.0)
+    truth["rating"] = rng.integers(0, 4, len(truth))
+    return recs.reset_index(drop=True), truth, pairs(300).drop_duplicates()
+
+
+@pytest.mark.parametrize("n_partitions", [2, 16])
+def test_the_values_are_those_of_one_machine(n_partitions, spark):
+    recs, truth, train = problem()
+    frames = [spark.createDataFrame(f).repartition(n_partitions) for f in (recs, truth, train)]
+    got = recmetrics.spark.evaluate(
+        *frames[:2], METRICS, by="model", exclude=frames[2], chunks=n_partitions
+    )
+    expected = evaluate_table(recs, truth, METRICS, by="model", exclude=train)
+    keys = ["model", "user"]
+    got, expected = (
+        frame.sort_values(keys).reset_index(drop=True)
+        for frame in (got.toPandas(), expected.reset_index())
+    )
+    pd.testing.assert_frame_equal(got, expected, check_exact=True, check_dtype=False)
+
+
+def test_what_needs_no_values_is_refused_before_spark_runs(spark):
+    recs, truth, _ = (spark.createDataFrame(frame) for frame in problem())
+    message = message_of(InputError, recmetrics.spark.evaluate, recs, truth, "hit", item="id")
+    assert message.startswith("recs has no column 'id'; it has 'user', 'item'")
+    catalogue = pd.DataFrame({"item": range(50)})
+    message = message_of(
+        ArgumentError, recmetrics.spark.evaluate, recs, truth, "coverage@3", catalogue=catalogue
+    )
+    assert message.startswith("coverage@3 has one value for all lists, which no worker has; ")
