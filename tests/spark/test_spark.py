@@ -22,7 +22,8 @@ from recmetrics.tables import evaluate_table
 ROOT = Path(__file__).parents[2]
 METRICS = ["ndcg@10", "recall@5", "mrr", "cg@3"]
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:PySpark does not yet fully support pandas:FutureWarning"
+    "ignore:The copy keyword is deprecated",
+    "ignore:PySpark does not yet fully support pandas:FutureWarning",
 )
 
 
