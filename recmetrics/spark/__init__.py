@@ -12,6 +12,8 @@ from typing import Any
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.spec import MetricsList, parse
 from recmetrics.tables import evaluate_table
+from recmetrics.tables._evaluate import DEFAULTS, evaluate_bucket
+from recmetrics.tables._frames import as_names
 
 __all__ = ["evaluate"]
 
@@ -64,73 +66,51 @@ def evaluate(
         by Spark, once it computes the result.
     """
     from pyspark.sql import functions
+    from pyspark.sql.types import NumericType
 
-    keys = _names(by)
-    models_by = [name for name in keys if name not in truth.columns]
-    options |= {"user": user, "item": item, "n_threads": 1}
-    options["by"] = [name for name in keys if name in truth.columns]
+    keys = [] if by is None else as_names(by)
+    options = {**DEFAULTS, **options, "user": user, "item": item, "by": keys, "n_threads": 1}
     tables = {"recs": recs, "truth": truth}
     if exclude is not None:
         tables["exclude"] = exclude
 
     # What needs no values is refused here, and the empty result has the columns of the result.
     heads = {label: table.limit(0).toPandas() for label, table in tables.items()}
-    whole = {"metrics_list": metrics_list, **options, "by": keys}
-    names = list(evaluate_table(**heads, **whole).reset_index().columns)
+    empty = evaluate_table(metrics_list=metrics_list, **heads, **options).reset_index()
     types = {field.name: field.dataType.simpleString() for field in recs.schema}
-    counts = {"nrecs": "bigint", "ntruth": "bigint"}
-    for name in names:
-        if name in {*keys, user, *counts}:
-            continue
-        if not parse(name, options.get("convention")).metric.per_user:
+    types = {name: types[name] for name in (*keys, user)} | {"nrecs": "bigint", "ntruth": "bigint"}
+    for name in empty.columns:
+        if name not in types and not parse(name, options.get("convention")).metric.per_user:
             msg = (
                 f"{name} has one value for all lists, which no worker has; for a table in Parquet, "
                 "type recmetrics.tables.evaluate_table(path, truth, metrics_list)"
             )
             raise ArgumentError(msg)
-    schema = ", ".join(
-        f"`{name}` {types[name] if name in (*keys, user) else counts.get(name, 'double')}"
-        for name in names
-    )
+    schema = ", ".join(f"`{name}` {types.get(name, 'double')}" for name in empty.columns)
 
-    # The lists of every model are evaluated by themselves: a worker may have none of some.
-    models: list[dict[str, Any]] = [{}]
-    if models_by:
-        models = [row.asDict() for row in recs.select(models_by).distinct().collect()]
-    n_buckets = chunks or int(recs.sparkSession.conf.get("spark.sql.shuffle.partitions"))
-    bucket = functions.pmod(functions.hash(user), functions.lit(n_buckets)).alias(_BUCKET)
-
-    columns_of = {label: list(head.columns) for label, head in heads.items()}
+    models_by = [name for name in keys if name not in truth.columns]
+    models = recs.select(models_by).distinct().toPandas() if models_by else None
 
     def measure(left: Any, right: Any) -> Any:
-        import pandas as pd
-
-        parts = []
-        for model in models:
-            of_model = {}
-            for label, columns in columns_of.items():
-                table = left if label == "recs" else right[right[_TABLE] == label]
-                rows = table[columns]
-                for name, value in model.items():
-                    if name in rows:
-                        rows = rows[rows[name] == value]
-                of_model[label] = rows.reset_index(drop=True)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a warning of some users is none of all
-                values = evaluate_table(metrics_list=metrics_list, **of_model, **options)
-            parts.append(values.reset_index().assign(**model))
+        bucket: Any = dict(options)
+        for label, head in heads.items():
+            rows = left if label == "recs" else right[right[_TABLE] == label]
+            bucket[label] = rows[head.columns].reset_index(drop=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a warning of some users is none of all
+            tables = bucket["recs"], bucket["truth"]
+            values = evaluate_bucket(*tables, metrics_list, bucket, models)
         # Spark takes no strings of pandas in several chunks of Arrow.
-        return pd.concat(parts)[names].astype(dict.fromkeys([*keys, user], object))
+        return values.reset_index().astype(dict.fromkeys([*keys, user], object))
 
     right = truth.withColumn(_TABLE, functions.lit("truth"))
     if exclude is not None:
         excluded = exclude.withColumn(_TABLE, functions.lit("exclude"))
         right = right.unionByName(excluded, allowMissingColumns=True)
-    by_bucket = recs.groupBy(bucket).cogroup(right.groupBy(bucket))
+    n_buckets = chunks or int(recs.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    # Equal ids have one hash only if they are of one type.
+    is_number = isinstance(recs.schema[user].dataType, NumericType)
+    hash_of = functions.hash(functions.col(user).cast("double" if is_number else "string"))
+    bucket_of = functions.pmod(hash_of, functions.lit(n_buckets)).alias(_BUCKET)
+    by_bucket = recs.groupBy(bucket_of).cogroup(right.groupBy(bucket_of))
     return by_bucket.applyInPandas(measure, schema)
-
-
-def _names(by: str | Sequence[str] | None) -> list[str]:
-    if by is None:
-        return []
-    return [by] if isinstance(by, str) else list(by)

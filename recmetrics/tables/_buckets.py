@@ -6,26 +6,24 @@ The rows are read once, and written to a temporary folder, divided by a hash of 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import ceil, nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
-import numpy as np
 
 from recmetrics._core.errors import InputError, InputTypeError, RecmetricsError, warn
-from recmetrics._core.results import how_graded, mean_of, settled, system_values
+from recmetrics._core.results import how_graded, settled, system_values
 from recmetrics._core.spec import Request
 from recmetrics._core.threads import reporting
-from recmetrics._files import Source, atomic, scan_table
+from recmetrics._files import Source, atomic, read_table, scan_table
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._counts import TableSummary, merged
-from recmetrics.tables._forms import columns_in_file, from_dict, in_frames, source_of
-from recmetrics.tables._frames import POLARS, Frame, ids_of, read_frame, require_columns
-from recmetrics.tables._side_tables import needed_tables
+from recmetrics.tables._forms import from_dict, from_file, source_of
+from recmetrics.tables._frames import POLARS, Frame, read_frame, require_columns
 from recmetrics.tables._values import Exposed
 
 if TYPE_CHECKING:
@@ -38,10 +36,11 @@ _BLOCK_ROWS = 1 << 20  # rows that are read and divided at a time
 _LARGE_FILES = 1 << 28  # bytes of files from which they are read in parts
 _PART = "recmetrics part"  # a column that no table has
 
+Tables = Mapping[str, Any]
 Measure = Callable[..., tuple[Any, TableSummary]]
 
 
-def is_large(tables: Mapping[str, Any]) -> bool:
+def is_large(tables: Tables) -> bool:
     """Say whether one of the tables is not in memory, and can be read in parts."""
     files = [table for table in tables.values() if isinstance(table, str | Path | Source)]
     paths = [source_of(file, "").path for file in files]
@@ -55,24 +54,23 @@ def _is_stream(table: Any) -> bool:
     return type(table).__name__ in streams or hasattr(table, "get_fragments")
 
 
-def _scan(table: Any, label: str, options: Mapping[str, Any]) -> pl.LazyFrame:
+def _scan(table: Any, label: str, options: Tables) -> pl.LazyFrame:
     """Make a lazy frame of polars of a table of any form."""
-    if find_spec("polars") is None:
-        msg = f"{label} is read in parts, which needs polars; type: pip install polars pyarrow"
-        raise InputTypeError(msg, argument=label)
     import polars as pl
 
     if isinstance(table, Mapping):
         table = from_dict(table, label, options, POLARS)
     elif isinstance(table, str | Path | Source):
-        source = source_of(table, label)
-        return scan_table(source, columns_in_file(source, label, options))
+        read = scan_table if label in _DIVIDED else read_table
+        return from_file(table, label, options, POLARS, read).lazy()  # type: ignore[no-any-return]
+    elif isinstance(table, pl.LazyFrame):
+        return table
     elif hasattr(table, "get_fragments"):
         return pl.scan_pyarrow_dataset(table)
     elif hasattr(table, "read_next_batch"):
         return _scan_reader(table)
     elif _is_stream(table):
-        return table if isinstance(table, pl.LazyFrame) else table.pl(lazy=True)
+        return table.pl(lazy=True)  # type: ignore[no-any-return]
     return read_frame(table, label).to_polars().lazy()
 
 
@@ -87,7 +85,7 @@ def _scan_reader(reader: Any) -> pl.LazyFrame:
     return register_io_source(read, schema=pl.DataFrame(reader.schema.empty_table()).schema)
 
 
-class Buckets(NamedTuple):
+class _Divided(NamedTuple):
     """The tables of a call in a folder, the rows of each divided by users."""
 
     folder: Path
@@ -95,28 +93,18 @@ class Buckets(NamedTuple):
     empty: dict[str, pl.DataFrame]  # the tables without rows
     n_parts: int
     n_rows: int
-    models: Frame | None  # the keys of lists beside those of the truth, each once
 
-    def read(self, label: str, parts: range) -> pl.DataFrame:
+    def rows(self, label: str, parts: range) -> pl.LazyFrame:
         """Read the rows of some parts of a table, in their order."""
         import polars as pl
 
         paths = [path for part in parts for path in sorted(self.folder.glob(f"{label}-{part}-*"))]
-        return pl.concat([self.empty[label], *map(pl.read_ipc, paths)])
-
-    def tables(self, n_buckets: int) -> Iterator[dict[str, Any]]:
-        """Give the tables of each bucket."""
-        for bucket in range(n_buckets):
-            ends = [edge * self.n_parts // n_buckets for edge in (bucket, bucket + 1)]
-            yield {label: self.read(label, range(*ends)) for label in self.empty}
+        return pl.concat([self.empty[label].lazy(), *map(pl.scan_ipc, paths)])
 
 
 def _divide(
-    folder: Path,
-    tables: Mapping[str, Any],
-    options: Mapping[str, Any],
-    choose: Callable[[Frame, Frame], Columns],
-) -> Buckets:
+    folder: Path, tables: Tables, options: Tables, choose: Callable[[Frame, Frame], Columns]
+) -> _Divided:
     """Write the rows of the tables into a file for each part and each block that is read."""
     import polars as pl
 
@@ -125,56 +113,37 @@ def _divide(
     for label, frame in frames.items():
         heads[label] = nw.from_native(frame.collect_schema().to_frame(), eager_only=True)
     columns = choose(heads["recs"], heads["truth"])
-    names: dict[str, list[Any]] = {
-        "recs": [*columns.keys, columns.item, columns.rank, columns.score, "score"],
-        "truth": [*columns.truth_keys, columns.item, columns.relevance],
-        "exclude": [*columns.keys, columns.item],
-    }
-    user = options["user"]
+    names = {*columns.keys, columns.item, columns.rank, columns.score, columns.relevance, "score"}
     n_parts = options.get("chunks") or _PARTS
     n_rows = 0
-    models = []
-    model_keys = [name for name in columns.keys if name not in columns.truth_keys]
     empty = {}
     for label, head in heads.items():
-        require_columns(head, label, [user, columns.item])
-        ids_of(head, label, user)
-        empty[label] = head.select([n for n in head.columns if n in names[label]]).to_native()
-        part = (_hash(head, user) % n_parts).alias(_PART)
+        require_columns(head, label, [options["user"], columns.item])
+        empty[label] = head.select([name for name in head.columns if name in names]).to_native()
+        part = (_hash(empty[label], options["user"]) % n_parts).alias(_PART)
         rows = frames[label].select(empty[label].columns).with_columns(part)
         try:
             for number, block in enumerate(rows.collect_batches(chunk_size=_BLOCK_ROWS)):
                 for (code,), rows_of_part in block.partition_by(_PART, as_dict=True).items():
                     rows_of_part.drop(_PART).write_ipc(folder / f"{label}-{code}-{number:06}")
                 n_rows += len(block)
-                if label == "recs" and model_keys:
-                    models.append(block.select(model_keys).unique(maintain_order=True))
         except pl.exceptions.PolarsError as error:
             msg = f"{label} cannot be read as a table: {' '.join(str(error).split())}"
             raise InputError(msg, argument=label) from error
-    known_models: Any = None
-    if models:
-        unique_models: Any = pl.concat(models).unique(maintain_order=True)
-        known_models = nw.from_native(unique_models, eager_only=True)
-    return Buckets(folder, columns, empty, n_parts, n_rows, known_models)
+    return _Divided(folder, columns, empty, n_parts, n_rows)
 
 
-def _hash(frame: Any, user: str) -> Any:
+def _hash(frame: pl.DataFrame, user: str) -> pl.Expr:
     """Hash a column of users: equal for equal ids, whatever their type."""
     import polars as pl
 
-    dtype = frame.schema[user]
-    column = pl.col(user)
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        column = column.cast(pl.Float64) + 0.0  # -0.0 becomes 0.0
-    elif dtype != nw.Binary:
-        column = column.cast(pl.String)
-    return column.hash()
+    dtype = pl.Float64() if frame.schema[user].is_numeric() else pl.String()
+    return pl.col(user).cast(dtype, strict=False).hash()
 
 
 def evaluate_in_buckets(
-    tables: Mapping[str, Any],
-    options: Mapping[str, Any],
+    tables: Tables,
+    options: Tables,
     request: Request,
     choose: Callable[[Frame, Frame], Columns],
     measure: Measure,
@@ -183,74 +152,46 @@ def evaluate_in_buckets(
 
     The rows are a frame of polars, or lazily those of the Parquet file ``per_user``.
     """
-    import polars as pl
+    try:
+        import polars as pl
 
-    strata = options.get("strata") or {}
-    side: dict[str, Any] = {name: _in_memory(table, name) for name, table in tables.items()}
-    side["strata"] = {name: _in_memory(strata[name], name) for name in request.strata}
+        pl.LazyFrame.collect_batches  # noqa: B018
+    except (ImportError, AttributeError):
+        msg = "tables are read in parts by polars; type: pip install -U 'polars>=1.34' pyarrow"
+        raise InputTypeError(msg) from None
+
+    side: dict[str, Any] = {"strata": {}}
+    for stratum in request.strata:
+        table = options["strata"][stratum]
+        side["strata"][stratum] = _scan(table, f"strata[{stratum!r}]", options).collect()
+    for name in tables.keys() - _DIVIDED:
+        side[name] = _scan(tables[name], name, options).collect()
     path = options.get("per_user")
-    with TemporaryDirectory(prefix="recmetrics-", ignore_cleanup_errors=True) as folder:
-        buckets = _divide(Path(folder), tables, options, choose)
-        columns = buckets.columns
-        heads = buckets.empty["recs"], buckets.empty["truth"]
-        _, _, side = in_frames(*heads, {**options, **side}, needed_tables(request))
-        exposed: list[Exposed] = []
+    with TemporaryDirectory(prefix="recmetrics-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        divided = _divide(folder, tables, options, choose)
+        everyone = range(divided.n_parts)
+        model_keys = [key for key in divided.columns.keys if key not in divided.columns.truth_keys]
+        models = None
+        if model_keys:
+            unique = divided.rows("recs", everyone).select(model_keys).unique(maintain_order=True)
+            models = read_frame(unique.collect(), "recs")
+        exposed: Exposed = {}
+        measure = partial(measure, has_summary=True, models=models, exposed=exposed)
+        lists, summaries = _measure_buckets(divided, {**options, **side}, measure)
 
-        def measure_rows(bucket: Mapping[str, Any]) -> tuple[Any, TableSummary]:
-            rows = {**bucket, "exclude": bucket.get("exclude")}
-            recs = read_frame(rows.pop("recs"), "recs")
-            truth = read_frame(rows.pop("truth"), "truth")
-            return measure(recs, truth, {**side, **rows}, True, buckets.models, exposed)
-
-        lists: list[pl.LazyFrame] = []
-        summaries = []
-        exposures: dict[tuple[Any, ...], Exposed] = {}
-        n_buckets = options.get("chunks") or min(_PARTS, ceil(buckets.n_rows / _BUCKET_ROWS)) or 1
-        progress = options.get("progress") or (lambda *_: None)
-        with (
-            reporting(progress, n_buckets, " buckets") as done,
-            warnings.catch_warnings(record=True) as caught,
-        ):
-            warnings.simplefilter("always")
-            for bucket in buckets.tables(n_buckets):
-                table, summary = _measure_bucket(bucket, options["user"], measure_rows)
-                lists.append(table.lazy())
-                if path is not None:
-                    file = Path(folder) / f"values-{len(lists)}"
-                    table.write_ipc(file)
-                    lists[-1] = pl.scan_ipc(file)
-                summaries.append(summary)
-                for part in exposed:
-                    whole = exposures.setdefault(part.key, part)
-                    if whole is not part:
-                        whole.exposures.merge(part.exposures)
-                exposed.clear()
-                if done is not None:
-                    done(1)
-
-        _warn(caught, n_buckets)
-        by = [name for name in columns.keys if name != options["user"]]
-        rows = _with_all_lists(pl.concat(lists), by, exposures.values(), request)
-        numbers = pl.col([*request.definitions])
-        counts = rows.select(numbers.count()).collect().row(0, named=True)
-        means = rows.select(numbers.mean().fill_null(nan)).collect().row(0, named=True)
+        rows = _with_all_lists(pl.concat(lists), divided.columns.keys, exposed, request)
         notes = []
-        if columns.relevance is not None:
-            grades = buckets.read("truth", range(buckets.n_parts))[columns.relevance]
+        relevance = divided.columns.relevance
+        if relevance is not None:
+            truth = divided.rows("truth", everyone).select(pl.col(relevance).cast(pl.Float64))
             specs = [definition.spec for definition in request.definitions.values()]
-            notes = how_graded(grades.cast(float).to_numpy(), specs, column=columns.relevance)
-        user_weights = {}
-        for text in summaries[0].user_weights:
-            user_weights[text] = np.concatenate([part.user_weights[text] for part in summaries])
-            values = rows.select(text).collect().to_series().to_numpy()
-            means[text] = mean_of(values, user_weights[text])
-        summary = merged(
-            summaries,
-            n_defined=counts,
-            means=means,
-            grades="".join(notes),
-            user_weights=user_weights,
+            notes = how_graded(truth.collect().to_series().to_numpy(), specs, column=relevance)
+        values = (
+            (text, rows.select(text).collect()[text].fill_null(nan).to_numpy())
+            for text in request.definitions
         )
+        summary = merged(summaries, values, "".join(notes))
         if path is None:
             return rows.collect(), summary
         with atomic(Path(path)) as output:
@@ -258,42 +199,38 @@ def evaluate_in_buckets(
         return pl.scan_parquet(path, glob=False), summary
 
 
-def _in_memory(table: Any, label: str) -> Any:
-    """Make a frame of polars of a table; files and dicts become one later."""
-    if isinstance(table, Mapping | str | Path | Source) or label in _DIVIDED:
-        return None if label in _DIVIDED else table
-    return _scan(table, label, {}).collect()
+def _measure_buckets(
+    divided: _Divided, options: Tables, measure: Measure
+) -> tuple[list[pl.LazyFrame], list[TableSummary]]:
+    """Evaluate bucket after bucket, report how many are done, and repeat their warnings.
 
+    The values of a result that goes to a file wait in the temporary folder.
+    """
+    import polars as pl
 
-def _measure_bucket(
-    bucket: Mapping[str, Any], user: str, measure: Callable[[Mapping[str, Any]], Any]
-) -> Any:
-    """Evaluate a bucket; an error names the user whose rows are at fault, where it is one."""
-    try:
-        return measure(bucket)
-    except RecmetricsError as error:
-        import polars as pl
+    n_buckets = options.get("chunks") or min(_PARTS, ceil(divided.n_rows / _BUCKET_ROWS)) or 1
+    progress = options.get("progress") or (lambda *_: None)
+    lists = []
+    summaries = []
+    with (
+        reporting(progress, n_buckets, " buckets") as done,
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        for number in range(n_buckets):
+            first, end = (edge * divided.n_parts // n_buckets for edge in (number, number + 1))
+            parts = range(first, end)
+            bucket = {label: divided.rows(label, parts).collect() for label in divided.empty}
+            values, summary = _measure_bucket(bucket, options, measure)
+            summaries.append(summary)
+            lists.append(values.lazy())
+            if options.get("per_user") is not None:
+                file = divided.folder / f"values-{number}"
+                values.write_ipc(file)
+                lists[-1] = pl.scan_ipc(file)
+            if done is not None:
+                done(1)
 
-        users = pl.concat([rows.select(_hash(rows, user)) for rows in bucket.values()])
-        hashes = users.to_series().unique().sort()
-        if error.argument not in bucket or not len(hashes):
-            raise
-        if len(hashes) == 1:
-            first = next(rows[user][0] for rows in bucket.values() if len(rows))
-            msg = f"user {first!r}, whose rows are counted by themselves: {error}"
-            raise type(error)(msg, argument=error.argument) from None
-        middle = hashes[len(hashes) // 2]
-        for is_upper in (False, True):
-            half = {
-                label: rows.filter((_hash(rows, user) >= middle) == is_upper)
-                for label, rows in bucket.items()
-            }
-            _measure_bucket(half, user, measure)
-        raise
-
-
-def _warn(caught: Sequence[warnings.WarningMessage], n_buckets: int) -> None:
-    """Repeat the warnings of the buckets, each once."""
     same: dict[str, list[Any]] = {}
     for record in caught:
         same.setdefault(str(record.message).partition(":")[0], []).append(record.message)
@@ -303,24 +240,43 @@ def _warn(caught: Sequence[warnings.WarningMessage], n_buckets: int) -> None:
             continue
         where = f" (in {len(messages):,} of {n_buckets:,} buckets of users, the first of these)"
         warn(str(messages[0]) + where, argument=getattr(messages[0], "argument", None))
+    return lists, summaries
+
+
+def _measure_bucket(bucket: Mapping[str, pl.DataFrame], options: Tables, measure: Measure) -> Any:
+    """Evaluate a bucket; an error names the user whose rows are at fault, where it is one."""
+    try:
+        return measure(bucket["recs"], bucket["truth"], {**options, **bucket})
+    except RecmetricsError as error:
+        import polars as pl
+
+        user = options["user"]
+        hashes = {label: rows.select(_hash(rows, user))[user] for label, rows in bucket.items()}
+        codes = pl.concat(hashes.values()).unique().sort()
+        if error.argument not in bucket or not len(codes):
+            raise
+        if len(codes) == 1:
+            first = next(rows[user][0] for rows in bucket.values() if len(rows))
+            msg = f"user {first!r}, whose rows are counted by themselves: {error}"
+            raise type(error)(msg, argument=error.argument) from None
+        is_upper = {label: column >= codes[len(codes) // 2] for label, column in hashes.items()}
+        for side in (False, True):
+            half = {label: rows.filter(is_upper[label] == side) for label, rows in bucket.items()}
+            _measure_bucket(half, options, measure)
+        raise
 
 
 def _with_all_lists(
-    rows: pl.LazyFrame, by: Sequence[str], exposures: Iterable[Exposed], request: Request
+    rows: pl.LazyFrame, keys: Sequence[str], exposed: Exposed, request: Request
 ) -> pl.LazyFrame:
     """Write the values of the metrics of all lists, those of each system into its rows."""
     import polars as pl
 
-    for _, counts, cutoffs, key in exposures:
-        is_own = [pl.col(name) == value for name, value in zip(by, key, strict=True)]
-        for text, value in system_values(counts, request, cutoffs).items():
+    for key, (exposures, cutoffs) in exposed.items():
+        # The key has no user, who is the last column.
+        is_own = [pl.col(name) == value for name, value in zip(keys, key, strict=False)]
+        for text, value in system_values(exposures, request, cutoffs).items():
             number = settled(value, text, request.definitions[text]).item()
-            other = pl.col(text)
-            rows = rows.with_columns(
-                pl.when(pl.lit(value=True), *is_own)
-                .then(number)
-                .otherwise(other)
-                .fill_nan(None)
-                .alias(text)
-            )
+            column = pl.when(pl.lit(value=True), *is_own).then(number).otherwise(pl.col(text))
+            rows = rows.with_columns(column.fill_nan(None).alias(text))
     return rows

@@ -23,6 +23,7 @@ _MISSING_TEXTS: dict[Missing, str] = {
     "undefined": "their values are undefined",
     "left out": "they are left out; include_missing=True gives them rows",
 }
+_SUMMED = "n_lists n_without_truth n_missing n_short n_shortened n_contradicted invalid swallowed"
 
 
 @dataclass(frozen=True)
@@ -151,11 +152,7 @@ def summarise(
     specs = [metric.spec for metric in metrics if isinstance(metric, StringMetric)]
     largest_cutoff = max((spec.k or 0 for spec in specs), default=0)
     lengths = lists.lengths
-    means = {}
-    n_defined = {}
-    for name, values_of_lists in values.items():
-        means[name] = mean_of(values_of_lists, user_weights.get(name))
-        n_defined[name] = int(np.count_nonzero(~np.isnan(values_of_lists)))
+    means, n_defined = _means(values.items(), user_weights)
     n_missing, first_missing = missing
     full_lengths = lengths + lists.n_taken_out
     is_short = (full_lengths > 0) & (lengths < largest_cutoff)
@@ -187,15 +184,38 @@ def summarise(
     )
 
 
-def merged(summaries: Sequence[TableSummary], **others: Any) -> TableSummary:
-    """Add up the counts of summaries of some users each; ``others`` are fields without a sum."""
-    totals: dict[str, Any] = {}
-    for name in ("n_lists", "n_without_truth", "n_missing", "n_short", "n_shortened"):
-        totals[name] = sum(getattr(summary, name) for summary in summaries)
-    totals["n_contradicted"] = sum(summary.n_contradicted for summary in summaries)
+def _means(
+    values: Iterable[tuple[str, UserValues]], user_weights: Mapping[str, UserValues]
+) -> tuple[dict[str, float], dict[str, int]]:
+    """Compute the mean of each metric, and count the lists for which it is defined."""
+    means = {}
+    n_defined = {}
+    for name, values_of_lists in values:
+        means[name] = mean_of(values_of_lists, user_weights.get(name))
+        n_defined[name] = int(np.count_nonzero(~np.isnan(values_of_lists)))
+    return means, n_defined
+
+
+def merged(
+    summaries: Sequence[TableSummary], values: Iterable[tuple[str, UserValues]], grades: str
+) -> TableSummary:
+    """Merge summaries of some users each; ``values`` and ``grades`` are those of all lists."""
+    fields: dict[str, Any] = {}
+    for name in _SUMMED.split():
+        fields[name] = np.sum([getattr(summary, name) for summary in summaries], axis=0).tolist()
     for name in ("first_missing", "first_contradicted"):
-        totals[name] = next(filter(None, (getattr(summary, name) for summary in summaries)), "")
-    for name in ("invalid", "swallowed"):
-        counts = np.sum([getattr(summary, name) for summary in summaries], axis=0).tolist()
-        totals[name] = InvalidItems(*counts) if name == "invalid" else tuple(counts)
-    return replace(summaries[0], **totals, **others)
+        fields[name] = next(filter(None, (getattr(summary, name) for summary in summaries)), "")
+    fields["invalid"] = InvalidItems(*fields["invalid"])
+    fields["swallowed"] = tuple(fields["swallowed"])
+    user_weights = {}
+    for name in summaries[0].user_weights:
+        user_weights[name] = np.concatenate([summary.user_weights[name] for summary in summaries])
+    means, n_defined = _means(values, user_weights)
+    return replace(
+        summaries[0],
+        **fields,
+        means=means,
+        n_defined=n_defined,
+        grades=grades,
+        user_weights=user_weights,
+    )

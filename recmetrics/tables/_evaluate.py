@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, cast, overload
 
@@ -30,7 +31,7 @@ from recmetrics.tables._buckets import evaluate_in_buckets, is_large
 from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_order
 from recmetrics.tables._counts import Missing, TableSummary, summarise
 from recmetrics.tables._forms import AnyForm, in_frames
-from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame, value_at
+from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
 from recmetrics.tables._ids import number_ids
 from recmetrics.tables._list_cells import refuse_list_cells
 from recmetrics.tables._matching import ListsAndTruth, read_lists
@@ -278,19 +279,13 @@ def evaluate_table(
     tables = {name: table for name, table in options.items() if name in needs and table is not None}
     tables |= {"recs": recs, "truth": truth}
 
-    def choose(recs: Frame, truth: Frame) -> Columns:
-        return _choose_columns(recs, truth, options, system.table_order)
-
-    def measure(recs: Frame, truth: Frame, options: TableOptions, *of_bucket: Any) -> Any:
-        return _measure(recs, truth, options, request, system, *of_bucket)
-
+    measure = partial(_measure, request=request, system=system)
     if not (options.get("chunks") or options.get("per_user") or is_large(tables)):
         recs, truth, options = in_frames(recs, truth, options, needs)
-        recs_frame = read_frame(recs, "recs")
-        truth_frame = read_frame(truth, "truth")
-        table, summary = measure(recs_frame, truth_frame, options, return_summary)
+        table, summary = measure(recs, truth, options, has_summary=return_summary)
         return (table, summary) if return_summary else table
 
+    choose = partial(_choose_columns, options=options, first=system.table_order)
     table, summary = evaluate_in_buckets(tables, options, request, choose, measure)
     if return_summary:
         return table, summary
@@ -299,20 +294,36 @@ def evaluate_table(
     return table
 
 
+def evaluate_bucket(
+    recs: Any, truth: Any, metrics_list: MetricsList, options: TableOptions, models: Any
+) -> Any:
+    """Evaluate the lists of some users; ``models`` has the ``by`` columns of all lists, each once.
+
+    All tables are frames of one library, and those of ``by`` columns alone None.
+    """
+    request, system = _read_request(metrics_list, options)
+    models = None if models is None else read_frame(models, "recs")
+    return _measure(recs, truth, options, request, system, has_summary=False, models=models)[0]
+
+
 def _measure(
-    recs_frame: Frame,
-    truth_frame: Frame,
+    recs: Any,
+    truth: Any,
     options: TableOptions,
     request: Request,
     system: System,
+    *,
     has_summary: bool,
     models: Frame | None = None,
-    exposed: list[Exposed] | None = None,
-) -> tuple[Any, TableSummary | None]:
-    """Compute the metrics of frames of one library, of all users or of a bucket.
+    exposed: Exposed | None = None,
+) -> tuple[Any, Any]:
+    """Compute the metrics of frames of one library, of all users or of a bucket of users.
 
-    The lists of other users are of ``models``. ``exposed`` is as in ``measure_lists``.
+    The lists of all users are of ``models``. ``exposed`` is as in ``measure_lists``. The summary is
+    None where nobody asks for it.
     """
+    recs_frame = read_frame(recs, "recs")
+    truth_frame = read_frame(truth, "truth")
     default_gaps = system.rank_gaps
     columns = _choose_columns(recs_frame, truth_frame, options, system.table_order)
     by = columns.keys[:-1]
@@ -359,7 +370,6 @@ def _measure(
     if by:
         systems = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
     values = measure_lists(lists, metrics, arrays, request, n_items, systems, exposed)
-    _name_systems(exposed or [], lists.keys, by)
     table = lists.result(values, included=has_missing)
     swallowed = swallowed_lists(lists)
     if not has_summary:
@@ -369,13 +379,6 @@ def _measure(
     weights = weights_of_lists(lists, arrays, request, n_items)
     summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)
     return table, replace(summary, swallowed=swallowed)
-
-
-def _name_systems(exposed: list[Exposed], keys: Frame, by: Sequence[str]) -> None:
-    """Write the values of the ``by`` columns into what metrics of all lists are computed from."""
-    for number, part in enumerate(exposed):
-        key = [value_at(keys, name, part.first_list) for name in by]
-        exposed[number] = part._replace(key=tuple(key))
 
 
 def _choose_columns(recs: Frame, truth: Frame, options: TableOptions, first: TableOrder) -> Columns:

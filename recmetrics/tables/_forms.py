@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
@@ -65,7 +65,7 @@ def in_frames(
     frames = {label: tables[label] for label in tables if label not in (*files, *dicts)}
     library = _library(frames, has_files=bool(files))
     for label in files:
-        tables[label] = _from_file(tables[label], label, options, library)
+        tables[label] = from_file(tables[label], label, options, library)
     for label in dicts:
         tables[label] = from_dict(tables[label], label, options, library)
     if strata:
@@ -97,8 +97,12 @@ def _names(label: str, options: Mapping[str, Any]) -> Names:
 # --- Files ---------------------------------------------------------------------------------------
 
 
-def _from_file(
-    file: str | Path | Source, label: str, options: Mapping[str, Any], library: Any
+def from_file(
+    file: str | Path | Source,
+    label: str,
+    options: Mapping[str, Any],
+    library: Any,
+    read: Callable[[Source, FileColumns], Any] = read_table,
 ) -> Any:
     """Read a table by polars, and make it one of the library."""
     source = source_of(file, label)
@@ -108,7 +112,7 @@ def _from_file(
             frame = read_any(source)
             frame = frame.cast(dict.fromkeys(frame.columns[:2], str))
         else:
-            frame = read_table(source, columns_in_file(source, label, options))
+            frame = read(source, _columns_in_file(source, label, options))
     if library is POLARS:
         return frame
     columns = {
@@ -123,7 +127,7 @@ def source_of(file: str | Path | Source, label: str) -> Source:
     return file if isinstance(file, Source) else Source(label, Path(file), in_shell=False)
 
 
-def columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> FileColumns:
+def _columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> FileColumns:
     """Say which columns of a file are ids, and which are numbers."""
     user = options["user"]
     item = options["item"]

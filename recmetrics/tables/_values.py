@@ -15,7 +15,7 @@ from recmetrics._core.results import RowNames, measured, settled, system_weights
 from recmetrics._core.selection import Exposures, find_hits
 from recmetrics._core.spec import Cutoffs, Definition, MetricSpec, Request, define
 from recmetrics._core.types import IntArray, UserValues
-from recmetrics.tables._frames import keyed, slicer, take
+from recmetrics.tables._frames import Frame, keyed, slicer, take, value_at
 from recmetrics.tables._matching import ListsAndTruth
 
 
@@ -41,15 +41,8 @@ class StringMetric:
     without_relevant: float | None = None  # of a list whose truth has no relevant item
 
 
-class Exposed(NamedTuple):
-    """How often each item is in the lists of a system."""
-
-    first_list: int  # one of these lists
-    exposures: Exposures
-    cutoffs: Cutoffs
-    key: tuple[Any, ...] = ()  # the values of the columns that name the system
-
-
+# How often each item is in the lists of each system, by the values of the columns that name it.
+Exposed = dict[tuple[Any, ...], tuple[Exposures, Cutoffs]]
 TableMetric = FunctionMetric | StringMetric
 
 
@@ -84,15 +77,15 @@ def measure_lists(
     rules: Request | None = None,
     n_items: int | None = None,
     systems: IntArray | None = None,
-    exposed: list[Exposed] | None = None,
+    exposed: Exposed | None = None,
 ) -> dict[str, UserValues]:
     """Compute every metric for every list, in the order given.
 
     ``side`` is side information as ``Metrics.compute_ranked`` takes it, ``rules`` those of the
     call. ``n_items`` is the size of the catalogue, None where unknown. ``systems`` is the number
     of the system of each list, None where there is one: a metric of all lists has one value for
-    each, repeated for its lists. If the lists are those of some users alone, ``exposed`` takes what
-    metrics of all lists are computed from.
+    each, repeated for its lists. If the lists are those of some users, ``exposed`` takes what
+    metrics of all lists are computed from; it holds that of the users before.
     """
     has_zeros = not np.all(lists.truth_rows.values)
     values: dict[str, UserValues] = {}
@@ -121,7 +114,7 @@ def measure_lists(
         if not reading.at_ranks:
             rankings = Rankings(lists.lists._replace(ranks=None, last_ranks=None))
         systems_of_reading = systems if reading.by_system else None
-        values |= _measure(rankings, users, request, systems_of_reading, exposed)
+        values |= _measure(rankings, users, request, systems_of_reading, lists.keys, exposed)
         whole = definitions if exposed is None else request.per_user
         for text in whole:
             settled(values[text], text, definitions[text], rows=RowNames("list", lists.key_of))
@@ -169,7 +162,8 @@ def _measure(
     users: Users,
     request: Request,
     systems: IntArray | None,
-    exposed: list[Exposed] | None,
+    keys: Frame,
+    exposed: Exposed | None,
 ) -> dict[str, UserValues]:
     """Compute the metrics of a request for the lists of all systems, or of each by itself."""
     parts: list[tuple[UserIndex, Rankings, Users]] = [(slice(None), rankings, users)]
@@ -180,12 +174,16 @@ def _measure(
             parts.append((rows, rankings.take(rows), users.take(rows)))
     values = {text: np.empty(users.truth.n_users) for text in request.definitions}
     for rows_of_part, rankings_of_part, users_of_part in parts:
-        selection = find_hits(rankings_of_part, users_of_part, request)
+        key: tuple[Any, ...] = ()
+        if not isinstance(rows_of_part, slice):
+            first_list = int(rows_of_part[0])
+            key = tuple(value_at(keys, name, first_list) for name in keys.columns[:-1])
+        sink, _ = (exposed or {}).get(key, (None, None))
+        selection = find_hits(rankings_of_part, users_of_part, request, sink)
         for text, value in measured(selection, request).items():
             values[text][rows_of_part] = value  # one of all lists is that of each of them
         if exposed is not None and isinstance(selection.exposure, Exposures):
-            first_list = 0 if isinstance(rows_of_part, slice) else int(rows_of_part[0])
-            exposed.append(Exposed(first_list, selection.exposure, selection.cutoffs))
+            exposed[key] = selection.exposure, selection.cutoffs
     return values
 
 

@@ -24,6 +24,8 @@ METRICS = ["ndcg@10", "recall@5", "mrr", "cg@3"]
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The copy keyword is deprecated",
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
+    # pyspark leaves the sockets open by which results come.
+    "ignore:unclosed <socket:ResourceWarning",
 )
 
 
