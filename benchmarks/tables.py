@@ -1,17 +1,23 @@
 """Time the metrics of a table of a million recommendations, also with a Python function per list.
 
-    python benchmarks/tables.py [--users 100000] [--repeats 7]
+    python benchmarks/tables.py [--users 100000] [--repeats 7] [--large 3000000]
 
 Each time is from two tables, recommendations (user, item, rank) and truth (user, item, rating), to
 a table of five metrics for each list. It is divided by the time that ``pandas.factorize`` takes for
 the four columns of ids in pandas; the two alternate in one process. The group-by with a Python
 function per list is how LensKit 0.14 computes. It runs on a slice of the users, and its time is
-scaled up.
+scaled up. ``--large`` is the number of users with ten rows of text ids each in Parquet files, which
+``evaluate_table`` reads by buckets of users; its time per row is divided by that of a call of the
+rows of 100,000 users in memory.
 """
 
 import argparse
 import json
+import subprocess
+import sys
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -26,6 +32,27 @@ LENGTH = 10  # of the lists, and of the truths
 METRICS = ("ndcg", "precision", "recall", "recip_rank", "hit")
 MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 SLICE = 2_000  # users of the group-by
+BLOCK = 100_000  # users of a file, and of the call in memory
+# Prints the seconds of a call in memory, and of one by buckets, and the peak of the memory in KiB.
+LARGE = """
+import resource, sys, time
+import polars as pl
+from recmetrics.tables import evaluate_table
+
+def seconds(*tables, **options):
+    began = time.perf_counter()
+    evaluate_table(*tables, ["ndcg@10", "precision@10", "recall@10", "mrr", "hit"], **options)
+    return time.perf_counter() - began
+
+tables = [pl.scan_parquet(f"{sys.argv[1]}/{name}-*.parquet") for name in ("recs", "truth")]
+if sys.argv[2] == "buckets":
+    took = seconds(*tables, per_user=f"{sys.argv[1]}/values.parquet")
+else:
+    block = [pl.read_parquet(f"{sys.argv[1]}/{name}-0.parquet") for name in ("recs", "truth")]
+    seconds(*block)
+    took = min(seconds(*block) for _ in range(5))
+print(took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
 
 
 def problem(n_users, ids, seed=0):
@@ -100,7 +127,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--users", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--large", type=int, help="only this: users of tables larger than memory")
     args = parser.parse_args()
+    if args.large:
+        larger_than_memory(args.large)
+        return
     print(f"{args.users * LENGTH:,} rows, {args.users:,} lists, {len(METRICS)} metrics")
     print("| ids | table | over factorize of the ids | ms | factorize, ms |")
     print("| --- | --- | ---: | ---: | ---: |")
@@ -126,6 +157,31 @@ def main():
                 f"| {ids} | {kind} | {ratio.value:.2f} ({ratio.low:.2f} .. {ratio.high:.2f}) "
                 f"| {ratio.ms:.0f} | {ratio.other_ms:.0f} |"
             )
+    print(json.dumps(environment()))
+
+
+def larger_than_memory(n_users):
+    """Write tables in files of 100,000 users, and evaluate them in processes of their own."""
+    with TemporaryDirectory() as folder:
+        for number in range(n_users // BLOCK):
+            for name, columns in zip(
+                ("recs", "truth"), problem(BLOCK, "strings", number), strict=True
+            ):
+                frame = pl.DataFrame(columns).with_columns(
+                    pl.format("{}-{}", pl.lit(number), "user").alias("user")
+                )
+                frame.write_parquet(Path(folder) / f"{name}-{number}.parquet")
+        figures = {}
+        for way in ("memory", "buckets"):
+            command = [sys.executable, "-c", LARGE, folder, way]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+            figures[way] = [float(figure) for figure in done.stdout.split()]
+    n_rows = n_users // BLOCK * BLOCK * LENGTH
+    seconds, peak = figures["buckets"]
+    ratio = seconds / n_rows / (figures["memory"][0] / (BLOCK * LENGTH))
+    print("| rows of recs with text ids | seconds | peak, GB | time per row over that in memory |")
+    print("| ---: | ---: | ---: | ---: |")
+    print(f"| {n_rows:,} | {seconds:.1f} | {peak * 1024 / 1e9:.2f} | {ratio:.2f} |")
     print(json.dumps(environment()))
 
 

@@ -110,10 +110,11 @@ def flow() -> str:
 def house() -> str:
     """The layout of the package: each line imports only from the lines below."""
     parts = [
-        _box(0, 0, 160, 48, "command", "cli"),
-        _box(167, 0, 160, 48, "trainers", "torchmetrics"),
-        _box(334, 0, 140, 48, "tables", "tables"),
-        _box(481, 0, 154, 48, "Dask", "dask"),
+        _box(0, 0, 121, 48, "command", "cli"),
+        _box(128, 0, 122, 48, "trainers", "torchmetrics"),
+        _box(257, 0, 121, 48, "tables", "tables"),
+        _box(385, 0, 121, 48, "Dask", "dask"),
+        _box(513, 0, 122, 48, "Spark", "spark"),
         _box(0, 64, 310, 48, "summaries, comparisons, gates", "_report"),
         _box(325, 64, 310, 48, "audit, explain, identify, overlap", "_inspection"),
         _box(0, 128, 310, 48, "printed tables and words", "_printing"),

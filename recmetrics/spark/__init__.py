@@ -1,6 +1,6 @@
 """Metrics of tables of recommendations in Spark: the rows of some users at a time on each worker.
 
-This module needs pyspark, pandas and pyarrow.
+This module needs the extra ``spark``.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
@@ -11,9 +11,7 @@ from typing import Any
 
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.spec import MetricsList, parse
-from recmetrics.tables import evaluate_table
-from recmetrics.tables._evaluate import DEFAULTS, evaluate_bucket
-from recmetrics.tables._frames import as_names
+from recmetrics.tables import evaluate_bucket, evaluate_table
 
 __all__ = ["evaluate"]
 
@@ -68,8 +66,8 @@ def evaluate(
     from pyspark.sql import functions
     from pyspark.sql.types import NumericType
 
-    keys = [] if by is None else as_names(by)
-    options = {**DEFAULTS, **options, "user": user, "item": item, "by": keys, "n_threads": 1}
+    keys = [by] if isinstance(by, str) else list(by or ())
+    options |= {"user": user, "item": item, "by": keys, "n_threads": 1}
     tables = {"recs": recs, "truth": truth}
     if exclude is not None:
         tables["exclude"] = exclude

@@ -295,15 +295,17 @@ def evaluate_table(
 
 
 def evaluate_bucket(
-    recs: Any, truth: Any, metrics_list: MetricsList, options: TableOptions, models: Any
+    recs: Any, truth: Any, metrics_list: MetricsList, options: Mapping[str, Any], models: Any
 ) -> Any:
-    """Evaluate the lists of some users; ``models`` has the ``by`` columns of all lists, each once.
+    """Evaluate the lists of some users, for ``recmetrics.spark``; all tables are of one library.
 
-    All tables are frames of one library, and those of ``by`` columns alone None.
+    ``models`` has the ``by`` columns of the lists of all users, without those of the truth, each
+    row once; None: there are none.
     """
-    request, system = _read_request(metrics_list, options)
+    all_options: Any = {**DEFAULTS, **options}
+    rules = _read_request(metrics_list, all_options)
     models = None if models is None else read_frame(models, "recs")
-    return _measure(recs, truth, options, request, system, has_summary=False, models=models)[0]
+    return _measure(recs, truth, all_options, *rules, has_summary=False, models=models)[0]
 
 
 def _measure(

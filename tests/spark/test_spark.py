@@ -1,6 +1,7 @@
 """recmetrics.spark on a real Spark: the values of one machine."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,6 +13,9 @@ pytest.importorskip("pyspark", reason="pyspark is not installed")
 pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("narwhals", reason="narwhals is not installed")
+
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("Java is not installed", allow_module_level=True)
 
 import pandas as pd
 
@@ -73,6 +77,21 @@ def test_the_values_are_those_of_one_machine(n_partitions, spark):
         for frame in (got.toPandas(), expected.reset_index())
     )
     pd.testing.assert_frame_equal(got, expected, check_exact=True, check_dtype=False)
+
+
+def test_equal_users_of_two_types_are_one_user(spark):
+    recs = pd.DataFrame({"user": range(20), "item": 1, "score": 1.0})
+    frames = [spark.createDataFrame(recs.astype({"user": name})) for name in ("int64", "int32")]
+    got = recmetrics.spark.evaluate(*frames, "hit", chunks=8).toPandas()
+    assert got["hit"].tolist() == [1.0] * 20
+
+
+def test_compare_reads_the_values(spark):
+    recs, truth, _ = problem()
+    frames = map(spark.createDataFrame, (recs, truth))
+    got = recmetrics.spark.evaluate(*frames, METRICS, by="model").toPandas()
+    expected = recmetrics.compare(evaluate_table(recs, truth, METRICS, by="model"))
+    assert str(recmetrics.compare(got)) == str(expected)
 
 
 def test_what_needs_no_values_is_refused_before_spark_runs(spark):

@@ -1,6 +1,11 @@
 """evaluate_table of tables larger than memory, by buckets of users: the rows of one call."""
 
+import os
+import signal
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +20,7 @@ import polars as pl
 from recmetrics import InputError
 from recmetrics.tables import evaluate_table
 
+ROOT = Path(__file__).parents[2]
 METRICS = ["ndcg@10", "recall@5", "coverage@3", "personalization@5", "novelty@5", "cg@3"]
 
 
@@ -150,20 +156,49 @@ def test_foreign_ids_are_told_where_no_bucket_has_a_common_one():
         evaluate_table(recs.lazy(), truth.with_columns(item=99), "hit", chunks=3)
 
 
-def test_a_parquet_file_is_written_whole_or_not_at_all(tmp_path):
+CHILD = """
+import sys, time
+from recmetrics.tables import evaluate_table
+
+def report(n_done, n_buckets):
+    print(n_done, "of", n_buckets, flush=True)
+    if n_done == 3:
+        time.sleep(600)
+
+evaluate_table("recs.parquet", "truth.parquet", "hit", by="model", chunks=5,
+               per_user="values.parquet", progress=report)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a signal of POSIX")
+@pytest.mark.parametrize("older", [None, b"older"])
+def test_ctrl_c_leaves_the_file_as_it_was(older, tmp_path):
+    recs, truth, _ = problem(50)
+    recs.write_parquet(tmp_path / "recs.parquet")
+    truth.write_parquet(tmp_path / "truth.parquet")
+    path = tmp_path / "values.parquet"
+    if older is not None:
+        path.write_bytes(older)
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    temporary = tmp_path.parent / f"{tmp_path.name}-temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-c", CHILD]
+    paths = {"PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ | paths, **pipes) as child:
+        lines = [child.stdout.readline() for _ in range(3)]
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate()
+    assert lines == ["1 of 5\n", "2 of 5\n", "3 of 5\n"], err
+    assert err.endswith("KeyboardInterrupt\n")
+    assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_result_is_written_as_a_parquet_file(tmp_path):
     recs, truth, side = problem(50)
     path = tmp_path / "values.parquet"
-
-    def interrupt(n_done, n_buckets):
-        assert n_buckets == 5
-        if n_done == 3:
-            raise KeyboardInterrupt
-
-    options = {"chunks": 5, "per_user": path, **side}
-    with pytest.raises(KeyboardInterrupt):
-        evaluate_table(recs, truth, METRICS, progress=interrupt, **options)
-    assert list(tmp_path.iterdir()) == []
-    got = evaluate_table(recs, truth, METRICS, **options)
+    got = evaluate_table(recs, truth, METRICS, chunks=5, per_user=path, **side)
     assert list(tmp_path.iterdir()) == [path]
     assert_same_rows(got.collect(), evaluate_table(recs, truth, METRICS, **side))
 
