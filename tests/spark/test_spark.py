@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -40,7 +41,8 @@ def spark():
     os.environ["PYSPARK_PYTHON"] = sys.executable
     path = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), path])
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    # Two tasks at a time, each of which may fail twice.
+    builder = SparkSession.builder.master("local[2,3]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
     builder = builder.config("spark.driver.host", "127.0.0.1")
     session = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
@@ -63,6 +65,14 @@ def problem():
     return recs.reset_index(drop=True), truth, pairs(300).drop_duplicates()
 
 
+def assert_same_rows(values, expected):
+    got, expected = (
+        frame.sort_values(["model", "user"]).reset_index(drop=True)
+        for frame in (values.toPandas(), expected.reset_index())
+    )
+    pd.testing.assert_frame_equal(got, expected, check_exact=True, check_dtype=False)
+
+
 @pytest.mark.parametrize("n_partitions", [2, 16])
 def test_the_values_are_those_of_one_machine(n_partitions, spark):
     recs, truth, train = problem()
@@ -70,13 +80,26 @@ def test_the_values_are_those_of_one_machine(n_partitions, spark):
     got = recmetrics.spark.evaluate(
         *frames[:2], METRICS, by="model", exclude=frames[2], chunks=n_partitions
     )
-    expected = evaluate_table(recs, truth, METRICS, by="model", exclude=train)
-    keys = ["model", "user"]
-    got, expected = (
-        frame.sort_values(keys).reset_index(drop=True)
-        for frame in (got.toPandas(), expected.reset_index())
-    )
-    pd.testing.assert_frame_equal(got, expected, check_exact=True, check_dtype=False)
+    assert_same_rows(got, evaluate_table(recs, truth, METRICS, by="model", exclude=train))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a signal of POSIX")
+def test_spark_repeats_the_task_of_a_worker_that_is_killed(spark, tmp_path):
+    recs, truth, _ = problem()
+    frames = map(spark.createDataFrame, (recs, truth))
+    values = recmetrics.spark.evaluate(*frames, METRICS, by="model", chunks=4)
+    mark = tmp_path / "killed"
+
+    def die_once(blocks):
+        for block in blocks:
+            if not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield block
+
+    got = values.mapInPandas(die_once, values.schema)
+    assert_same_rows(got, evaluate_table(recs, truth, METRICS, by="model"))
+    assert mark.exists()
 
 
 def test_equal_users_of_two_types_are_one_user(spark):
@@ -90,8 +113,8 @@ def test_compare_reads_the_values(spark):
     recs, truth, _ = problem()
     frames = map(spark.createDataFrame, (recs, truth))
     got = recmetrics.spark.evaluate(*frames, METRICS, by="model").toPandas()
-    expected = recmetrics.compare(evaluate_table(recs, truth, METRICS, by="model"))
-    assert str(recmetrics.compare(got)) == str(expected)
+    expected = recmetrics.compare(evaluate_table(recs, truth, METRICS, by="model").sort_index())
+    assert str(recmetrics.compare(got.sort_values(["model", "user"]))) == str(expected)
 
 
 def test_what_needs_no_values_is_refused_before_spark_runs(spark):
