@@ -147,6 +147,8 @@ class Totals(NamedTuple):
         """The totals of both, with the events of ``other`` after those of this one."""
         if not other.n_rows + other.n_weightless:
             return self
+        if not self.n_rows + self.n_weightless:
+            return other
         totals = self.of_models(other.joint.models)
         exposures = copy.deepcopy(other.exposures)
         for model, exposure in totals.exposures.items():
