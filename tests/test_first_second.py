@@ -134,16 +134,21 @@ main(["evaluate", "scores.npy", "scores.npy", "-m", "ndcg@2", "recall@2", "--jso
     assert python("-P", "-c", code, cwd=tmp_path, **settings).stderr == ""
 
 
-def test_where_a_terminal_shows_progress_its_line_is_erased_first(capsys, monkeypatch):
+@pytest.mark.parametrize("text, before", [("a line\n", "\r\x1b[K"), ("epochs: 0.1", "\n")])
+def test_where_a_terminal_shows_progress_its_line_is_erased_first(
+    text, before, capsys, monkeypatch
+):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(_terminal, "_LONG_COMPILATION", 0.0)
+    _terminal.write(f"\n{text}")
     with _terminal.telling_of_compilation():
         jit._report_compilation(True)
         for thread in threading.enumerate():
             if isinstance(thread, threading.Timer):
                 thread.join()
         jit._report_compilation(False)
-    assert capsys.readouterr().err == "\r\x1b[Krecmetrics: compiling for this machine, once\n"
+    assert capsys.readouterr().err == f"{before}recmetrics: compiling for this machine, once\n"
+    _terminal.write("\n")
 
 
 # --- What is counted ------------------------------------------------------------------------------

@@ -160,15 +160,8 @@ class Printed:
         if width is not None:
             max_width = check_count("width", width, 1, "; leave it out for lines of any length")
         grids, notes = self._page("[ ]")
-        if any(_is_too_wide(grid, max_width) for grid in grids):
-            names = [column.heading for column in grids[0].columns if column.is_optional]
-            grids = [*map(_without_optional, grids)]
-            # The note on these columns begins with their names.
-            prefix = f"{', '.join(names)}:"
-            for i, note in enumerate(notes):
-                if names and note.startswith(prefix):
-                    notes[i] = f"{prefix} shown in a wider terminal"
         if width is not None:
+            grids, notes = _narrowed(grids, notes, max_width)
             notes = [textwrap.fill(note, max_width, break_long_words=False) for note in notes]
         return "\n\n".join([*(fitted(grid, max_width) for grid in grids), "\n".join(notes)])
 
@@ -222,10 +215,39 @@ def _widths_of_cells(grid: Grid) -> list[int]:
     return widths
 
 
-def _is_too_wide(grid: Grid, max_width: int) -> bool:
-    """Say whether cells of a table must fold to fit a width."""
-    widths = _widths_of_cells(grid)
-    return sum(widths) + _GAP * (len(widths) - 1) > max_width
+def _least_widths(grid: Grid) -> list[int]:
+    """The widths of columns whose cells fold, too: no column is narrower than its longest word."""
+    widths = []
+    for j, column in enumerate(grid.columns):
+        texts = [column.heading, *(row[j] for row in grid.rows)]
+        widths.append(max(map(_width, " ".join(texts).split()), default=0))
+    return widths
+
+
+def _fits(widths: Sequence[int], max_width: int) -> bool:
+    """Say whether columns of these widths fit in a line."""
+    return sum(widths) + _GAP * (len(widths) - 1) <= max_width
+
+
+def _narrowed(grids: list[Grid], notes: list[str], max_width: int) -> tuple[list[Grid], list[str]]:
+    """Leave out the optional columns where cells would fold with them.
+
+    Blocks of lines have room for all columns.
+    """
+    if all(_fits(_widths_of_cells(grid), max_width) for grid in grids):
+        return grids, notes
+    narrow_grids = [_without_optional(grid) for grid in grids]
+    if not all(_fits(_least_widths(grid), max_width) for grid in narrow_grids):
+        return grids, notes
+    # The note on these columns begins with their names.
+    names = [column.heading for column in grids[0].columns if column.is_optional]
+    prefix = f"{', '.join(names)}:"
+    narrow_notes = []
+    for note in notes:
+        if names and note.startswith(prefix):
+            note = f"{prefix} shown in a wider terminal"
+        narrow_notes.append(note)
+    return narrow_grids, narrow_notes
 
 
 def _without_optional(grid: Grid) -> Grid:
@@ -244,8 +266,7 @@ def fitted(grid: Grid, max_width: int) -> str:
     max_sum = max_width - _GAP * (len(widths) - 1)  # of the widths of all columns
 
     if sum(widths) > max_sum:
-        # No column is narrower than its longest word.
-        least_widths = [max(map(_width, " ".join(texts).split()), default=0) for texts in columns]
+        least_widths = _least_widths(grid)
         if sum(least_widths) > max_sum:
             return _in_blocks(grid, max_width)
         # First only headings fold. Then the widest column that can fold more, the last of equal

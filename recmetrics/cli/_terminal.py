@@ -23,7 +23,7 @@ from recmetrics._printing import printable
 
 _ERASE_LINE = "\r\x1b[K"  # moves to the start of the line, and erases it
 INSTALL = install("cli")
-
+_LINE_IS_OPEN = threading.Event()  # set while a line of stdout has begun and not ended
 
 # Patterns of Python code in a message of the library -> what does the same in the command.
 _INSTEAD_OF_PYTHON = {
@@ -78,6 +78,9 @@ def write(text: str) -> None:
     try:
         sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
         sys.stdout.flush()
+        _LINE_IS_OPEN.clear()
+        if not text.endswith("\n"):
+            _LINE_IS_OPEN.set()
     except OSError as error:
         sys.stdout = None  # its buffer would fail again when Python ends
         if isinstance(error, BrokenPipeError):
@@ -168,7 +171,8 @@ def telling_of_compilation() -> Iterator[None]:
         """Tell of the compilation, from the thread of the timer."""
         has_told.set()
         if sys.stderr.isatty():
-            sys.stderr.write(_ERASE_LINE)  # a line of progress may stand there
+            # What stands there is text, which must stay, or a line of progress.
+            sys.stderr.write("\n" if _LINE_IS_OPEN.is_set() else _ERASE_LINE)
         tell(_COMPILES)
 
     def report(begins: bool) -> None:
