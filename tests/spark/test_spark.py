@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -35,14 +36,16 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 @pytest.fixture(scope="module")
-def spark():
+def spark(tmp_path_factory):
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     path = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), path])
-    # Two tasks at a time, each of which may fail twice.
-    builder = SparkSession.builder.master("local[2,3]").config("spark.ui.enabled", "false")
+    os.environ["SPARK_WORKER_DIR"] = str(tmp_path_factory.mktemp("workers"))
+    # Two executors, each in a process of its own with one core.
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]")
+    builder = builder.config("spark.ui.enabled", "false").config("spark.executor.memory", "512m")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
     builder = builder.config("spark.driver.host", "127.0.0.1")
     session = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
@@ -84,7 +87,7 @@ def test_the_values_are_those_of_one_machine(n_partitions, spark):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a signal of POSIX")
-def test_spark_repeats_the_task_of_a_worker_that_is_killed(spark, tmp_path):
+def test_spark_repeats_the_tasks_of_an_executor_that_is_killed(spark, tmp_path):
     recs, truth, _ = problem()
     frames = map(spark.createDataFrame, (recs, truth))
     values = recmetrics.spark.evaluate(*frames, METRICS, by="model", chunks=4)
@@ -94,7 +97,8 @@ def test_spark_repeats_the_task_of_a_worker_that_is_killed(spark, tmp_path):
         for block in blocks:
             if not mark.exists():
                 mark.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
+                parent = ["ps", "-o", "ppid=", "-p", str(os.getppid())]
+                os.kill(int(subprocess.check_output(parent)), signal.SIGKILL)
             yield block
 
     got = values.mapInPandas(die_once, values.schema)
