@@ -73,6 +73,8 @@ def session() -> SparkSession:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     # Workers fetch large results from the host: it must be the address that the driver is bound to.
     builder = builder.config("spark.driver.host", "127.0.0.1")
+    # Arrow takes frames of pandas whose cells are arrays.
+    builder = builder.config("spark.sql.execution.arrow.pyspark.enabled", "true")
     return builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
 
 

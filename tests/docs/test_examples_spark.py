@@ -17,7 +17,10 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+@pytest.mark.filterwarnings(
+    "ignore:PySpark does not yet fully support pandas:FutureWarning",
+    "ignore:unclosed <socket:ResourceWarning",  # pyspark leaves those of results open
+)
 def test_spark_merges_the_states_of_its_workers(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
