@@ -394,7 +394,6 @@ WRONG = {
     "evaluator.update_factors(scores, scores, users=(0.5, 1.5))": "[arg-type]",
     'evaluator.update_ranked(lists, "10")': "[arg-type]",
     'evaluate_table([["a", 1]], relevant, "mrr")': "[call-overload]",
-    'evaluate_table(recs.lazy(), relevant, "mrr")': "[call-overload]",
     'evaluate_table(recs, relevant, "mrr", by=1)': "[call-overload]",
     'evaluate_table(recs, relevant, "mrr", popularity=[0.5])': "[call-overload]",
     'evaluate_table(recs, relevant, "mrr", summary=True)': "[call-overload]",

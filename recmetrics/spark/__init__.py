@@ -80,8 +80,8 @@ def evaluate(
     for name in empty.columns:
         if name not in types and not parse(name, options.get("convention")).metric.per_user:
             msg = (
-                f"{name} has one value for all lists, which no worker has; for a table in Parquet, "
-                "type recmetrics.tables.evaluate_table(path, truth, metrics_list)"
+                f"{name} has one value for all lists, which no worker has; write both tables to "
+                "Parquet, and give their paths to recmetrics.tables.evaluate_table"
             )
             raise ArgumentError(msg)
     schema = ", ".join(f"`{name}` {types.get(name, 'double')}" for name in empty.columns)

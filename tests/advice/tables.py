@@ -109,11 +109,12 @@ IDS = [
     ),
     Case(
         "_frames.py: type {}.{}",
-        TABLES + "import polars\nrecs = polars.from_pandas(recs).lazy(); "
-        "truth = polars.from_pandas(truth)",
-        CALL,
-        [1 / 2, 1.0],
-        then=MRR,
+        "import polars\nfrom recmetrics import tables\n"
+        "train = polars.LazyFrame({'user': ['a', 'b'], 'item': ['x', 'y'], 'time': [2, 1]})\n"
+        "truth = polars.DataFrame({'user': ['a', 'b'], 'item': ['y', 'x'], 'time': [1, 2]})",
+        "tables.audit_times(train, truth)",
+        1,
+        then="answer.findings['after_own_test'].n",
     ),
     Case(
         "expected ids that can be compared",
