@@ -1,7 +1,7 @@
 """Estimate the time on a cluster: constants of one core, and one worker process against two.
 
     python benchmarks/cluster.py                # some minutes, on a machine without other work
-    python benchmarks/cluster.py --write        # also writes the figures to docs/many_machines.md
+    python benchmarks/cluster.py --write        # also writes the figures to cluster.md
     python benchmarks/cluster.py --constants    # without the two workers
 
 The constants are measured with one thread in a warm process. The estimate is computed only from
@@ -36,7 +36,7 @@ from recmetrics._core.results import this_version  # noqa: E402
 from recmetrics._core.spec.request import Request  # noqa: E402
 from recmetrics.dask._tasks import Job, best_of_chunk  # noqa: E402
 
-PAGE = Path(__file__).parents[1] / "docs" / "many_machines.md"
+PAGE = Path(__file__).with_suffix(".md")
 BEGIN, END = "<!-- figures: benchmarks/cluster.py --write -->", "<!-- end of figures -->"
 K = 100
 D = 128
