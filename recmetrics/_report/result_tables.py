@@ -359,6 +359,28 @@ def _read_values(label: str, metric: Any, column: Any) -> Floats:
     return array
 
 
+def with_values_of_all_lists(table: Table, values: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Take the values of a model in a data frame, with one value, (), for a metric of all lists.
+
+    The frame repeats that value in each row, or has NaN. Rows with others are refused.
+    """
+    values_of_model = dict(values)
+    for metric, column in values.items():
+        spec = spec_if_known(metric)
+        if spec is None or spec.metric.per_user:
+            continue
+        numbers = np.unique(column[~np.isnan(column)])
+        if numbers.size > 1:
+            others = [name for name in values if name != metric]
+            msg = (
+                f"{metric} of {table.name} has {numbers.size} different values, and is one value "
+                f"for all lists of a model; leave it out: type metrics={others}"
+            )
+            raise InputError(msg)
+        values_of_model[metric] = np.append(numbers, np.nan)[0].reshape(())
+    return values_of_model
+
+
 def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
     """Refuse results of other metrics or users than the first, and count the users.
 

@@ -226,18 +226,21 @@ def _read_models(
         unread_columns = ()
     groups, user_weights = read_users("values is not", labels, n_users, by, weights, unread_columns)
 
-    values = {metric: np.atleast_1d(array) for metric, array in table.values.items()}
-    system = frozenset(metric for metric, array in table.values.items() if not array.ndim)
     models = []
     for model, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items():
+        values = dict(table.values)
+        if table.frame is not None:
+            of_model = {name: array[rows] for name, array in values.items()}
+            of_model = result_tables.with_values_of_all_lists(table, of_model)
+            values |= {name: array for name, array in of_model.items() if not array.ndim}
         n_weightless = None
         if user_weights is not None:
             n_weightless = int(np.count_nonzero(user_weights[rows] == 0))
         samples = Samples(
             models=(model,),
             metrics=tuple(values),
-            system=system,
-            values={model: values},
+            system=frozenset(name for name, array in values.items() if not array.ndim),
+            values={model: {name: np.atleast_1d(array) for name, array in values.items()}},
             groups={group: rows[np.isin(rows, users)] for group, users in groups.items()},
             weights=user_weights,
             n_weightless=n_weightless,

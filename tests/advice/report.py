@@ -253,6 +253,14 @@ CASES = [
         then=COMPARED,
     ),
     Case(
+        "is one value for all lists of a model; leave it out",
+        LONG + "frame['coverage@5'] = [0.25, 0.5, 1.0, 1.0]",
+        "recmetrics.compare(frame, model='arm')",
+        [1 / 2],
+        altered="metrics=['coverage@5']",
+        then=COMPARED,
+    ),
+    Case(
         "results has no column 'model'",
         LONG,
         "recmetrics.compare(frame)",

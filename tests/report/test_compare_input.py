@@ -304,3 +304,34 @@ def test_columns_alone_make_no_frame():
     ):
         with pytest.raises(InputTypeError, match=r"^the result of 'b' is a S\w+; expected what "):
             compare({"a": {"m": OLD}, "b": strange})
+
+
+def frame_of_two_models(coverage):
+    """Values of two users and models; the column of coverage is the same in each row of a model."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    columns = {"model": ["a", "a", "b", "b"], "user": [1, 2, 1, 2], "mrr": [1.0, 0.5, 0.5, 0.0]}
+    return pd.DataFrame({**columns, "coverage@5": coverage})
+
+
+def test_a_metric_of_all_lists_in_each_row_of_a_frame_is_one_value():
+    frame = frame_of_two_models([0.25, 0.25, 1.0, 1.0])
+    comparison = recmetrics.compare(frame)
+    means = {(mean.metric, mean.model): mean for mean in comparison.means}
+    assert [means["coverage@5", model].mean for model in "ab"] == [0.25, 1.0]
+    assert [means["coverage@5", model].n_users for model in "ab"] == [None, None]
+    assert {difference.metric for difference in comparison.differences} == {"mrr"}
+    of_summary = {(mean.metric, mean.model): mean for mean in recmetrics.summary(frame)}
+    assert [of_summary["coverage@5", model].mean for model in "ab"] == [0.25, 1.0]
+    assert math.isnan(of_summary["coverage@5", "a"].low)
+
+
+def test_rows_with_several_values_of_a_metric_of_all_lists_are_refused():
+    frame = frame_of_two_models([0.25, 0.5, 1.0, 1.0])
+    with pytest.raises(InputError, match="leave it out") as caught:
+        recmetrics.compare(frame)
+    assert str(caught.value) == (
+        "coverage@5 of 'a' has 2 different values, and is one value for all lists of a model; "
+        "leave it out: type metrics=['mrr']"
+    )
+    assert recmetrics.compare(frame, metrics=["mrr"]).metrics == ("mrr",)
