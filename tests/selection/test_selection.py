@@ -143,13 +143,19 @@ def test_no_nan_is_overlooked(n_items):
             Metrics.compute(scores[rows], truth, "hit@3")
 
 
-def test_an_excluded_item_bounds_nothing():
+@pytest.mark.parametrize("n_items", [2_000, 20_000])  # the longer row is not copied
+def test_an_excluded_item_bounds_nothing(n_items):
     """The best of every lane are excluded; the best of the others is first."""
-    scores = np.arange(2_000.0)[np.newaxis]
-    truth = np.zeros_like(scores)
-    truth[0, 999] = 1.0
-    got = Metrics.compute(scores, truth, "mrr@5", exclude=[np.arange(1_000, 2_000)])
+    scores = np.arange(float(n_items))[np.newaxis]
+    best_allowed = n_items - 1_001
+    excluded = [np.arange(n_items - 1_000, n_items)]
+    got = Metrics.compute(scores, [[best_allowed]], "mrr@5", exclude=excluded)
     assert got["mrr@5"].tolist() == [1.0]
+
+
+def test_the_lanes_of_one_user_bound_no_other():
+    scores = np.stack([np.arange(2_000.0), np.arange(2_000.0) - 5_000.0])
+    assert Metrics.compute(scores, [[1_999]] * 2, "mrr@5")["mrr@5"].tolist() == [1.0, 1.0]
 
 
 @pytest.mark.usefixtures("both_ways")
