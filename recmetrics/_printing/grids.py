@@ -153,8 +153,8 @@ class Printed:
     def to_text(self, width: int | None = None) -> str:
         """Write the tables and their notes as text, in lines of at most ``width`` columns.
 
-        Where a table is too wide, quantiles are left out; then cells fold at blanks, or each row is
-        a block of lines. No word or number is split. None does not limit the width.
+        A table that is too wide goes without quantiles; then cells fold at blanks, or each row is a
+        block of lines. No word or number is split. None does not limit the width.
         """
         max_width = sys.maxsize
         if width is not None:
@@ -252,10 +252,10 @@ def _narrowed(grids: list[Grid], notes: list[str], max_width: int) -> tuple[list
 
 def _without_optional(grid: Grid) -> Grid:
     """Leave out the optional columns of a table."""
-    kept = [j for j, column in enumerate(grid.columns) if not column.is_optional]
-    rows = [[row[j] for j in kept] for row in grid.rows]
-    strong = frozenset((i, kept.index(j)) for i, j in grid.strong if j in kept)
-    return Grid([grid.columns[j] for j in kept], rows, strong)
+    places = [j for j, column in enumerate(grid.columns) if not column.is_optional]
+    rows = [[row[j] for j in places] for row in grid.rows]
+    strong = frozenset((i, places.index(j)) for i, j in grid.strong if j in places)
+    return Grid([grid.columns[j] for j in places], rows, strong)
 
 
 def fitted(grid: Grid, max_width: int) -> str:

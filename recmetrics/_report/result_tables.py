@@ -359,26 +359,30 @@ def _read_values(label: str, metric: Any, column: Any) -> Floats:
     return array
 
 
-def with_values_of_all_lists(table: Table, values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Take the values of a model in a data frame, with one value, (), for a metric of all lists.
+def values_of_all_lists(table: Table, rows: Rows | slice = slice(None)) -> dict[str, Floats]:
+    """Read the one value, (), of each metric of all lists in the rows of a model.
 
-    The frame repeats that value in each row, or has NaN. Rows with others are refused.
+    Data frames repeat it in each row, or have NaN; rows with several values are refused. Arrays
+    have it already, so that nothing is read of them.
     """
-    values_of_model = dict(values)
-    for metric, column in values.items():
+    values: dict[str, Floats] = {}
+    if table.frame is None:
+        return values
+    for metric, column in table.values.items():
         spec = spec_if_known(metric)
         if spec is None or spec.metric.per_user:
             continue
-        numbers = np.unique(column[~np.isnan(column)])
+        of_rows = column[rows]
+        numbers = np.unique(of_rows[~np.isnan(of_rows)])
         if numbers.size > 1:
-            others = [name for name in values if name != metric]
+            others = [name for name in table.values if name != metric]
             msg = (
                 f"{metric} of {table.name} has {numbers.size} different values, and is one value "
                 f"for all lists of a model; leave it out: type metrics={others}"
             )
             raise InputError(msg)
-        values_of_model[metric] = np.append(numbers, np.nan)[0].reshape(())
-    return values_of_model
+        values[metric] = np.append(numbers, np.nan)[0].reshape(())
+    return values
 
 
 def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:

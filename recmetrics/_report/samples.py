@@ -28,7 +28,7 @@ from recmetrics._report.result_tables import (
     require_alike,
     require_named,
     spec_if_known,
-    with_values_of_all_lists,
+    values_of_all_lists,
 )
 from recmetrics._report.statistics import mean_over_runs
 
@@ -344,9 +344,7 @@ def _in_one_order(
                 # The appended NaN is at place -1, which users of another fold read.
                 rows = [row_of_user.get(user, -1) for user in first_users]
                 values = {m: np.append(column, np.nan)[rows] for m, column in values.items()}
-            if table.frame is not None:
-                values = with_values_of_all_lists(table, values)
-            tables[model].append(replace(table, values=values))
+            tables[model].append(replace(table, values=values | values_of_all_lists(table)))
     if first_table is None:
         return tables, {}, None
     labels_in_order = {

@@ -228,11 +228,7 @@ def _read_models(
 
     models = []
     for model, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items():
-        values = dict(table.values)
-        if table.frame is not None:
-            of_model = {name: array[rows] for name, array in values.items()}
-            of_model = result_tables.with_values_of_all_lists(table, of_model)
-            values |= {name: array for name, array in of_model.items() if not array.ndim}
+        values = table.values | result_tables.values_of_all_lists(table, rows)
         n_weightless = None
         if user_weights is not None:
             n_weightless = int(np.count_nonzero(user_weights[rows] == 0))

@@ -171,7 +171,7 @@ def telling_of_compilation() -> Iterator[None]:
         """Tell of the compilation, from the thread of the timer."""
         has_told.set()
         if sys.stderr.isatty():
-            # What stands there is text, which must stay, or a line of progress.
+            # Text that stands in the line must stay; a line of progress may go.
             sys.stderr.write("\n" if _LINE_IS_OPEN.is_set() else _ERASE_LINE)
         tell(_COMPILES)
 

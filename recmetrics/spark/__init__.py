@@ -72,7 +72,7 @@ def evaluate(
     if exclude is not None:
         tables["exclude"] = exclude
 
-    # What needs no values is refused here, and the empty result has the columns of the result.
+    # Faults that need no values are found here; the empty result has the columns of all results.
     heads = {label: table.limit(0).toPandas() for label, table in tables.items()}
     empty = evaluate_table(metrics_list=metrics_list, **heads, **options).reset_index()
     types = {field.name: field.dataType.simpleString() for field in recs.schema}

@@ -23,7 +23,16 @@ _MISSING_TEXTS: dict[Missing, str] = {
     "undefined": "their values are undefined",
     "left out": "they are left out; include_missing=True gives them rows",
 }
-_SUMMED = "n_lists n_without_truth n_missing n_short n_shortened n_contradicted invalid swallowed"
+_COUNTS = (
+    "n_lists",
+    "n_without_truth",
+    "n_missing",
+    "n_short",
+    "n_shortened",
+    "n_contradicted",
+    "invalid",
+    "swallowed",
+)
 
 
 @dataclass(frozen=True)
@@ -201,7 +210,7 @@ def merged(
 ) -> TableSummary:
     """Merge summaries of some users each; ``values`` and ``grades`` are those of all lists."""
     fields: dict[str, Any] = {}
-    for name in _SUMMED.split():
+    for name in _COUNTS:
         fields[name] = np.sum([getattr(summary, name) for summary in summaries], axis=0).tolist()
     for name in ("first_missing", "first_contradicted"):
         fields[name] = next(filter(None, (getattr(summary, name) for summary in summaries)), "")

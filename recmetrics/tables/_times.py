@@ -142,7 +142,7 @@ def audit_times(
     n_train = len(train_frame)
     n_truth = len(truth_frame)
     n_users = len(np.unique(users[n_train:]))
-    # Where each user has one test row, as in leave-one-out, users train after the first test.
+    # Users train after the first test where each has one test row, as in leave-one-out.
     information = {}
     if n_truth == n_users and "after_first_test" in findings:
         information["after_first_test"] = findings.pop("after_first_test")

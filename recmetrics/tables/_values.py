@@ -175,10 +175,12 @@ def _measure(
     values = {text: np.empty(users.truth.n_users) for text in request.definitions}
     for rows_of_part, rankings_of_part, users_of_part in parts:
         key: tuple[Any, ...] = ()
-        if not isinstance(rows_of_part, slice):
-            first_list = int(rows_of_part[0])
-            key = tuple(value_at(keys, name, first_list) for name in keys.columns[:-1])
-        sink, _ = (exposed or {}).get(key, (None, None))
+        sink = None
+        if exposed is not None:
+            if not isinstance(rows_of_part, slice):
+                first_list = int(rows_of_part[0])
+                key = tuple(value_at(keys, name, first_list) for name in keys.columns[:-1])
+            sink, _ = exposed.get(key, (None, None))
         selection = find_hits(rankings_of_part, users_of_part, request, sink)
         for text, value in measured(selection, request).items():
             values[text][rows_of_part] = value  # one of all lists is that of each of them

@@ -298,6 +298,16 @@ def test_a_damaged_state_is_refused(kind, name, value, problem):
     assert message_of(InputError, lambda: type(one).from_state(state)) == expected
 
 
+@pytest.mark.filterwarnings("ignore:state does not say which version")
+def test_a_state_of_an_earlier_version_says_why_it_lacks_an_array():
+    state = made("values").state()
+    del state["form"], state["n_weightless"]
+    assert message_of(InputError, lambda: StreamEvaluator.from_state(state)) == (
+        "state lacks n_weightless, since an earlier version of recmetrics wrote it; expected what "
+        "StreamEvaluator.state() gave"
+    )
+
+
 @both
 def test_a_state_is_a_mapping(kind):
     with pytest.raises(InputTypeError, match=r"^state is a list; expected what"):

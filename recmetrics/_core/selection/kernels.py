@@ -63,7 +63,6 @@ _RUN_ITEMS = 24  # sorted by insertion, before such runs are merged
 
 # Excluded items are hidden in a copy of a row with no more than so many items for each of them.
 _LEAST_PER_HIDDEN = 40
-_COPIED_SCORES = 256  # of such a row, copied together: they stay in the nearest cache between loops
 _FEW_HITS = 32  # up to so many hits of a user no sort is faster than insertion
 
 # Faults of a ranking that the caller gives: an item outside the catalogue, an item after the end of
@@ -410,8 +409,8 @@ def _gather(
 def _next_above(values: Array, score: Any) -> Any:
     """The smallest of ``values`` that is greater than ``score``, or ``score`` if none is."""
     next_score = score
-    # Where most scores are equal, few rows have a greater one: a count takes a tenth of the time of
-    # the loop below.
+    # Few rows have a greater score where most scores are equal; a count takes a tenth of the time
+    # of the loop below.
     if _count_above(values, score) == 0:
         return next_score
     for i in range(values.size):
