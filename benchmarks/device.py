@@ -58,6 +58,7 @@ def cases(size, k, device):
     yield "bfloat16", random.to(torch.bfloat16), recall, {}
     yield "int8, five values", random.round().clamp(-2, 2).to(torch.int8), recall, {}
     yield "float32, constant", torch.zeros_like(random), coverage, {}
+    yield "float32, no cutoff", random, "auc", {}
 
 
 def main():

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 # Sizes that cut even a small problem into blocks and tiles, and send it into threads.
 TIGHT = {
     "_core.selection.tied": {"_BLOCK_ENTRIES": 8},
-    "_core.selection.device": {"_BLOCK_SCORES": 8, "_MANY_RELEVANT": 2},
+    "_core.selection.device": {"_BLOCK_BYTES": 8, "_MANY_RELEVANT": 2},
     "_core.selection.factors": {
         "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_BLAS_MULTIPLE": 1, "_SMALL_PRODUCTS": 0,
         "_MAX_CANDIDATES": 3, "_POOL_BYTES": 64, "_HOST_BYTES": 64,

@@ -20,6 +20,7 @@ DTYPES = ["float32", "float16", "bfloat16", "int32", "int8", "uint8", "bool"]
 SCRIPT = """
 import json, os, sys, warnings
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+os.environ["JAX_PLATFORMS"] = "cpu"  # also where there is a GPU
 warnings.simplefilter("error")
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import NamedSharding, PartitionSpec

@@ -116,7 +116,7 @@ def test_every_dtype(dtype, case, sent):
 
 @on_every_device
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "uint64"])
-@pytest.mark.parametrize("most", [64, 65, 300])
+@pytest.mark.parametrize("most", [6, 7, 300])
 def test_users_with_many_relevant_items_have_their_rows_sorted(dtype, most, sent):
     shape = 6, 400
     truth = graded([*item_sets(most, (5, 400)), np.arange(400)], shape)
@@ -124,6 +124,21 @@ def test_users_with_many_relevant_items_have_their_rows_sorted(dtype, most, sent
     for some in ({}, {"exclude": exclude}, {"exclude": exclude, "candidates": exclude[::-1]}):
         for ties in ("index", "expected"):
             assert_like_the_cpu(sent, scores_of(dtype, shape), truth, ties=ties, **some)
+
+
+@on_every_device
+@pytest.mark.parametrize("k", [1, 3, 60])
+def test_equal_scores_of_wide_rows(k, sent):
+    """Groups of 256, 128 and 4 items, of which many reach the bound."""
+    n_items = 2_051
+    tensor = torch.full((5, n_items), -1.0)
+    tensor[1, -2:] = 0.0  # behind the last whole group
+    tensor[2] = torch.from_numpy(RNG.integers(0, 3, n_items))
+    tensor[3, ::2] = -math.inf
+    tensor[4, 1:] = -math.inf  # one item may be recommended
+    assert_same_lists(sent, tensor, k)
+    truth = sp.random(*tensor.shape, 0.3, "csr", random_state=0)
+    assert_like_the_cpu(sent, tensor, truth, [f"ndcg@{k}", f"recall@{k}", f"coverage@{k}"])
 
 
 @on_every_device
@@ -207,7 +222,8 @@ def test_the_coverage_of_nobody_is_undefined(sent):
 @on_every_device
 @pytest.mark.parametrize("rows", [1, 3])
 def test_values_do_not_depend_on_the_blocks(rows, sent, monkeypatch):
-    monkeypatch.setattr(devices, "_BLOCK_SCORES", rows * N_ITEMS)
+    monkeypatch.setattr(devices, "_BLOCK_BYTES", rows)
+    monkeypatch.setattr(devices.DeviceRanker, "_bytes_per_user", lambda *_, **__: 1)
     tensor = scores_of("float32")
     for case in SETS.values():
         assert_like_the_cpu(sent, tensor, metrics=[*RANKED, *LISTED], **SIDE, **case)
@@ -279,7 +295,7 @@ def test_a_device_needs_no_float64(dtype, sent):
 @on_every_device
 @pytest.mark.parametrize("kind", ["random", "nan", "uint64"])
 def test_memory_is_bounded_by_the_block(kind, sent, monkeypatch):
-    monkeypatch.setattr(devices, "_BLOCK_SCORES", 1 << 15)
+    monkeypatch.setattr(devices, "_BLOCK_BYTES", 1 << 21)
     shape = n_users, n_items = 40, 4_000
     scores = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     if kind == "nan":
@@ -295,9 +311,10 @@ def test_memory_is_bounded_by_the_block(kind, sent, monkeypatch):
         {"candidates": [np.arange(0, n_items, 3)] * n_users},
         {"candidates": np.arange(0, n_items, 3)},
     ):
-        with Watch(scores) as made:
-            Metrics.compute(scores, truth, ["ndcg@10", "coverage"], nan="exclude", **some)
-        assert made.peak < 80 * devices._BLOCK_SCORES
+        for metrics in (["ndcg@10"], ["ndcg@10", "coverage"], "auc"):
+            with Watch(scores) as made:
+                Metrics.compute(scores, truth, metrics, nan="exclude", **some)
+            assert made.peak < 1.3 * devices._BLOCK_BYTES, (list(some), metrics)
 
 
 @on_every_device
@@ -326,8 +343,9 @@ def test_factors_are_multiplied_as_on_the_cpu(dtype, sent):
         assert_identical(Metrics.compute_factors(*there, TRUTH, metrics, **SIDE, **some), expected)
     assert overlap((*there, bias), (*pair, bias), "rbo@9")["rbo@9"].tolist() == [1.0] * N_USERS
     evaluator = Evaluator(TRUTH, RANKED)
+    bias_there = sent(torch.from_numpy(bias))
     for rows in (slice(0, 3), slice(3, N_USERS)):
-        evaluator.update_factors(there[0][rows], there[1], rows, item_bias=sent(bias))
+        evaluator.update_factors(there[0][rows], there[1], rows, item_bias=bias_there)
     assert_identical(
         evaluator.compute(), Metrics.compute_factors(*pair, TRUTH, RANKED, item_bias=bias)
     )

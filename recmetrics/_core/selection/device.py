@@ -1,21 +1,25 @@
 """Scores in the memory of a device: the ranks of relevant items, and lists, by torch alone.
 
-The rank of a relevant item is counted, as ``kernels`` says. So a block of rows is compared once
-with each of the relevant items of its users. The rows of users who have many are sorted instead. A
-list is selected by ``topk``, which may take any of the items that are equal to the last one of a
-list; the first of them are taken.
+The best items of a row are selected by a bound: the row is folded into the maxima of groups of
+neighbouring items, and the k-th best maximum is the bound. Only groups that reach it are read
+again.
+
+Tie groups, and metrics without a cutoff, need the ranks of all relevant items. These are counted: a
+block of rows is compared once with each of the relevant items of its users. The rows of users who
+have many are sorted instead.
 
 Only a block of bounded size is ever copied: with the lowest score where an item may not be
 recommended. All results leave the device as integers, since some devices have no float64.
 
-The tests run this code on torch's CPU device. It has not been run on a CUDA, ROCm or MPS device.
+The tests run this code on CUDA where torch finds it, and otherwise on torch's CPU device. It has
+not been run on a ROCm or MPS device.
 """
 
 import contextlib
 import functools
 import importlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,8 +34,15 @@ from recmetrics._core.threads import row_blocks
 from recmetrics._core.types import IntArray
 
 _DLPACK_GPUS = {2, 10}  # the numbers of CUDA and ROCm in DLPack
-_BLOCK_SCORES = 1 << 23  # ranked together; with copies, masks and indices they take about 256 MB
-_MANY_RELEVANT = 64  # items; a sort of the row of a user with more beats counting
+_BLOCK_BYTES = 1 << 29  # at most about so much for copies, masks and indices; half is usual
+_BYTES_PER_COUNTED_SCORE = 48  # most of them where rows are sorted
+_BYTES_PER_READ_ITEM = 24  # of an item in a group that reaches the bound, with its indices
+_BYTES_PER_ENTRY = 72  # of such an item that reaches the bound itself
+_MANY_RELEVANT = 6  # items; a sort of the row of a user with more beats counting
+# Neighbouring items. torch reduces groups of 32 in five times the time of groups of 256.
+_LARGEST_GROUP = 256
+_GROUPS_PER_BEST = 4  # groups for each of the k best; with fewer, more items reach the bound
+_ITEMS_PER_BEST = 4  # ranks are selected down to a quarter of the items, and else counted
 _SINGLE_DTYPES = {"float16", "bfloat16", "float32"}  # factors that are multiplied as float32
 _REAL_DTYPES = {
     "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
@@ -91,6 +102,8 @@ class DeviceScores:
         _check(tensor, "scores")
         self._tensor = tensor.detach()
         self.shape: tuple[int, int] = tuple(tensor.shape)
+        # Bytes of device memory that a block takes for each score before it is ranked.
+        self.made_bytes = 0 if tensor.is_floating_point() else 16  # two arrays of int64
 
     def take(self, rows: slice) -> "DeviceScores":
         return DeviceScores(self._tensor[rows])
@@ -129,6 +142,7 @@ class DeviceFactors(DeviceScores):
         dtype = torch.float32 if dtypes <= _SINGLE_DTYPES else torch.float64
         self._user_factors = user_factors.detach()
         self._item_factors = item_factors.detach().to(dtype)
+        self.made_bytes = self._item_factors.element_size()
         self._bias = None
         if item_bias is not None:
             self._bias = torch.as_tensor(item_bias).detach().to(self._item_factors)
@@ -152,25 +166,63 @@ class DeviceRanker:
 
     @refuse_full_memory()
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
+        is_counted = k is not None and (rules.ties or k * _ITEMS_PER_BEST > self.n_items)
+        n_best = 0 if reader is None else min(reader.depth, self.n_items)
+        if k is not None and not is_counted:
+            n_best = max(n_best, k)
         # One thread suffices, since the device works in parallel.
-        blocks = row_blocks(self.n_users, _BLOCK_SCORES // max(1, self.n_items))
-        rank = functools.partial(self._rank_block, k=k, ties=rules.ties, reader=reader)
+        user_bytes = self._bytes_per_user(n_best, is_counted=is_counted)
+        blocks = row_blocks(self.n_users, _BLOCK_BYTES // max(1, user_bytes))
+        rank = functools.partial(
+            self._rank_block,
+            k=k,
+            n_best=n_best,
+            is_counted=is_counted,
+            ties=rules.ties and k is not None,
+            reader=reader,
+        )
         return hits_of_blocks(rank, blocks, 1, self._users, k, rules)
 
+    def _bytes_per_user(self, n_best: int, *, is_counted: bool) -> int:
+        """About the device memory that a block takes for each of its users."""
+        score_bytes = 1 + self._scores.made_bytes
+        if self._users.exclude is not None or self._users.candidates is not None:
+            score_bytes += 8  # a copy, and the scores of the candidates
+        if is_counted:
+            score_bytes += _BYTES_PER_COUNTED_SCORE
+        n_read = min(self.n_items, n_best * _group_size(self.n_items, n_best))
+        best_bytes = n_read * _BYTES_PER_READ_ITEM + n_best * _BYTES_PER_ENTRY
+        return self.n_items * score_bytes + best_bytes
+
     def _rank_block(
-        self, block: Block, k: int | None, ties: bool, reader: Reader | None
+        self,
+        block: Block,
+        k: int | None,
+        n_best: int,
+        is_counted: bool,
+        ties: bool,
+        reader: Reader | None,
     ) -> RankedBlock:
-        """Find the hits of a block down to rank ``k``, None for none, and pass on its lists."""
+        """Find the hits of a block down to rank ``k``, None for none, and pass on its lists.
+
+        The ``n_best`` best items of each user are selected, and hold the hits unless the ranks of
+        all relevant items are counted.
+        """
         rows, relevant, excluded = block
-        ties = ties and k is not None
         scores, lowest, nan_report = self._recommendable(rows, excluded, reader)
+        best = _select(scores, n_best)
         hits = empty_hits(relevant.start, relevant.values, ties=ties)
         if k is not None:
-            n_listed = (scores > lowest).sum(1).cpu().numpy()
-            hits.length[:] = np.minimum(k, n_listed)
-            _keep_hits(_rank(scores, lowest, relevant), relevant, k, hits, ties=ties)
+            if is_counted:
+                length = (scores > lowest).sum(1)
+                ranks = _count_ranks(scores, lowest, relevant)
+            else:
+                length = best.length
+                ranks = best.ranks_of(relevant)
+            hits.length[:] = length.clamp(max=k).cpu().numpy()
+            _keep_hits(ranks, relevant, k, hits, ties=ties)
         if reader is not None:
-            items = _select(scores, lowest, min(reader.depth, self.n_items))
+            items = best.lists(min(reader.depth, self.n_items))
             reader.read(Lists(rows, items, np.count_nonzero(items >= 0, axis=1), relevant))
         return RankedBlock(hits, nan_report)
 
@@ -202,12 +254,12 @@ class DeviceRanker:
             scores[entries] = all_scores[entries]
 
         nan_report = np.zeros(3, np.int64)
-        if scores.is_floating_point():
+        # The maximum of a row with NaN is NaN: one read, where a mask of NaN takes two.
+        if scores.is_floating_point() and scores.numel() and scores.amax(1).isnan().any():
             is_nan = scores.isnan()
             nan_report[N_NAN] = int(is_nan.sum())
-            if nan_report[N_NAN]:
-                nan_report[NAN_ROW:] = is_nan.nonzero()[0].tolist()
-                scores = scores.masked_fill(is_nan, lowest)
+            nan_report[NAN_ROW:] = is_nan.nonzero()[0].tolist()
+            scores = scores.masked_fill(is_nan, lowest)
         if len(excluded.items):
             scores = scores.index_put(_entries(excluded, scores), scores.new_tensor(lowest))
         return scores, lowest, nan_report
@@ -242,7 +294,85 @@ def _entries(sets: Rows, scores: Any) -> tuple[Any, Any]:
     return _send(sets.users(), scores), _send(sets.items, scores)
 
 
-def _rank(scores: Any, lowest: Any, relevant: Rows) -> IntArray:
+class _Best(NamedTuple):
+    """The best items of each row of a block, as tensors on its device.
+
+    Entries are row by row, with ascending columns. Some have a rank behind the last one selected.
+    """
+
+    n_items: int
+    length: Any  # (rows,) the number of entries of each row
+    row: Any  # (entries,)
+    column: Any  # (entries,) the item
+    rank: Any  # (entries,) 1-based
+
+    def ranks_of(self, relevant: Rows) -> IntArray:
+        """The ranks of the relevant items, (1, slots); 0 where an item has no entry."""
+        sought = _send(relevant.users() * self.n_items + relevant.items, self.row)
+        if not len(self.row):
+            return np.zeros((1, len(sought)), np.int64)
+        entries = self.row * self.n_items + self.column
+        place = _torch().searchsorted(entries, sought).clamp(max=len(entries) - 1)
+        ranks = self.rank[place] * (entries[place] == sought)
+        return np.asarray(ranks.cpu().numpy()[np.newaxis], np.int64)
+
+    def lists(self, width: int) -> IntArray:
+        """The items of each row, (rows, width), best first, -1 after the end of a shorter list."""
+        items = self.column.new_full((len(self.length), width), -1)
+        listed = (self.rank <= width).nonzero().squeeze(1)
+        items[self.row[listed], self.rank[listed] - 1] = self.column[listed]
+        return np.asarray(items.cpu().numpy(), np.int64)
+
+
+def _group_size(n_items: int, k: int) -> int:
+    """The number of neighbouring items whose maximum is taken, to select the ``k`` best."""
+    size = 1
+    while size < _LARGEST_GROUP and n_items >= 2 * size * _GROUPS_PER_BEST * k:
+        size *= 2
+    return size
+
+
+def _select(scores: Any, k: int) -> _Best:
+    """Select the ``k`` best items of each row; items with the lowest score of all are left out."""
+    torch = _torch()
+    n_rows, n_items = scores.shape
+    if not n_rows or not k:
+        none = torch.zeros(0, dtype=torch.int64, device=scores.device)
+        return _Best(n_items, none.new_zeros(n_rows), none, none, none)
+
+    size = _group_size(n_items, k)
+    n_whole = n_items // size
+    maxima = scores[:, : n_whole * size].unflatten(1, (n_whole, size)).amax(2)
+    if n_whole * size < n_items:
+        rest = scores[:, n_whole * size :].amax(1, keepdim=True)
+        maxima = torch.cat((maxima, rest), 1)
+    # Of floats -inf is the lowest score, and of whole numbers the least of int64.
+    is_float = scores.is_floating_point()
+    least = torch.finfo(scores.dtype).min if is_float else torch.iinfo(scores.dtype).min + 1
+    # At least k groups reach the bound, and so do at least k items.
+    bound = maxima.topk(k, sorted=False).values.amin(1, keepdim=True).clamp(min=least)
+
+    # Of the groups whose maximum is the bound, the first k have the first k items that equal it.
+    is_tied = maxima == bound
+    is_read = (maxima > bound) | (is_tied & (is_tied.cumsum(1, dtype=torch.int32) <= k))
+    row, group = is_read.nonzero(as_tuple=True)
+    columns = group[:, None] * size + torch.arange(size, device=scores.device)
+    group_scores = scores[row[:, None], columns.clamp(max=n_items - 1)]
+    reaches = (group_scores >= bound[row]) & (columns < n_items)
+    entries = reaches.nonzero(as_tuple=True)
+    row = row[entries[0]]
+
+    # The entries by row, best first, equal scores by column; row by row, each takes its rank.
+    _, order = _sort(group_scores[entries])
+    order = order[row[order].sort(stable=True).indices]
+    length = torch.bincount(row, minlength=n_rows)
+    first = length.cumsum(0) - length
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(1, len(order) + 1, device=scores.device) - first[row]
+    return _Best(n_items, length, row, columns[entries], rank)
+
+
+def _count_ranks(scores: Any, lowest: Any, relevant: Rows) -> IntArray:
     """Rank the relevant items: (3, slots) rank, number of greater scores, and of those as great.
 
     The last counts the scores >= that of the item. The rank of an item that may not be recommended,
@@ -274,17 +404,23 @@ def _count(scores: Any, items: Any, n_users_of: list[int]) -> Any:
 
     Slot i has an item in the first ``n_users_of[i]`` rows, and 0 behind them.
     """
+    torch = _torch()
     counts = items.new_zeros((3, *items.shape))
-    columns = _torch().arange(scores.shape[1], device=scores.device)
+    columns = torch.arange(scores.shape[1], device=scores.device)
     for slot, n_users in enumerate(n_users_of):
         rows = scores[:n_users]
         item = items[:n_users, slot, None]
         score = rows.gather(1, item)
-        above = (rows > score).sum(1)
-        is_equal = rows == score
-        counts[0, :n_users, slot] = 1 + above + (is_equal & (columns < item)).sum(1)
+        # A sum of int64, the default, converts the mask in twice the time.
+        above = (rows > score).sum(1, dtype=torch.int32)
+        reaching = (rows >= score).sum(1, dtype=torch.int32)
+        counts[0, :n_users, slot] = 1 + above
         counts[1, :n_users, slot] = above
-        counts[2, :n_users, slot] = above + is_equal.sum(1)
+        counts[2, :n_users, slot] = reaching
+        tied = (reaching > above + 1).nonzero().squeeze(1)
+        if len(tied):
+            is_before = (rows[tied] == score[tied]) & (columns < item[tied])
+            counts[0, tied, slot] += is_before.sum(1)
     return counts
 
 
@@ -308,35 +444,17 @@ def _search(scores: Any, items: Any, n_users_of: list[int]) -> Any:  # noqa: ARG
 def _sort(scores: Any) -> Any:
     """Sort each row, best first, equal scores by column; also give the column of each score."""
     # On some devices -0.0 sorts below the 0.0 that it equals; the sum of -0.0 and 0 is 0.0.
-    return (scores + 0).sort(dim=1, descending=True, stable=True)
-
-
-def _select(scores: Any, lowest: Any, k: int) -> IntArray:
-    """The ``k`` best items of each row, (rows, k), best first, -1 after the end of a shorter list.
-
-    ``lowest`` is the score of items that are not to be listed, such as excluded ones.
-    """
-    if not k:
-        return np.empty((len(scores), 0), np.int64)
-    worst_score = scores.topk(k, sorted=False).values.amin(1, keepdim=True)  # of the k best
-    is_above = scores > worst_score
-    is_equal = scores == worst_score
-    room = k - is_above.sum(1, keepdim=True)  # for items with the worst score, the first ones
-    is_best = is_above | (is_equal & (is_equal.cumsum(1) <= room))
-    columns = is_best.nonzero()[:, 1].view(-1, k)  # row by row, ascending
-    best_scores, order = _sort(scores.gather(1, columns))
-    items = columns.gather(1, order).masked_fill(best_scores == lowest, -1)
-    return np.asarray(items.cpu().numpy(), np.int64)
+    return (scores + 0).sort(dim=-1, descending=True, stable=True)
 
 
 def _keep_hits(ranks: IntArray, relevant: Rows, k: int, hits: Hits, *, ties: bool) -> None:
     """Fill ``hits`` with the relevant items among the first ``k``, in rank order of each user.
 
-    ``ranks`` are those of ``_rank``. With ``ties``, an item that is among the first ``k`` in any
-    order of equal scores is a hit.
+    ``ranks`` are those of ``_count_ranks``, or their first row alone. With ``ties``, an item that
+    is among the first ``k`` in any order of equal scores is a hit.
     """
-    rank, above, reaching = ranks
-    best_rank = above + 1 if ties else rank
+    rank = ranks[0]
+    best_rank = ranks[1] + 1 if ties else rank
     entries = np.flatnonzero((rank > 0) & (best_rank <= k))
     users = relevant.users()[entries]
     entries = entries[np.lexsort((rank[entries], users))]
@@ -348,7 +466,7 @@ def _keep_hits(ranks: IntArray, relevant: Rows, k: int, hits: Hits, *, ties: boo
     hits.gain[slots] = relevant.values[entries]
     if ties:
         hits.first[slots] = best_rank[entries]
-        hits.last[slots] = reaching[entries]
+        hits.last[slots] = ranks[2, entries]
 
 
 def _name(dtype: Any) -> str:
