@@ -178,7 +178,7 @@ class Totals(NamedTuple):
         tables = self.joint.tables[model, metric, ..., 0]
         weight = tables[0, 0, 0]
         mean = float(total[0] / weight + total[1] / weight)
-        if n_values == 1 or math.isinf(mean):
+        if n_values == 1:
             return mean, math.nan
         # The linearised variance of a weighted mean, of squares of weights: tables[1].
         variance = float(tables[1, 0, 2]) * n_values / (n_values - 1)
