@@ -114,16 +114,17 @@ def map_blocks(
 @contextmanager
 def reporting(
     progress: Literal[True] | Callable[[int, int], object], rows: int, unit: str = " users"
-) -> Iterator[Callable[[int], object] | None]:
-    """Yield a function that takes the number of rows just done, or None if tqdm is missing.
+) -> Iterator[Callable[[int], object]]:
+    """Yield a function that takes the number of rows just done.
 
-    ``progress`` is True for a bar, or a callable of the rows done and all ``rows``.
+    ``progress`` is True for a bar, which is not shown if tqdm is missing, or a callable of the rows
+    done and all ``rows``.
     """
     if progress is True:
         try:
             from tqdm.auto import tqdm
         except ImportError:  # the bar is optional
-            yield None
+            yield lambda _: None
             return
 
         def describe(is_compiling: bool) -> None:

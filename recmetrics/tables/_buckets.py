@@ -79,7 +79,7 @@ def _scan_reader(reader: Any) -> pl.LazyFrame:
     from polars.io.plugins import register_io_source
 
     def read(names: list[str] | None, *_: object) -> Iterator[Any]:
-        for batch in reader:
+        for batch in reader:  # pragma: no cover  # in threads of polars
             yield pl.DataFrame(batch).select(names or pl.all())
 
     return register_io_source(read, schema=pl.DataFrame(reader.schema.empty_table()).schema)
@@ -228,8 +228,7 @@ def _measure_buckets(
                 file = divided.folder / f"values-{number}"
                 values.write_ipc(file)
                 lists[-1] = pl.scan_ipc(file)
-            if done is not None:
-                done(1)
+            done(1)
 
     same: dict[str, list[Any]] = {}
     for record in caught:
@@ -253,16 +252,17 @@ def _measure_bucket(bucket: Mapping[str, pl.DataFrame], options: Tables, measure
         user = options["user"]
         hashes = {label: rows.select(_hash(rows, user))[user] for label, rows in bucket.items()}
         codes = pl.concat(hashes.values()).unique().sort()
-        if error.argument not in bucket or not len(codes):
-            raise
-        if len(codes) == 1:
+        is_of_rows = error.argument in bucket
+        if is_of_rows and len(codes) == 1:
             first = next(rows[user][0] for rows in bucket.values() if len(rows))
             msg = f"user {first!r}, whose rows are counted by themselves: {error}"
             raise type(error)(msg, argument=error.argument) from None
-        is_upper = {label: column >= codes[len(codes) // 2] for label, column in hashes.items()}
-        for side in (False, True):
-            half = {label: rows.filter(is_upper[label] == side) for label, rows in bucket.items()}
-            _measure_bucket(half, options, measure)
+        if is_of_rows and len(codes) > 1:
+            is_upper = {label: column >= codes[len(codes) // 2] for label, column in hashes.items()}
+            lower_half = {label: rows.filter(~is_upper[label]) for label, rows in bucket.items()}
+            upper_half = {label: rows.filter(is_upper[label]) for label, rows in bucket.items()}
+            _measure_bucket(lower_half, options, measure)
+            _measure_bucket(upper_half, options, measure)
         raise
 
 

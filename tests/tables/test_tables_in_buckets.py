@@ -1,5 +1,6 @@
 """evaluate_table of tables larger than memory, by buckets of users: the rows of one call."""
 
+import gzip
 import os
 import signal
 import subprocess
@@ -17,7 +18,7 @@ pytest.importorskip("polars", reason="polars is not installed")
 
 import polars as pl
 
-from recmetrics import InputError
+from recmetrics import InputError, InputTypeError, RecmetricsWarning
 from recmetrics.tables import evaluate_table
 
 ROOT = Path(__file__).parents[2]
@@ -128,6 +129,68 @@ def test_ids_of_another_width_are_in_the_same_bucket(chunks):
     truth = recs.select(pl.col("user").cast(pl.Int16), "item")
     got = evaluate_table(recs.lazy(), truth.lazy(), "hit", chunks=chunks)
     assert got["hit"].to_list() == [1.0] * 50
+
+
+def test_runs_and_packed_files_are_read_in_parts(tmp_path):
+    run = tmp_path / "run.txt"
+    run.write_text("u Q0 x 1 0.9 tag\nu Q0 y 2 0.8 tag\nv Q0 y 1 0.7 tag\n")
+    truth = tmp_path / "truth.csv.gz"
+    truth.write_bytes(gzip.compress(b"user,item\nu,y\nv,y\n"))
+    got = evaluate_table(run, truth, "mrr", chunks=2)
+    assert dict(got.select("user", "mrr").iter_rows()) == {"u": 1 / 2, "v": 1 / 1}
+
+
+def test_dicts_are_read_in_parts():
+    got = evaluate_table({"u": ["x", "y"], "v": ["y"]}, {"u": ["y"], "v": ["y"]}, "mrr", chunks=2)
+    assert dict(got.select("user", "mrr").iter_rows()) == {"u": 1 / 2, "v": 1 / 1}
+
+
+def test_every_bucket_has_the_items_of_a_stratum():
+    recs = pl.DataFrame({"user": ["u", "u", "v"], "item": ["x", "y", "y"], "score": [2, 1, 1]})
+    strata = {"tail": pl.DataFrame({"item": ["y"]})}
+    got = evaluate_table(recs, recs, "recall(of=tail)@1", strata=strata, chunks=8)
+    assert dict(got.select("user", "recall(of=tail)@1").iter_rows()) == {"u": 0 / 1, "v": 1 / 1}
+
+
+def test_the_mean_weighs_the_lists_of_all_buckets_as_the_system():
+    # implicit weighs by min(k, R): v has a hit at 1 of min(3, 1) places, w at 1 of min(3, 3).
+    recs = pl.DataFrame({"user": ["v", "w"], "item": 1, "score": 1.0})
+    truth = pl.DataFrame({"user": ["v", "w", "w", "w"], "item": [1, 1, 2, 3]})
+    options = {"convention": "implicit", "chunks": 8, "return_summary": True}
+    _, summary = evaluate_table(recs, truth, "recall@3", **options)
+    assert summary.means == {"recall@3": pytest.approx((1 + 1) / (1 + 3))}
+
+
+def test_excluded_truth_of_all_buckets_is_told_once():
+    recs = pl.DataFrame({"user": range(3), "item": 1, "score": 1.0})
+    exclude = recs.filter(pl.col("user") > 0)
+    with pytest.warns(RecmetricsWarning, match="2 of the 3 users") as caught:
+        evaluate_table(recs, recs, "hit", exclude=exclude, chunks=3)
+    assert len(caught) == 1
+
+
+def test_the_bar_of_buckets_needs_tqdm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # importing it fails
+    recs = pl.DataFrame({"user": range(3), "item": 1, "score": 1.0})
+    assert evaluate_table(recs, recs, "hit", chunks=2, progress=True)["hit"].to_list() == [1.0] * 3
+
+
+def test_tables_of_pandas_in_parts_need_polars(monkeypatch):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    recs = pd.DataFrame({"user": [1], "item": [1], "score": [1.0]})
+    monkeypatch.setitem(sys.modules, "polars", None)
+    message = message_of(InputTypeError, evaluate_table, recs, recs, "hit", chunks=2)
+    assert message == (
+        "tables are read in parts by polars; type: pip install -U 'polars>=1.34' pyarrow"
+    )
+
+
+def test_an_error_of_another_table_names_no_user():
+    recs = pl.DataFrame({"user": [1, 2], "item": [1, 2], "score": 1.0})
+    strata = {"tail": pl.DataFrame({"item": ["y"]})}
+    options = {"strata": strata, "chunks": 2}
+    message = message_of(InputTypeError, evaluate_table, recs, recs, "recall(of=tail)@1", **options)
+    assert message.startswith("strata['tail'], column 'item' holds strings")
 
 
 def test_an_error_names_the_user():
