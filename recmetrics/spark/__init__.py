@@ -6,7 +6,8 @@ This module needs the extra ``spark``.
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from recmetrics._core.errors import ArgumentError
@@ -89,18 +90,6 @@ def evaluate(
     models_by = [name for name in keys if name not in truth.columns]
     models = recs.select(models_by).distinct().toPandas() if models_by else None
 
-    def measure(left: Any, right: Any) -> Any:
-        bucket: Any = dict(options)
-        for label, head in heads.items():
-            rows = left if label == "recs" else right[right[_TABLE] == label]
-            bucket[label] = rows[head.columns].reset_index(drop=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a warning of some users is none of all
-            tables = bucket["recs"], bucket["truth"]
-            values = evaluate_bucket(*tables, metrics_list, bucket, models)
-        # Spark takes no strings of pandas in several chunks of Arrow.
-        return values.reset_index().astype(dict.fromkeys([*keys, user], object))
-
     right = truth.withColumn(_TABLE, functions.lit("truth"))
     if exclude is not None:
         excluded = exclude.withColumn(_TABLE, functions.lit("exclude"))
@@ -111,4 +100,33 @@ def evaluate(
     hash_of = functions.hash(functions.col(user).cast("double" if is_number else "string"))
     bucket_of = functions.pmod(hash_of, functions.lit(n_buckets)).alias(_BUCKET)
     by_bucket = recs.groupBy(bucket_of).cogroup(right.groupBy(bucket_of))
+    measure = partial(
+        evaluate_on_worker, heads=heads, metrics_list=metrics_list, options=options, models=models
+    )
     return by_bucket.applyInPandas(measure, schema)
+
+
+def evaluate_on_worker(
+    left: Any,
+    right: Any,
+    *,
+    heads: Mapping[str, Any],
+    metrics_list: MetricsList,
+    options: Mapping[str, Any],
+    models: Any,
+) -> Any:
+    """Compute the rows of a bucket of users, all of whose tables are of pandas.
+
+    ``left`` are the rows of ``recs``; ``right`` those of the other tables, with a column that names
+    their table. ``heads`` are the tables without rows.
+    """
+    bucket = dict(options)
+    for label, head in heads.items():
+        rows = left if label == "recs" else right[right[_TABLE] == label]
+        bucket[label] = rows[head.columns].reset_index(drop=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a warning of some users is none of all
+        values = evaluate_bucket(bucket["recs"], bucket["truth"], metrics_list, bucket, models)
+    # Spark takes no strings of pandas in several chunks of Arrow.
+    keys = [*options["by"], options["user"]]
+    return values.reset_index().astype(dict.fromkeys(keys, object))

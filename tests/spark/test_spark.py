@@ -106,6 +106,18 @@ def test_spark_repeats_the_tasks_of_an_executor_that_is_killed(spark, tmp_path):
     assert mark.exists()
 
 
+def test_ties_missing_users_and_values_without_relevant_items_are_those_of_trec(spark):
+    recs = pd.DataFrame({"user": list("uuuvw"), "item": list("xzyyy"), "score": 1.0})
+    truth = pd.DataFrame({"user": list("uvx"), "item": list("zyy"), "relevance": [1, 0, 1]})
+    frames = map(spark.createDataFrame, (recs, truth))
+    got = recmetrics.spark.evaluate(*frames, "mrr", convention="trec", chunks=3).toPandas()
+    expected = evaluate_table(recs, truth, "mrr", convention="trec").reset_index()
+    got = got.sort_values("user").reset_index(drop=True)
+    pd.testing.assert_frame_equal(got, expected, check_dtype=False)
+    # Equal scores rank z, y, x; v has no relevant item, w is not judged, x has no list.
+    assert got["mrr"].tolist()[:2] == [1 / 1, 0]
+
+
 def test_equal_users_of_two_types_are_one_user(spark):
     recs = pd.DataFrame({"user": range(20), "item": 1, "score": 1.0})
     frames = [spark.createDataFrame(recs.astype({"user": name})) for name in ("int64", "int32")]
