@@ -76,8 +76,8 @@ def evaluate(
     # Faults that need no values are found here; the empty result has the columns of all results.
     heads = {label: table.limit(0).toPandas() for label, table in tables.items()}
     empty = evaluate_table(metrics_list=metrics_list, **heads, **options).reset_index()
-    types = {field.name: field.dataType.simpleString() for field in recs.schema}
-    types = {name: types[name] for name in (*keys, user)} | {"nrecs": "bigint", "ntruth": "bigint"}
+    types = {name: recs.schema[name].dataType.simpleString() for name in (*keys, user)}
+    types |= {"nrecs": "bigint", "ntruth": "bigint"}
     for name in empty.columns:
         if name not in types and not parse(name, options.get("convention")).metric.per_user:
             msg = (
