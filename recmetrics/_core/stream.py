@@ -35,11 +35,12 @@ from recmetrics._core.selection import (
     find_hits,
     longest_list,
     read_factors,
-    read_scores,
+    read_model,
 )
 from recmetrics._core.spec import MetricsList, Request
 from recmetrics._core.types import (
     Candidates,
+    Factors,
     Invalid,
     ItemValues,
     Matrix,
@@ -131,7 +132,7 @@ class StreamEvaluator(Accumulator):
 
     def update(
         self,
-        scores: Scores | Mapping[str, Scores],
+        scores: Scores | Factors | Mapping[str, Scores | Factors],
         truth: Truth,
         *,
         exclude: Truth | None = None,
@@ -159,7 +160,8 @@ class StreamEvaluator(Accumulator):
         ----------
         scores
             As in ``Evaluator.update``. Or the scores of several models for the same events, {name:
-            scores}, with ``keep="means"``. Every update then has the same models.
+            scores}, with ``keep="means"``. Every update then has the same models. A factor model is
+            a tuple (user_factors, item_factors) or (user_factors, item_factors, item_bias).
         truth
             The relevant items of these rows, in any form that ``Metrics.compute`` takes. For
             next-item prediction, pass (n_batch,) integers: the index of the next item, or -1 for
@@ -180,7 +182,7 @@ class StreamEvaluator(Accumulator):
             As in ``Metrics.compute``. Also raised if the number of items differs from that of the
             earlier batches; the batch is then not added.
         """
-        sources = _by_model(scores, read_scores)
+        sources = _by_model(scores, read_model)
         self._take_in(sources, truth, exclude, candidates, profile, by, weights)
 
     def update_factors(

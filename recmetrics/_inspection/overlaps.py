@@ -6,7 +6,7 @@ For the users of each block, the lists of the other model are selected as well a
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar, Unpack
 
@@ -39,8 +39,7 @@ from recmetrics._core.selection import (
     count_work,
     longest_list,
     ranker_of,
-    read_factors,
-    read_scores,
+    read_model,
 )
 from recmetrics._core.spec import Request, make_spec
 from recmetrics._core.types import Factors, IntArray, Invalid, Scores, Truth, UserValues
@@ -121,8 +120,8 @@ def overlap(
     """
     specs = read_measures(measures)
     rules = _rules(specs, shared)
-    scores_a = _in("a", _read_model, a)
-    scores_b = _in("b", _read_model, b)
+    scores_a = _in("a", read_model, a)
+    scores_b = _in("b", read_model, b)
     shape = scores_a.shape
     if shape != scores_b.shape:
         msg = f"a and b must have the same users and items, got {shape} and {scores_b.shape}"
@@ -209,22 +208,6 @@ def overlap_ranked(
     users = Users(SparseSets(Rows.none(n_users), catalogue), n_items=catalogue)
     bound = 1 + max(rankings_a.largest_item, rankings_b.largest_item)
     return _compare(rankings_a, rankings_b, users, bound, specs, rules)
-
-
-def _read_model(model: Any) -> AnyScores:
-    """Read a matrix of scores, or a tuple of factors of users and items and, perhaps, a bias."""
-    if isinstance(model, tuple) and len(model) in (2, 3) and all(map(_is_matrix, model[:2])):
-        user_factors, item_factors, item_bias = (*model, None)[:3]  # of two, the bias is None
-        return read_factors(user_factors, item_factors, item_bias)
-    return read_scores(model)
-
-
-def _is_matrix(value: Any) -> bool:
-    """Say whether ``value`` is 2-d; a row of a score matrix is not."""
-    ndim = getattr(value, "ndim", None)
-    if ndim is None and isinstance(value, Sequence) and value:
-        ndim = 1 + getattr(value[0], "ndim", isinstance(value[0], Sequence))
-    return ndim == 2
 
 
 def _if_transposed(name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> str:

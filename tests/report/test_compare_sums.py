@@ -180,6 +180,16 @@ def test_rankings_of_models():
 # --- Summary -------------------------------------------------------------------------------------
 
 
+def test_factor_models_beside_scores():
+    """The relevant item 1 has the scores 2 and 0 against 1 and 1, and 4 and 2 with its bias."""
+    users, items, bias = np.eye(2), np.array([[1.0, 1.0], [2.0, 0.0]]), np.array([0.0, 2.0])
+    models = {"plain": (users, items), "biased": (users, items, bias), "scores": [[1, 2], [2, 1]]}
+    stream = StreamEvaluator("mrr", keep="means")
+    stream.update(models, [1, 1])
+    expected = {"plain/mrr": (1 + 1 / 2) / 2, "biased/mrr": 1.0, "scores/mrr": (1 + 1 / 2) / 2}
+    assert stream.mean() == expected
+
+
 def test_a_summary_of_sums():
     values = Metrics.compute(SCORES["old"], TRUTH, METRICS)
     expected = recmetrics.summary(values, by=GROUPS, weights=WEIGHTS)

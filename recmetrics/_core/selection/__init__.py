@@ -34,6 +34,7 @@ from recmetrics._core.selection.find import (
     longest_list,
     ranker_of,
     read_factors,
+    read_model,
     read_scores,
 )
 from recmetrics._core.selection.hits import (

@@ -1,6 +1,6 @@
 """``find_hits``: from scores to hits, by the ranker of the scores."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -217,6 +217,22 @@ def read_factors(
         if users is not None and items is not None:
             return DeviceFactors(users, items, item_bias)
     return FactorScores(user_factors, item_factors, item_bias)
+
+
+def read_model(model: Any) -> AnyScores:
+    """Read a matrix of scores, or a tuple of factors of users and items and, perhaps, a bias."""
+    if isinstance(model, tuple) and len(model) in (2, 3) and all(map(_is_matrix, model[:2])):
+        user_factors, item_factors, item_bias = (*model, None)[:3]  # of two, the bias is None
+        return read_factors(user_factors, item_factors, item_bias)
+    return read_scores(model)
+
+
+def _is_matrix(value: Any) -> bool:
+    """Say whether ``value`` is 2-d; a row of a score matrix is not."""
+    ndim = getattr(value, "ndim", None)
+    if ndim is None and isinstance(value, Sequence) and value:
+        ndim = 1 + getattr(value[0], "ndim", isinstance(value[0], Sequence))
+    return ndim == 2
 
 
 def ranker_of(scores: Source, users: Users) -> Ranker:
