@@ -101,7 +101,7 @@ PROSE: dict[str, Prose] = {
             "recmetrics does the same in tables",
             "The value is 0 if all judgements of a user are 0, and a user without judgements or "
             "without a list is left out. recmetrics does the same in tables; elsewhere the value "
-            "of the former is NaN",
+            "of a user of zeros is NaN",
             "A negative judgement means not relevant, as under the convention. Elsewhere in "
             "recmetrics it is an error",
         ),

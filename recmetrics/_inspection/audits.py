@@ -144,7 +144,7 @@ class Audit:
                 fact = f"{finding.item} (user {finding.user})"
             else:
                 example = f"first (user {finding.user}, item {finding.item})"
-                fact = f"{finding.entries:,}, of {users}, {example}"
+                fact = f"{counted(finding.entries, 'item')} of {users}, {example}"
             yield _MEANINGS[name], fact
         if self.grades is not None:
             n_grades, least, greatest = self.grades

@@ -128,7 +128,7 @@ class Identification(Printed):
             Column("metric", lambda match: match.metric, is_number=False),
             Column("mean", lambda match: f"{match.mean:.6f}"),
             Column(
-                "difference", lambda match: "; ".join(match.departures) or "none", is_number=False
+                "departure", lambda match: "; ".join(match.departures) or "none", is_number=False
             ),
             Column("from", _names_of_systems, is_number=False),
             Column("definitions", lambda match: f"{match.n_definitions:,}"),
@@ -154,7 +154,7 @@ class Identification(Printed):
                 )
         if self.by_chance is not None:
             notes.append(
-                f"by chance: the means that round to a random number near {self.value}, on average"
+                f"by chance: matches to expect if {self.value} were a random number of that size"
             )
         if self.hint:
             notes.append(self.hint)

@@ -434,16 +434,13 @@ def weighted_as_system(metrics: Collection[str], nouns: str = "users") -> Iterab
         )
 
 
-def intervals_by(confidence: float, n_resamples: int | None, few: int, units: str = "users") -> str:
+def intervals_by(confidence: float, n_resamples: int | None, few: str, units: str = "users") -> str:
     """Say how the intervals of means are computed; ``units`` is the word for what varies.
 
-    ``few`` is the number of users on a side below which the side counts one more user.
+    ``few`` says when the interval counts one more user, and which.
     """
     if n_resamples is None:
-        method = (
-            f"Student's t over {units}, corrected for skewness; a side with fewer than {few} "
-            f"{units} counts one more"
-        )
+        method = f"Student's t over {units}, corrected for skewness; {few}"
     else:
         method = f"percentile bootstrap over {units}, {n_resamples:,} resamples"
     return f"{percent(confidence)} intervals by {method}"

@@ -55,7 +55,7 @@ def to_latex(comparison: Compared) -> str:
         blocks.append(grids.in_latex(grid, str))  # str: its cells are LaTeX already
     blocks += [grids.in_latex(grid) for grid in _differences(comparison)]
     notes = legend(comparison)
-    if comparison.differences:
+    if any(difference.significant for difference in comparison.differences):
         names = [f"{_letter(i)} is {one_line(name)}" for i, name in enumerate(comparison.models)]
         notes.append(f"superscripts {_BETTER} ({', '.join(names)})")
     return grids.as_latex(blocks, notes)
@@ -76,7 +76,7 @@ def legend(comparison: Compared) -> list[str]:
     lines += _models(comparison, comparison.metrics)
     if comparison.differences:
         lines += [
-            *_marked("* significant", _significance(comparison, with_groups=True)),
+            *_significance(comparison, "* significant", with_groups=True),
             "d_z: mean / standard deviation of the differences; "
             "w/t/l: number of users for whom the first model of the pair is better, equal, worse",
             *_few_users(comparison, with_groups=True),
@@ -88,7 +88,7 @@ def plot_legend(comparison: Compared) -> list[str]:
     """The notes below the plot of means and differences."""
     lines = legend_of_means(comparison, comparison.metrics)
     if comparison.differences:
-        lines += _marked("* significant", _significance(comparison, with_groups=True))
+        lines += _significance(comparison, "* significant", with_groups=True)
         lines += _few_users(comparison, with_groups=True)
         if comparison.n_runs:
             lines.append(_UNCOVERED)
@@ -106,22 +106,17 @@ def compact_legend(
     """The notes below the table of models by metrics; ``best`` and ``marks`` are its signs."""
     lines = [f"{best}: the best mean of a metric", *_models(comparison, metrics)]
     if comparison.differences:
-        line = f"{marks} {_BETTER}"
-        if comparison.baseline is not None:
-            line += f"; each is compared with {one_line(comparison.baseline)} alone"
-        lines.append(line)
-        lines += _marked("significant", _significance(comparison))
+        if _losers(comparison, metrics):
+            line = f"{marks} {_BETTER}"
+            if comparison.baseline is not None:
+                line += f"; each is compared with {one_line(comparison.baseline)} alone"
+            lines.append(line)
+        lines += _significance(comparison, "significant")
         lines += _few_users(comparison)
     if comparison.n_runs:
         names = ", ".join(f"{one_line(name)} {runs}" for name, runs in comparison.n_runs.items())
         lines.append(f"means over runs: {names}; {_UNCOVERED}")
     return [*lines, *_left_out(comparison)]
-
-
-def _marked(mark: str, lines: Iterator[str]) -> list[str]:
-    """Write the explanation of a mark: the mark, then the first of several lines; then the rest."""
-    line, *more_lines = lines
-    return [f"{mark}: {line}", *more_lines]
 
 
 def _intervals(comparison: Compared) -> Iterator[str]:
@@ -131,7 +126,8 @@ def _intervals(comparison: Compared) -> Iterator[str]:
     units = "users"
     if counts and n_resamples is not None:
         units = "users and runs"
-    line = grids.intervals_by(comparison.confidence, n_resamples, FEW_USERS, units)
+    few = f"if fewer than {FEW_USERS} users gain or lose, one more who does is added"
+    line = grids.intervals_by(comparison.confidence, n_resamples, few, units)
     if counts and n_resamples is None:
         line += "; the variance over runs is added"
     elif len(counts) > 1 and comparison.paired_runs:
@@ -168,12 +164,12 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
         yield f"not tested: {cutoffs} of a range; name a cutoff alone, too, to test it"
 
 
-def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:
-    """Say when a difference is significant; ``_marked`` writes its mark before the first line."""
+def _significance(comparison: Compared, mark: str, *, with_groups: bool = False) -> Iterator[str]:
+    """Say when a difference is significant, as ``mark`` shows, or that none is."""
     overall, _ = split(comparison.differences)
     tested = [difference for difference in overall if difference.metric not in comparison.untested]
     if not tested:
-        yield "none; a range of cutoffs is not tested"
+        yield "significant: none; a range of cutoffs is not tested"
         return
     metrics = list(dict.fromkeys(difference.metric for difference in tested))
     n_pairs = len(tested) // len(metrics)
@@ -188,20 +184,23 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterato
     tests = test
     if more_tests:
         tests += f" (also {', '.join(more_tests)})"
-    yield f"p < {1 - comparison.confidence:.2g} by {tests}, {correction}"
+    differences = comparison.differences if with_groups else tested
+    if not any(difference.significant for difference in differences):
+        mark = "no difference is significant, which needs"
+    else:
+        mark += ":"
+    yield f"{mark} p < {1 - comparison.confidence:.2g} by {tests}, {correction}"
 
     if comparison.tests[0] != "t":
         yield f"the intervals are not those of the {test}, and may disagree with it"
-    else:
-        differences = comparison.differences if with_groups else tested
-        if any(difference.p_raised for difference in differences):
-            interval = "interval"
-            if comparison.n_resamples is not None:
-                interval = "t interval, which is not shown,"
-            yield (
-                f"p is raised to agree with the {interval} where few users gain or lose, or "
-                "differences are skewed"
-            )
+    elif any(difference.p_raised for difference in differences):
+        interval = "interval"
+        if comparison.n_resamples is not None:
+            interval = "t interval, which is not shown"
+        yield (
+            "if few users gain or lose, or differences are skewed, p is raised to agree with the "
+            f"{interval}"
+        )
     if comparison.correction is not None:
         yield from _many_cutoffs(metrics)
 
@@ -346,18 +345,10 @@ def models_by_metrics(
     """
     models = [*comparison.models, *comparison.levels]
     places = _decimals(comparison)
+    losers = _losers(comparison, metrics, group)
     letters = {}
-    if comparison.differences:
+    if losers:
         letters = {model: _letter(i) for i, model in enumerate(comparison.models)}
-
-    losers: dict[tuple[str, str], list[str]] = {}  # the letters of those whom a model beats
-    for difference in comparison.differences:
-        if difference.group == group and difference.significant:
-            winner = difference.model
-            loser = difference.against
-            if (difference.difference > 0) == (difference.metric in comparison.lower_is_better):
-                winner, loser = loser, winner
-            losers.setdefault((difference.metric, winner), []).append(letters[loser])
     means = {}
     best_means = set()
     for mean in comparison.means:
@@ -368,7 +359,10 @@ def models_by_metrics(
 
     def column(metric: str) -> Column:
         """Make the column of a metric, whose cells end with the letters of beaten models."""
-        marks = {model: "".join(sorted(losers.get((metric, model), []))) for model in models}
+        marks = {
+            model: "".join(sorted(letters[loser] for loser in losers.get((metric, model), [])))
+            for model in models
+        }
         width = max(map(len, marks.values()))
         decimals = f".{places[metric] if digits is None else digits}f"
 
@@ -393,11 +387,33 @@ def models_by_metrics(
         return one_line(model)
 
     columns = [
-        Column("", lambda model: letters.get(model, ""), form != "latex", is_number=False),
+        Column(
+            "",
+            lambda model: letters.get(model, ""),
+            bool(letters) and form != "latex",
+            is_number=False,
+        ),
         Column("model", name, is_number=False),
         *(column(metric) for metric in metrics if (metric, models[0]) in means),
     ]
     return grids.table(columns, models)
+
+
+def _losers(
+    comparison: Compared, metrics: Sequence[str], group: Any = None
+) -> dict[tuple[str, str], list[str]]:
+    """The models that a model is significantly better than, by metric and model, in a group."""
+    losers: dict[tuple[str, str], list[str]] = {}
+    for difference in comparison.differences:
+        if difference.group != group or difference.metric not in metrics:
+            continue
+        if difference.significant:
+            winner = difference.model
+            loser = difference.against
+            if (difference.difference > 0) == (difference.metric in comparison.lower_is_better):
+                winner, loser = loser, winner
+            losers.setdefault((difference.metric, winner), []).append(loser)
+    return losers
 
 
 def _in_latex(text: str, marks: str, is_best: bool = False) -> str:

@@ -167,37 +167,37 @@ class Gate(Printed):
 
     def _notes(self) -> list[str]:
         words = {True: "passed", False: "failed", None: "open"}
-        of_models = [f"{one_line(model)} {words[passed]}" for model, passed in self.of.items()]
+        of_models = [f"of {one_line(model)}: {words[passed]}" for model, passed in self.of.items()]
         notes = [
-            f"verdict: {', '.join(of_models)}",
-            f"differences to {one_line(self.baseline)}; at least, at most: one-sided "
-            f"{self._method()}, confidence {self._confidence()}; 'fails' is corrected by Holm over "
-            "rules and groups",
-            "passed: all rules hold",
+            f"verdict {', '.join(of_models)}",
+            "a gate passes if all rules hold, fails if one fails, and else stays open",
+            f"at least, at most: bounds of the difference to {one_line(self.baseline)}, each with "
+            f"confidence {self._confidence()}",
+            f"bounds: {self._method()}; for 'fails', corrected by Holm over rules and groups",
             *grids.observed_ranges(self.observed),
         ]
         open_verdicts = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
         if any(verdict.n_users is not None for verdict in open_verdicts):
             notes.append(
-                "open: measure a new sample, or the number of users planned before, not these "
-                "users and a few more"
+                "open: these users do not decide it; measure new ones instead of adding a few to "
+                "these, unless you planned looks"
             )
         if any(verdict.n_needed for verdict in open_verdicts):
             notes.append(
                 "needed: users for an 80 % chance that the rule holds, if the true difference is 0"
             )
         if any(map(_asks_for_gain, open_verdicts)):
-            notes.append("how many users a gain needs depends on the gain: see users_needed")
+            notes.append("users needed to show a gain: call users_needed with the metric and gain")
         if any(verdict.verdict == FEW for verdict in self.verdicts):
             notes.append(f"not judged: fewer than {self.min_users} users")
         return notes
 
     def _method(self) -> str:
         """Say how the bounds are computed."""
-        text = "Student's t bounds of the paired differences"
+        text = "Student's t of the paired differences"
         if self.weighted:
-            text = "Student's t bounds of the weighted mean difference (linearised variance)"
-        text += ", corrected for skewness, with one more user at the end of the metric's range"
+            text = "Student's t of the weighted mean difference (linearised variance)"
+        text += ", corrected for skewness, with one more user of the largest difference possible"
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"
         if self.n_resamples is not None:

@@ -462,8 +462,10 @@ class Summary(Printed):
         weighed: Iterable[str] = ()
         if self.weighed:
             weighed = grids.weighted_as_system(self.weighed, plural(self.noun))
+        nouns = plural(self.noun)
+        few = f"if fewer than {FEW_USERS} {nouns} are below the best value, one more is added"
         return [
-            grids.intervals_by(self.confidence, self.n_resamples, FEW_USERS, plural(self.noun)),
+            grids.intervals_by(self.confidence, self.n_resamples, few, nouns),
             *grids.observed_ranges(self.observed),
             *grids.weighted_by(self.n_weightless, self.noun),
             *weighed,

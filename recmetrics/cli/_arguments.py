@@ -157,8 +157,8 @@ EVALUATE = (
     ),
     Row(
         "--lines",
-        "how to read text files with a line for each user, of equally many numbers: triples 'user "
-        "item [relevance]', or lists 'user item item ...'",
+        "what a line of a text file is, where all lines have two or three numbers: triples, 'user "
+        "item [relevance]', or lists, 'user item item ...'",
         _choice(Lines),
         "SCORES",
     ),
@@ -185,8 +185,8 @@ EVALUATE = (
     ),
     Row(
         "--chunks",
-        "with RECS: read the files in parts, and evaluate the users in N buckets, each with the "
-        "memory of one (default: by the size of the files)",
+        "with RECS: read the files in parts, and evaluate the users in N buckets, one in memory at "
+        "a time (default: by the size of the files)",
         _number(1),
         "RECS",
     ),
@@ -213,7 +213,8 @@ EVALUATE = (
     *(
         Row(
             flag,
-            f"with RECS: {items} are an error, waste their rank, or are dropped (default raise)",
+            f"with RECS: {items}: raise an error, waste the rank of such an item (no hit), or drop "
+            "it, so that later items move up (default raise)",
             _choice(Invalid, default="raise"),
             "RECS",
         )
@@ -299,7 +300,8 @@ COMPARE = (
     Row("--min-users", "groups of fewer users are not judged (default 30)", _number(2)),
     Row(
         "--looks",
-        "how many times new data are looked at until a verdict, planned before (default 1)",
+        "how many times you plan to run the gate, each time on new data, until it is decided "
+        "(default 1)",
         _number(1),
     ),
     Row("--open", "take an open verdict as passed or failed", {"choices": ("pass", "fail")}),

@@ -117,7 +117,7 @@ def evaluate(args: Namespace) -> None:
             read, too.
             TRUTH may also be an .npy of one item index per user, -1 for none.
     --exclude and --candidates take the same formats as TRUTH. In these text files,
-    the relevance is ignored: every line counts, as does every one of a TREC run.
+    the relevance is ignored: every line is an item, also one of a TREC run.
 
     The second form takes tables (.csv, .tsv, .parquet or RecBole's .inter) of
     recommendations and of the truth, or a run of TREC and its qrels. Columns are

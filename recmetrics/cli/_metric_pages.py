@@ -81,7 +81,7 @@ def _page(metric_string: str) -> str:
     facts |= {
         "needs": _needs(metric),
         "undefined": metric.undefined,
-        "also": ", ".join(metric.aliases),
+        "alias": ", ".join(metric.aliases),
     }
     lines = [heading.replace("``", ""), ""]
     lines += [f"{label:<12}{line}" for label, line in fact_lines(facts)]

@@ -80,6 +80,8 @@ class TableSummary:
         The column that grades the truth and its range, if a metric reads the grades, else "".
     user_weights
         The weight of each list in the mean of each metric whose system weighs users.
+    by
+        The columns of ``by=``, such as the model, over all of whose values the means are.
     """
 
     n_lists: int
@@ -99,6 +101,7 @@ class TableSummary:
     n_shortened: int = 0
     swallowed: tuple[int, int] = (0, 0)
     user_weights: Mapping[str, UserValues] = field(default_factory=dict)
+    by: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lists = counted(self.n_lists, "list")
@@ -123,7 +126,11 @@ class TableSummary:
         width = max(map(len, self.means), default=0)
         for name, mean in self.means.items():
             number = "-" if np.isnan(mean) else f"{mean:.4f}"
-            lines.append(f"{name:<{width}}  mean {number} of {self.n_defined[name]:,}")
+            n_defined = counted(self.n_defined[name], "list")
+            lines.append(f"{name:<{width}}  mean {number} over {n_defined}")
+        if self.by:
+            columns = ", ".join(map(repr, self.by))
+            lines.append(f"means are over all of {columns}; recmetrics.compare shows each alone")
         return "\n".join(lines)
 
     @property
@@ -190,6 +197,7 @@ def summarise(
         first_contradicted=first_contradicted,
         grades="".join(grade_notes),
         user_weights=user_weights,
+        by=tuple(columns.keys[:-1]),
     )
 
 

@@ -131,7 +131,7 @@ def test_the_workflow_of_the_guide_judges(tmp_path, monkeypatch, capsys):
     )
     capsys.readouterr()
     assert main(shlex.split(command[1])) == 3
-    assert "verdict: new open" in capsys.readouterr().out
+    assert "verdict of new: open" in capsys.readouterr().out
 
 
 WORKED = [text for metric in METRICS.values() for text in example.strings(metric)]

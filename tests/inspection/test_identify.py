@@ -230,12 +230,12 @@ def test_typed_options_are_kept():
 def test_it_prints_and_is_plain():
     found = identify(HIT_SCORES, HIT_TRUTH, "0.5", "hit@1")
     lines = str(found).splitlines()
-    assert lines[0].split() == ["metric", "mean", "difference", "from", "definitions"]
+    assert lines[0].split() == ["metric", "mean", "departure", "from", "definitions"]
     assert lines[2].split()[:3] == ["hit@1", "0.500000", "none"]
     distinct = f"{found.n_distinct} distinct means, from {found.low:.6f} to {found.high:.6f}"
     assert f"{found.n_definitions} definitions have {distinct}" in lines
     assert "as in a system: 1 of 2 means round to 0.5; by chance 0.24" in lines
-    assert "by chance: the means that round to a random number near 0.5, on average" in lines
+    assert "by chance: matches to expect if 0.5 were a random number of that size" in lines
     assert lines[-1] == "valid for these scores and this truth only"
     assert "<td" in found._repr_html_()
     document = json.loads(json.dumps(found.to_dict()))

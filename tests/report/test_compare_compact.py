@@ -19,9 +19,7 @@ RESULTS = {
     "95%": {"ndcg@10": WORST, "gini@5": NEW, "coverage@5": np.array(0.5)},
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
-FEW = (
-    "p is raised to agree with the interval where few users gain or lose, or differences are skewed"
-)
+FEW = "if few users gain or lose, or differences are skewed, p is raised to agree with the interval"
 
 
 def test_the_table_as_text():
@@ -120,7 +118,7 @@ new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{ac}$ \\
 bold: the best mean of a metric \\
 superscripts a, b, ...: significantly better than model a, b, ... \\
 significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs \\
-p is raised to agree with the interval where few users gain or lose, or differences are skewed
+if few users gain or lose, or differences are skewed, p is raised to agree with the interval
 \end{table}
 """
 
@@ -211,14 +209,29 @@ def test_nothing_tested_has_no_letters():
     assert found.differences == ()
     assert "significant" not in str(found)
     assert str(found.compact()).splitlines() == [
-        "  model  coverage@5",
-        "  -----  ----------",
-        "  a        [0.5000]",
-        "  b         0.2500",
+        "model  coverage@5",
+        "-----  ----------",
+        "a        [0.5000]",
+        "b         0.2500",
         "",
         "[ ]: the best mean of a metric",
     ]
     assert "\na & \\textbf{0.5000} \\\\\n" in found.compact().to_latex()
+    assert "superscripts" not in found.to_latex()
+
+
+def test_a_table_without_a_significant_difference_has_no_letters():
+    found = compare({"a": {"ndcg@5": OLD}, "b": {"ndcg@5": OLD}})
+    assert str(found.compact()).splitlines() == [
+        "model    ndcg@5",
+        "-----  --------",
+        "a       0.2500",
+        "b       0.2500",
+        "",
+        "[ ]: the best mean of a metric",
+        "no difference is significant, which needs p < 0.05 by paired t test, corrected by Holm "
+        "over 1 metric x 1 pair",
+    ]
     assert "superscripts" not in found.to_latex()
 
 

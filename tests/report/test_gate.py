@@ -453,7 +453,7 @@ def test_an_open_rule_says_how_many_users_its_margin_needs():
     assert power == pytest.approx(0.8, abs=0.005)
     gain = even().gate("ndcg@10 >= +0.02")
     assert only(gain).n_needed is None
-    assert "see users_needed" in str(gain)
+    assert "call users_needed" in str(gain)
 
 
 @pytest.mark.parametrize("margin", ["-1e-10", "-1e-12", "-1e-200"])

@@ -10,8 +10,8 @@ import recmetrics
 from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
 
 INTERVALS = (
-    "intervals by Student's t over users, corrected for skewness; a side with "
-    "fewer than 10 users counts one more"
+    "intervals by Student's t over users, corrected for skewness; if fewer than 10 users are below "
+    "the best value, one more is added"
 )
 
 

@@ -417,8 +417,8 @@ def test_the_summary_counts_who_has_no_list_and_who_has_no_truth():
         "2 lists, 1 without truth; in the order of the rows",
         "2 users of the truth without recommendations, the first user=2; they are left out; "
         "include_missing=True gives them rows",
-        "hit@1   mean 1.0000 of 1",
-        "recall  mean 1.0000 of 1",
+        "hit@1   mean 1.0000 over 1 list",
+        "recall  mean 1.0000 over 1 list",
     ]
     analysis.compute(recs, truth, include_missing=True)
     assert "the first user=2; their values are undefined" in str(analysis.summary)
