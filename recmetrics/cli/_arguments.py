@@ -362,6 +362,15 @@ _IDENTIFY_NAMES = {
     *("rank_gaps", "include_missing", "catalogue", "repeats", "unknown"),
     *("lines", "nan", "n_threads", "json"),
 }
+_IDENTIFY_HELP = {  # without groups and conventions, which ``identify`` does not take
+    "relevance": "with RECS: name of the column of relevances in TRUTH (default relevance or "
+    "rating)",
+    "score": "with RECS: name of the column of scores (default score)",
+    "include_missing": "with RECS: count users of TRUTH without recommendations as empty lists "
+    "(default), or leave them out",
+    "rank_gaps": "with RECS: how to read ranks with gaps: close them to 1, 2, 3, ... (default), or "
+    "keep the ranks as they are",
+}
 IDENTIFY = (
     Row(
         "--value",
@@ -373,7 +382,11 @@ IDENTIFY = (
         "the metric, such as ndcg@10",
         {"dest": "metric", "action": "append", "metavar": "METRIC", "required": True},
     ),
-    *(row for row in EVALUATE if row.name in _IDENTIFY_NAMES),
+    *(
+        row._replace(help=_IDENTIFY_HELP.get(row.name, row.help))
+        for row in EVALUATE
+        if row.name in _IDENTIFY_NAMES
+    ),
 )
 
 AUDIT_TIMES = (

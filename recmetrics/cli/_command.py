@@ -505,6 +505,8 @@ def _help_or_refuse(name: str, argv: Sequence[str]) -> None:
     if not name or name.startswith("-"):
         parser.error(f"expected a command: {', '.join(_COMMANDS)}")
     hint = did_you_mean(name, _COMMANDS) or f"choose from {', '.join(_COMMANDS)}"
+    if name == "gate":
+        hint = "a gate is an option: recmetrics compare OLD NEW --baseline OLD --gate RULE"
     parser.error(f"unknown command {name!r}; {hint}")
 
 

@@ -288,6 +288,11 @@ SEE = "; see 'recmetrics evaluate --help'"
             ["evalute"],
             "unknown command 'evalute'; did you mean 'evaluate'?; see 'recmetrics --help'",
         ),
+        (
+            ["gate"],
+            "unknown command 'gate'; a gate is an option: recmetrics compare OLD NEW --baseline "
+            "OLD --gate RULE; see 'recmetrics --help'",
+        ),
         (["evaluate"], "give the files: recmetrics evaluate SCORES TRUTH" + SEE),
         (
             ["evaluate", "scores.npy"],
