@@ -122,7 +122,8 @@ class Comparison(Compared, Printed):
             The number of times that new data are looked at until a rule holds or fails, planned
             before the first. Each look has its part of 1 - confidence.
         rng
-            The seed of the bootstrap, which several runs have with ``n_resamples`` in ``compare``.
+            The seed of the bootstrap; only read for several runs, with ``n_resamples`` in
+            ``compare``.
 
         Returns
         -------
@@ -169,8 +170,7 @@ class Comparison(Compared, Printed):
         """Compute how many users show a true difference of this size, by the spread of these.
 
         It is shown if the interval at the confidence of the comparison leaves out 0. Give the
-        difference that would matter, not the observed one: the
-        power for that says nothing that its p-value does not.
+        difference that would matter, not the observed one, whose power only repeats its p-value.
 
         Parameters
         ----------
