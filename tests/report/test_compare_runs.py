@@ -139,14 +139,20 @@ def test_the_variance_is_that_of_users_and_that_of_runs():
 def test_few_runs_cover_less_as_the_docstring_says(n_runs, covered):
     assert f"{100 * covered:.0f} %" in compare.__doc__
     rng = np.random.default_rng(n_runs)
-    n_experiments, found = 400, 0
-    for seed in range(n_experiments):
-        runs = rng.normal(0, 1, (n_runs, 1)) + rng.normal(0, 0.01, (n_runs, 5))
-        models = {"a": [{"m": run} for run in runs], "b": {"m": np.zeros(5)}}
-        mean = compare(models, n_resamples=400, rng=seed).means[0]
-        found += mean.low <= 0 <= mean.high
+    n_calls, n_metrics, n_covered = 4, 100, 0
+    n_experiments = n_calls * n_metrics
+    metrics = [f"m{number}" for number in range(n_metrics)]  # each an experiment of its own
+    for seed in range(n_calls):
+        levels = rng.normal(0, 1, (n_runs, n_metrics, 1))
+        runs = levels + rng.normal(0, 0.01, (n_runs, n_metrics, 5))
+        results = [dict(zip(metrics, run, strict=True)) for run in runs]
+        models = {"a": results, "b": dict.fromkeys(metrics, np.zeros(5))}
+        means = compare(models, n_resamples=400, rng=seed).means
+        intervals = [(mean.low, mean.high) for mean in means if mean.model == "a"]
+        assert len(intervals) == n_metrics
+        n_covered += sum(low <= 0 <= high for low, high in intervals)
     error = 4 * math.sqrt(covered * (1 - covered) / n_experiments)
-    assert found / n_experiments == pytest.approx(covered, abs=error)
+    assert n_covered / n_experiments == pytest.approx(covered, abs=error)
 
 
 def test_many_users_are_resampled_in_the_same_blocks_for_every_run():
