@@ -348,8 +348,10 @@ def evaluator(problem):
 def _update(problem, evaluator, scores, wrong, batch, rng):
     """One batch by one of the updates; a user may come twice in it, the later row standing."""
     ways = ["scores"]
-    of_all_items = any(parse(text).metric.counts_all_items for text in problem.metrics)
-    if problem.ties == "index" and not of_all_items:
+    specs = [parse(text) for text in problem.metrics]
+    of_all_items = any(spec.metric.counts_all_items for spec in specs)
+    of_equal_scores = any(spec.values.get("tied") == "block" for spec in specs)
+    if problem.ties == "index" and not of_all_items and not of_equal_scores:
         ways.append("ranking")
     if problem.dtype in ("float32", "float64") and np.isfinite(problem.scores).all():
         ways.append("factors")
@@ -536,6 +538,9 @@ def tables(problem):
             columns = {f"c{i}": column for i, column in enumerate(side[name])}
             options[name] = table(**{key: items if key == "item" else users}, **columns)
     options["propensity"] = table(item=items, chance=side["propensity"])
+    options |= _options(problem, "n_threads")
+    if problem.convention == "trec" and problem.undefined is None:
+        options["undefined"] = "nan"  # else users of the truth without relevant items are 0
     if problem.stratum is not None:
         if problem.stratum_form in SHARED_FORMS:
             columns = {"item": items[np.array(problem.stratum[0], np.int64)]}
@@ -550,7 +555,6 @@ def tables(problem):
         list(problem.metrics),
         include_missing=True,
         **options,
-        **_options(problem, "n_threads"),
     )
     values = read(found)
     row = [values["user"].index(user) for user in users]
