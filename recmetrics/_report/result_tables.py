@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ from recmetrics._core.errors import (
 from recmetrics._core.results import read_floats, spec_of
 from recmetrics._core.spec import MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
+from recmetrics._files import suffix_of
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows, is_missing
 from recmetrics._report.settings import several
@@ -173,6 +176,12 @@ def require_named(argument: str, results: Any) -> None:
             "type {'first': a, 'second': b}, with a name for each"
         )
         raise InputTypeError(msg, argument=argument)
+
+
+def code_of_frame(path: str | PathLike[str]) -> str:
+    """Write the code that reads a table of values into a frame of polars."""
+    kind = "csv" if suffix_of(Path(path)) == ".csv" else "parquet"
+    return f"polars.read_{kind}({str(path)!r})"
 
 
 def values_of_levels(levels: Any) -> dict[str, Mapping[str, Any]]:

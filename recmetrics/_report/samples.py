@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from recmetrics._report.groups import Rows, plain, read_users
 from recmetrics._report.result_tables import (
     Columns,
     Table,
+    code_of_frame,
     named_user,
     read_table,
     require_alike,
@@ -261,6 +263,12 @@ def _common_weights(tables: Sequence[Table]) -> dict[str, Floats]:
 
 def _check_names(results: Any, levels: Any) -> None:
     """Refuse fewer than two models, and names that are blank or not unique."""
+    if isinstance(results, str | PathLike):
+        msg = (
+            "results is the name of a file; to read its table first, type "
+            f"recmetrics.compare({code_of_frame(results)})"
+        )
+        raise InputTypeError(msg, argument="results")
     require_named("results", results)
     require_named("levels", levels)
     if len(results) < 2:

@@ -203,7 +203,14 @@ def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Ta
         )
         raise InputTypeError(msg)
     if isinstance(values, str | PathLike):
-        values, _ = read_per_user(Source("values", Path(values)))
+        source = Source("values", Path(values))
+        if source.suffix == ".parquet":
+            msg = (
+                f"{source} is a table of Parquet; to read it first, type "
+                f"recmetrics.summary({result_tables.code_of_frame(source.path)})"
+            )
+            raise InputTypeError(msg)
+        values, _ = read_per_user(source)
     return result_tables.read_table("values", values, columns, _FORMS)
 
 

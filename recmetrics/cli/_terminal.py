@@ -54,7 +54,21 @@ def with_options(message: str, argument: str | None, spellings: Mapping[str, str
             additions[words] = None
     if argument in spellings and argument is not None and ".explode(" in message:
         additions[_around_table(argument, spellings[argument])] = None
+    if "distinguishes the lists" in message and {"recs", "truth"} <= set(spellings):
+        additions[_with_column_of_lists(spellings)] = None
     return f"{message} ({'; '.join(additions)})" if additions else message
+
+
+def _with_column_of_lists(spellings: Mapping[str, str]) -> str:
+    """Write the Python code that evaluates the files of several models, which the command cannot.
+
+    The columns that are not read are not known here: "model" is the usual one.
+    """
+    recs, truth = (shlex.split(spellings[name])[-1] for name in ("recs", "truth"))
+    return (
+        f"in Python, type evaluate_table({recs!r}, {truth!r}, ..., by='model') if the column is "
+        "'model'"
+    )
 
 
 def _around_table(argument: str, spelling: str) -> str:

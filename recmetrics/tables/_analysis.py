@@ -185,7 +185,9 @@ class RecListAnalysis:
         keys = self._keys(recs_frame, truth_frame)
         columns = choose_columns(recs_frame, truth_frame, keys, "item")
         refuse_list_cells(recs_frame, truth_frame, columns)
-        lists = read_lists(recs_frame, truth_frame, columns, rank_gaps=rank_gaps)
+        lists = read_lists(
+            recs_frame, truth_frame, columns, rank_gaps=rank_gaps, keys_argument="group_cols"
+        )
         missing = lists.missing()
         n_present = len(lists.truth_of)
         treatment: Missing = "left out"

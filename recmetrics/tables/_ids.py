@@ -64,6 +64,12 @@ def _as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
         _refuse_ids(labelled_columns, encode_columns)
 
 
+def has_repeats(ids: list[IntArray]) -> bool:
+    """Say whether two rows have the same ids, which are numbered in ``ids``."""
+    numbers, first_rows = number(combine(ids))
+    return len(first_rows) < len(numbers)
+
+
 def refuse_repeats(
     frame: Frame,
     label: str,

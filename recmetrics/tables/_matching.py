@@ -19,7 +19,13 @@ from recmetrics._core.types import IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import Frame, described, keyed, take, with_columns
 from recmetrics.tables._ids import number_ids, refuse_repeats, stack, warn_of_foreign_ids
-from recmetrics.tables._list_order import read_gaps, refuse_equal_ranks, sort_lists
+from recmetrics.tables._list_order import (
+    KeysArgument,
+    how_to_divide,
+    read_gaps,
+    refuse_equal_ranks,
+    sort_lists,
+)
 from recmetrics.tables._numbering import combine, group, has_equals, number
 from recmetrics.tables._truth import read_truth
 
@@ -187,13 +193,14 @@ def read_lists(
     repeats: Invalid = "raise",
     n_items: int | None = None,
     drops_negative: bool = False,
+    keys_argument: KeysArgument = "by",
 ) -> ListsAndTruth:
     """Number the ids, group the rows, and check both.
 
     ``items`` are the numbers of the items of ``recs`` and then of ``truth``, where the caller
     has numbered them together with those of other tables. Other ``repeats`` than "raise" leave
     the repeats in ``recs``. ``n_items`` is the size of the catalogue, None where unknown.
-    ``drops_negative`` is as in ``read_truth``.
+    ``drops_negative`` is as in ``read_truth``. ``keys_argument`` names the keys, for errors.
     """
     n_recs = len(recs)
     ids = _number_ids(recs, truth, columns, items)
@@ -203,17 +210,17 @@ def read_lists(
     sorted_ranks = sort_lists(recs, columns, listed_items, start, order, ties)
     lists = FlatLists(listed_items[order], start)
     if repeats == "raise" and lists.named_before().any():
+        repeated_ids = [ids.lists, listed_items]
+        columns_of_lists = how_to_divide(recs, columns, repeated_ids, keys_argument)
         advice = (
-            "expected an item once in each list; give the column that distinguishes the lists, or "
-            "type repeats='waste' or repeats='drop'"
+            f"expected an item once in each list; {columns_of_lists} the lists, or type "
+            "repeats='waste' or repeats='drop'"
         )
-        refuse_repeats(
-            recs, "recs", [*columns.keys, columns.item], [ids.lists, listed_items], advice
-        )
+        refuse_repeats(recs, "recs", [*columns.keys, columns.item], repeated_ids, advice)
     gapped = np.empty(0, np.int64)
     if sorted_ranks is not None:
         if has_equals(start, sorted_ranks):
-            refuse_equal_ranks(recs, columns, ids.lists)
+            refuse_equal_ranks(recs, columns, ids.lists, keys_argument)
         lists, gapped = read_gaps(recs, columns, lists, order, rank_gaps, n_items)
     truth_rows, truth_order = read_truth(
         truth,

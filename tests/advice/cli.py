@@ -51,6 +51,19 @@ CASES = [
         then="answer['mrr'].to_list()",
     ),
     Case(
+        "in Python, type evaluate_table({}, {}, ..., by='model')",
+        TABLES.format("user,item") + "from recmetrics.tables import evaluate_table\n"
+        "Path('recs.csv').write_text('user,item,score,model\\na,x,2,m\\na,y,1,m\\na,y,2,n\\n')\n"
+        "Path('liked.csv').write_text('user,item\\na,y\\n')\n",
+        "run('recmetrics evaluate recs.csv liked.csv -m mrr')",
+        [1 / 2, 1 / 1],
+        advice=r"in Python, type (.+) if the column",
+        blank="'mrr'",
+        whole="",
+        altered="evaluate_table('recs.csv', 'liked.csv', 'mrr', repeats='drop')",
+        then="answer['mrr'].to_list()",
+    ),
+    Case(
         "for a user and items type --lines lists",
         FILES + "Path('truth.txt').write_text('0 1 2 0\\n1 0 2 1\\n')",
         EVALUATE.replace("mrr", "recall(denom=relevant)@1"),

@@ -26,6 +26,12 @@ SUMS = BOTH + (
     "old = scores; new = truth.astype(float); by = ['a', 'b']; weights = [1.0, 3.0]\n"
     "stream = StreamEvaluator('mrr', keep='means')\n"
 )
+# The values of both in a file.
+WRITTEN = TWO + (
+    "import polars\n"
+    "polars.DataFrame({'model': ['old'] * 4 + ['new'] * 4, 'user': [0, 1, 2, 3] * 2,\n"
+    "                  'mrr': old['mrr'] + new['mrr']}).write_parquet('values.parquet')\n"
+)
 RISES = [1 - 1 / 2, 1 - 1 / 3]
 CASES = [
     Case(
@@ -102,6 +108,26 @@ CASES = [
         quoted=True,
         altered="p_values",
         then="answer == difference.p_uncorrected",
+    ),
+    Case(
+        "_report/samples.py: results is the name of a file",
+        WRITTEN,
+        "recmetrics.compare('values.parquet')",
+        [DIFFERENCE],
+        advice="first, type (.+)$",
+        whole="-",
+        altered="recmetrics.compare(polars.read_parquet('values.parquet'), baseline='new')",
+        then=COMPARED,
+    ),
+    Case(
+        "is a table of Parquet; to read it first",
+        WRITTEN,
+        "recmetrics.summary('values.parquet')",
+        [MEAN, MEAN + DIFFERENCE],
+        advice="first, type (.+)$",
+        whole="-",
+        altered="recmetrics.summary(polars.read_parquet('values.parquet')[:4])",
+        then="[each.mean for each in answer]",
     ),
     Case(
         "{} must be a dict of name and result",

@@ -24,6 +24,11 @@ DUPLICATES = (
     TABLES + "recs = pd.DataFrame({'user': ['a'] * 3 + ['b'], 'item': ['x', 'x', 'y', 'x'], "
     "'rank': [1, 2, 3, 1]})"
 )
+# A list of each of two models; only the second has a's item at the top.
+MODELS = (
+    "recs = pd.DataFrame({'user': ['a'] * 4, 'item': ['x', 'y', 'y', 'x'], "
+    "'arm': ['m', 'm', 'n', 'n']}); truth = truth[:1]\n"
+)
 ARROW = (
     "import pyarrow\nrecs = pyarrow.Table.from_pandas(recs)\n"
     "truth = pyarrow.Table.from_pandas(truth)\n"
@@ -208,6 +213,34 @@ LISTS = [
         [1.0],
         advice="or (unknown=.+?) to",
         altered="unknown='waste'",
+        then=MRR,
+    ),
+    Case(
+        "type {}={} if column {} distinguishes",
+        TABLES + MODELS,
+        CALL,
+        [1 / 2, 1 / 1],
+        altered="by=None",
+        then=MRR,
+    ),
+    Case(
+        "type {}={} if column {} distinguishes",
+        TABLES + MODELS + "recs['rank'] = [1, 2, 1, 2]; recs['item'] = ['x', 'y', 'y', 'z']\n",
+        CALL,
+        [1 / 2, 1 / 1],
+        altered="by=None",
+        then=MRR,
+    ),
+    Case(
+        "type {}={} if column {} distinguishes",
+        TABLES + MODELS + "analysis = tables.RecListAnalysis\n"
+        "def mrr_of(**options):\n"
+        "    lists = analysis(**{'group_cols': ['user'], **options})\n"
+        "    lists.add_metric('mrr')\n"
+        "    return lists.compute(recs, truth)\n",
+        "mrr_of()",
+        [1 / 2, 1 / 1],
+        altered="group_cols=['user']",
         then=MRR,
     ),
     Case(

@@ -209,7 +209,8 @@ WHAT_TO_TYPE = [
     (
         "evaluate again.csv liked.csv -m mrr",
         "recs, columns 'user', 'item'",
-        "RECS again.csv; --repeats",
+        "RECS again.csv; --repeats; in Python, type evaluate_table('again.csv', 'liked.csv', ..., "
+        "by='model') if the column is 'model'",
     ),
     (
         "evaluate recs.csv liked.csv -m mrr --unknown drop",

@@ -60,8 +60,8 @@ CASES = {
         {"user": [2, 1, 1, 1, 2], "item": [7, 8, 9, 8, 7]},
         {},
         "recs, columns 'user', 'item': row 3 (counted from 0) holds user=1, item=8 again, "
-        "first in row 1; expected an item once in each list; give the column that distinguishes "
-        "the lists, or type repeats='waste' or repeats='drop'",
+        "first in row 1; expected an item once in each list; give group_cols= the column that "
+        "distinguishes the lists, or type repeats='waste' or repeats='drop'",
     ),
     "item twice in a truth": (
         InputError,
@@ -75,7 +75,8 @@ CASES = {
         {"user": [1, 1, 2, 1], "item": [7, 8, 7, 9], "rank": [2, 1, 1, 2]},
         {},
         "recs, columns 'user', 'rank': row 3 (counted from 0) holds user=1, rank=2 again, first in "
-        "row 0; expected a rank once in each list; give the column that distinguishes them",
+        "row 0; expected a rank once in each list; give group_cols= the column that "
+        "distinguishes the lists",
     ),
     "rank twice, beyond float64": (
         InputError,
@@ -83,7 +84,7 @@ CASES = {
         {},
         "recs, columns 'user', 'rank': row 2 (counted from 0) holds user=1, "
         "rank=1152921504606846977 again, first in row 1; expected a rank once in each list; give "
-        "the column that distinguishes them",
+        "group_cols= the column that distinguishes the lists",
     ),
     "score of -inf": (
         InputError,
