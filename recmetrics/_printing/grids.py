@@ -437,7 +437,7 @@ def weighted_as_system(metrics: Collection[str], nouns: str = "users") -> Iterab
 def intervals_by(confidence: float, n_resamples: int | None, few: str, units: str = "users") -> str:
     """Say how the intervals of means are computed; ``units`` is the word for what varies.
 
-    ``few`` says when the interval counts one more user, and which.
+    ``few`` says when intervals are wider, since they count one more user.
     """
     if n_resamples is None:
         method = f"Student's t over {units}, corrected for skewness; {few}"

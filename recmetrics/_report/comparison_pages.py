@@ -126,7 +126,7 @@ def _intervals(comparison: Compared) -> Iterator[str]:
     units = "users"
     if counts and n_resamples is not None:
         units = "users and runs"
-    few = f"if fewer than {FEW_USERS} users gain or lose, one more who does is added"
+    few = f"wider if fewer than {FEW_USERS} users gain or lose"
     line = grids.intervals_by(comparison.confidence, n_resamples, few, units)
     if counts and n_resamples is None:
         line += "; the variance over runs is added"

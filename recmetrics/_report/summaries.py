@@ -470,7 +470,9 @@ class Summary(Printed):
         if self.weighed:
             weighed = grids.weighted_as_system(self.weighed, plural(self.noun))
         nouns = plural(self.noun)
-        few = f"if fewer than {FEW_USERS} {nouns} are below the best value, one more is added"
+        few = (
+            f"wider if fewer than {FEW_USERS} {nouns} differ from the best or from the least value"
+        )
         return [
             grids.intervals_by(self.confidence, self.n_resamples, few, nouns),
             *grids.observed_ranges(self.observed),

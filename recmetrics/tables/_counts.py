@@ -81,7 +81,7 @@ class TableSummary:
     user_weights
         The weight of each list in the mean of each metric whose system weighs users.
     by
-        The columns of ``by=``, such as the model, over all of whose values the means are.
+        The keys of lists that the truth lacks, such as the model; means are over all their values.
     """
 
     n_lists: int
@@ -197,7 +197,7 @@ def summarise(
         first_contradicted=first_contradicted,
         grades="".join(grade_notes),
         user_weights=user_weights,
-        by=tuple(columns.keys[:-1]),
+        by=tuple(key for key in columns.keys if key not in columns.truth_keys),
     )
 
 

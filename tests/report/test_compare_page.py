@@ -15,8 +15,8 @@ from recmetrics import ArgumentError, compare, summary
 MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = (
-    "95 % intervals by Student's t over users, corrected for skewness; if fewer than 10 users gain "
-    "or lose, one more who does is added"
+    "95 % intervals by Student's t over users, corrected for skewness; wider if fewer than 10 "
+    "users gain or lose"
 )
 FEW = "if few users gain or lose, or differences are skewed, p is raised to agree with the interval"
 

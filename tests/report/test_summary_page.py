@@ -10,8 +10,8 @@ import recmetrics
 from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
 
 INTERVALS = (
-    "intervals by Student's t over users, corrected for skewness; if fewer than 10 users are below "
-    "the best value, one more is added"
+    "intervals by Student's t over users, corrected for skewness; wider if fewer than 10 users "
+    "differ from the best or from the least value"
 )
 
 

@@ -1,6 +1,7 @@
 """What a table's summary and the notes of an evaluation say of ranks, scores and grades."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from commands import evaluated
@@ -9,7 +10,7 @@ from tables_problems import EVERY_KIND, make
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
 from recmetrics import Metrics
-from recmetrics.tables import evaluate_table
+from recmetrics.tables import RecListAnalysis, evaluate_table
 
 # By rank, the relevant item is second for user 1 and first for user 2; by score, it is first.
 BOTH = {
@@ -45,6 +46,20 @@ def test_these_systems_follow_the_score_and_not_the_rank(convention, kind):
     assert mean == (1 / 2 + 1) / 2
     by_rank = {name: column for name, column in BOTH.items() if name != "score"}
     assert measured(by_rank, RELEVANT, "mrr", kind, convention=convention)[0] == 3 / 4
+
+
+def test_means_over_several_models_say_so():
+    of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
+    note = "means are over all of 'model'; recmetrics.compare shows each alone"
+    assert measured(of_models, RELEVANT, "mrr", by="model")[1][-1] == note
+    assert note not in measured(BOTH, RELEVANT, "mrr")[1]
+
+    analysis = RecListAnalysis(group_cols=["user", "fold", "model"])
+    analysis.add_metric("mrr")
+    truth = pd.DataFrame(RELEVANT | {"fold": [1, 1]})
+    recs = pd.DataFrame(of_models | {"fold": [1, 1, 1, 1]})
+    analysis.compute(recs, truth, include_missing=True)
+    assert str(analysis.summary).splitlines()[-1] == note  # the truth has folds
 
 
 @EVERY_KIND
