@@ -125,7 +125,7 @@ class Identification(Printed):
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
         columns = [
-            Column("metric", lambda match: match.metric, is_number=False),
+            Column("metric", _metric_and_settings, is_number=False),
             Column("mean", lambda match: f"{match.mean:.6f}"),
             Column(
                 "departure", lambda match: "; ".join(match.departures) or "none", is_number=False
@@ -135,7 +135,7 @@ class Identification(Printed):
         ]
         notes = [
             f"{self.n_definitions:,} definitions have {self.n_distinct:,} distinct means, from "
-            f"{self.low:.6f} to {self.high:.6f}"
+            f"{self.low:.6f} to {self.high:.6f}; definitions: how many have the mean of the row"
         ]
         if len(self.matches) > _MAX_ROWS:
             notes.insert(0, f"the first {_MAX_ROWS} of {len(self.matches):,} matches")
@@ -147,19 +147,31 @@ class Identification(Printed):
             if self.n_means[ring]:
                 n_matches = sum(match.ring == ring for match in self.matches)
                 means = counted(self.n_means[ring], "mean")
-                name = "as in a system" if ring == "own" else ring
+                name = "as in a system" if ring == "own" else _UNNAMED.get(ring, ring)
                 notes.append(
                     f"{name}: {n_matches:,} of {means} round to {self.value}; by chance "
                     f"{expected:.2g}"
                 )
         if self.by_chance is not None:
             notes.append(
-                f"by chance: matches to expect if {self.value} were a random number of that size"
+                f"by chance: matches to expect of a random number from half to twice {self.value}"
             )
         if self.hint:
             notes.append(self.hint)
         notes.append("valid for these scores and this truth only")
         return [table(columns, self.matches[:_MAX_ROWS] or [self.nearest])], notes
+
+
+def _metric_and_settings(match: Match) -> str:
+    """Write the metric, and what its mean needs besides: such as users counted as 0."""
+    settings = [match.metric]
+    if match.undefined != "nan":
+        settings.append(f"undefined={match.undefined}")
+    if match.ties not in ("index", "reversed"):
+        settings.append(f"ties={match.ties}")
+    if match.weight != "1":
+        settings.append(f"users weigh {match.weight}")
+    return ", ".join(settings)
 
 
 def _names_of_systems(match: Match) -> str:

@@ -78,7 +78,7 @@ def legend(comparison: Compared) -> list[str]:
         lines += [
             *_significance(comparison, "* significant", with_groups=True),
             "d_z: mean / standard deviation of the differences; "
-            "w/t/l: number of users for whom the first model of the pair is better, equal, worse",
+            "w/t/l: number of users for whom the model left of the minus is better, equal, worse",
             *_few_users(comparison, with_groups=True),
         ]
     return [*lines, *_left_out(comparison)]
@@ -126,7 +126,7 @@ def _intervals(comparison: Compared) -> Iterator[str]:
     units = "users"
     if counts and n_resamples is not None:
         units = "users and runs"
-    few = f"wider if fewer than {FEW_USERS} users gain or lose"
+    few = f"wider if fewer than {FEW_USERS} users gain, or fewer than {FEW_USERS} lose"
     line = grids.intervals_by(comparison.confidence, n_resamples, few, units)
     if counts and n_resamples is None:
         line += "; the variance over runs is added"
@@ -166,8 +166,11 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
 
 def _significance(comparison: Compared, mark: str, *, with_groups: bool = False) -> Iterator[str]:
     """Say when a difference is significant, as ``mark`` shows, or that none is."""
-    overall, _ = split(comparison.differences)
-    tested = [difference for difference in overall if difference.metric not in comparison.untested]
+    tested, tested_in_groups = split(
+        difference
+        for difference in comparison.differences
+        if difference.metric not in comparison.untested
+    )
     if not tested:
         yield "significant: none; a range of cutoffs is not tested"
         return
@@ -175,8 +178,8 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
     n_pairs = len(tested) // len(metrics)
     family = f"{counted(len(metrics), 'metric')} x {counted(n_pairs, 'pair')}"
     if with_groups and comparison.groups:
-        groups = counted(len(comparison.groups), "group")
-        family += f", and separately over the differences of {groups}"
+        of_groups = counted(len(tested_in_groups), "difference")
+        family += f", and over the {of_groups} of groups"
     correction = "not corrected for their number"
     if comparison.correction is not None:
         correction = f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
@@ -198,8 +201,8 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
         if comparison.n_resamples is not None:
             interval = "t interval, which is not shown"
         yield (
-            "if few users gain or lose, or differences are skewed, p is raised to agree with the "
-            f"{interval}"
+            "if few users gain or lose, or differences are skewed, uncorrected p is raised to fit "
+            f"the {interval}"
         )
     if comparison.correction is not None:
         yield from _many_cutoffs(metrics)

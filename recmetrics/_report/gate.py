@@ -24,7 +24,7 @@ from recmetrics._report.records import Compared, document, frame_of
 from recmetrics._report.settings import several
 
 _RULE = re.compile(
-    r"\s*(?P<metric>\S.*?)\s*(?P<sign>>=|<=|>|<)\s*(?P<margin>[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)"
+    r"\s*(?P<metric>\S(.*?[^=<>\s])?)\s*(?P<sign>>=|<=|>|<)\s*(?P<margin>[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)"
     r"\s*(?P<percent>%?)\s*"
     r"(in\s+((?P<every>every\s+group)|'(?P<quoted>[^']+)'|\"(?P<double>[^\"]+)\"|(?P<group>\S+)))?\s*",
     re.IGNORECASE | re.ASCII,
@@ -168,28 +168,36 @@ class Gate(Printed):
     def _notes(self) -> list[str]:
         words = {True: "passed", False: "failed", None: "open"}
         of_models = [f"of {one_line(model)}: {words[passed]}" for model, passed in self.of.items()]
+        has_small_groups = any(verdict.verdict == FEW for verdict in self.verdicts)
+        rules = "all judged rules" if has_small_groups else "all rules"
         notes = [
             f"verdict {', '.join(of_models)}",
-            "a gate passes if all rules hold, fails if one fails, and else stays open",
-            f"at least, at most: bounds of the difference to {one_line(self.baseline)}, each with "
-            f"confidence {self._confidence()}",
-            f"bounds: {self._method()}; for 'fails', corrected by Holm over rules and groups",
+            f"a gate passes if {rules} hold, fails if one fails, and else stays open",
+            f"at least, at most: lower and upper bound of the difference to "
+            f"{one_line(self.baseline)}, each with confidence {self._confidence()}; the bound that "
+            "decides 'fails' is corrected by Holm over rules and groups",
+            f"bounds: {self._method()}",
             *grids.observed_ranges(self.observed),
         ]
+        if any(verdict.n_users is None for verdict in self.verdicts):
+            notes.append("a metric of all lists has no bounds: its difference alone decides")
         open_verdicts = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
         if any(verdict.n_users is not None for verdict in open_verdicts):
             notes.append(
-                "open: these users do not decide it; measure new ones instead of adding a few to "
-                "these, unless you planned looks"
+                "open: too few users to decide; measure a new sample, or give looks= before you "
+                "add users and judge again"
             )
         if any(verdict.n_needed for verdict in open_verdicts):
             notes.append(
-                "needed: users for an 80 % chance that the rule holds, if the true difference is 0"
+                "needed: users with a value, in the group of the row, for an 80 % chance that the "
+                "rule holds, if the true difference is 0"
             )
         if any(map(_asks_for_gain, open_verdicts)):
-            notes.append("users needed to show a gain: call users_needed with the metric and gain")
-        if any(verdict.verdict == FEW for verdict in self.verdicts):
-            notes.append(f"not judged: fewer than {self.min_users} users")
+            notes.append(
+                "users needed to show a gain: call users_needed(METRIC, GAIN) of the comparison"
+            )
+        if has_small_groups:
+            notes.append(f"not judged: fewer than {self.min_users} users (min_users)")
         return notes
 
     def _method(self) -> str:
@@ -197,7 +205,10 @@ class Gate(Printed):
         text = "Student's t of the paired differences"
         if self.weighted:
             text = "Student's t of the weighted mean difference (linearised variance)"
-        text += ", corrected for skewness, with one more user of the largest difference possible"
+        text += (
+            ", corrected for skewness; each counts one more user, with the least possible "
+            "difference for 'at least' and the greatest for 'at most'"
+        )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"
         if self.n_resamples is not None:

@@ -471,7 +471,8 @@ class Summary(Printed):
             weighed = grids.weighted_as_system(self.weighed, plural(self.noun))
         nouns = plural(self.noun)
         few = (
-            f"wider if fewer than {FEW_USERS} {nouns} differ from the best or from the least value"
+            f"wider if fewer than {FEW_USERS} {nouns} are below the greatest possible value, or "
+            "above the least"
         )
         return [
             grids.intervals_by(self.confidence, self.n_resamples, few, nouns),

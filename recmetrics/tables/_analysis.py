@@ -11,7 +11,6 @@ from recmetrics._core.errors import ArgumentError, MetricSpecError, warn
 from recmetrics._core.options import one_of
 from recmetrics._core.spec import MetricSpec, make_spec, parse
 from recmetrics._core.types import RankGaps
-from recmetrics._printing import counted
 from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_numbers
 from recmetrics.tables._counts import Missing, TableSummary, summarise
 from recmetrics.tables._frames import Frame, Table, as_names, read_frame
@@ -208,11 +207,10 @@ class RecListAnalysis:
 
         _warn_of_unread(recs_frame, columns)
         if summary.n_missing and not include_missing:
-            users = counted(summary.n_missing, "user")
             msg = (
-                f"{users} of the truth without recommendations, the first "
-                f"{summary.first_missing}; they are left out, as in LensKit; include_missing=True "
-                "gives them rows, tables.evaluate_table counts them as empty lists"
+                f"{summary.without_recommendations}; they are left out, as in LensKit; "
+                "include_missing=True gives them rows, tables.evaluate_table counts them as empty "
+                "lists"
             )
             warn(msg)
         return table

@@ -107,11 +107,7 @@ class TableSummary:
         lists = counted(self.n_lists, "list")
         lines = [f"{lists}, {self.n_without_truth:,} without truth; {self.order}"]
         if self.n_missing:
-            users = counted(self.n_missing, "user")
-            lines.append(
-                f"{users} of the truth without recommendations, the first "
-                f"{self.first_missing}; {_MISSING_TEXTS[self.missing]}"
-            )
+            lines.append(f"{self.without_recommendations}; {_MISSING_TEXTS[self.missing]}")
         if any(self.invalid):
             lines.append(f"wasted or dropped: {self.invalid}")
         if self.n_short:
@@ -130,8 +126,17 @@ class TableSummary:
             lines.append(f"{name:<{width}}  mean {number} over {n_defined}")
         if self.by:
             columns = ", ".join(map(repr, self.by))
-            lines.append(f"means are over all of {columns}; recmetrics.compare shows each alone")
+            lines.append(f"each mean is over all of {columns}; recmetrics.compare shows each alone")
         return "\n".join(lines)
+
+    @property
+    def without_recommendations(self) -> str:
+        """The words on users of the truth without a list, or without a list of each model."""
+        missing = counted(self.n_missing, "user")
+        if self.by:
+            keys = " and ".join(map(repr, self.by))
+            missing = f"{counted(self.n_missing, 'pair')} of {keys} and user"
+        return f"{missing} of the truth without recommendations, the first {self.first_missing}"
 
     @property
     def short(self) -> str:

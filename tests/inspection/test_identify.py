@@ -233,9 +233,10 @@ def test_it_prints_and_is_plain():
     assert lines[0].split() == ["metric", "mean", "departure", "from", "definitions"]
     assert lines[2].split()[:3] == ["hit@1", "0.500000", "none"]
     distinct = f"{found.n_distinct} distinct means, from {found.low:.6f} to {found.high:.6f}"
-    assert f"{found.n_definitions} definitions have {distinct}" in lines
+    definitions = f"{found.n_definitions} definitions have {distinct}"
+    assert f"{definitions}; definitions: how many have the mean of the row" in lines
     assert "as in a system: 1 of 2 means round to 0.5; by chance 0.24" in lines
-    assert "by chance: matches to expect if 0.5 were a random number of that size" in lines
+    assert "by chance: matches to expect of a random number from half to twice 0.5" in lines
     assert lines[-1] == "valid for these scores and this truth only"
     assert "<td" in found._repr_html_()
     document = json.loads(json.dumps(found.to_dict()))
@@ -270,7 +271,7 @@ def test_without_a_match_the_nearest_of_the_metric_is_told():
     found = identify(HIT_SCORES, HIT_TRUTH, "0.40", "hit@1")
     assert (found.matches, found.nearest.mean) == ((), pytest.approx(1 / 3))
     lines = str(found).splitlines()
-    assert lines[2].split()[:2] == ["hit@1", "0.333333"]
+    assert lines[2].split()[:3] == ["hit@1,", "undefined=zero", "0.333333"]
     assert "no mean rounds to 0.40; the nearest is shown" in lines
 
 

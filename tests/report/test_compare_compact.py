@@ -19,7 +19,10 @@ RESULTS = {
     "95%": {"ndcg@10": WORST, "gini@5": NEW, "coverage@5": np.array(0.5)},
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
-FEW = "if few users gain or lose, or differences are skewed, p is raised to agree with the interval"
+FEW = (
+    "if few users gain or lose, or differences are skewed, uncorrected p is raised to fit the "
+    "interval"
+)
 
 
 def test_the_table_as_text():
@@ -118,7 +121,7 @@ new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{ac}$ \\
 bold: the best mean of a metric \\
 superscripts a, b, ...: significantly better than model a, b, ... \\
 significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs \\
-if few users gain or lose, or differences are skewed, p is raised to agree with the interval
+if few users gain or lose, or differences are skewed, uncorrected p is raised to fit the interval
 \end{table}
 """
 

@@ -16,9 +16,12 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = (
     "95 % intervals by Student's t over users, corrected for skewness; wider if fewer than 10 "
-    "users gain or lose"
+    "users gain, or fewer than 10 lose"
 )
-FEW = "if few users gain or lose, or differences are skewed, p is raised to agree with the interval"
+FEW = (
+    "if few users gain or lose, or differences are skewed, uncorrected p is raised to fit the "
+    "interval"
+)
 
 
 def test_the_printed_table():
@@ -43,7 +46,7 @@ def test_the_printed_table():
         "* significant: p < 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
         FEW,
         "d_z: mean / standard deviation of the differences; "
-        "w/t/l: number of users for whom the first model of the pair is better, equal, worse",
+        "w/t/l: number of users for whom the model left of the minus is better, equal, worse",
     ]
     assert repr(found) == str(found)
 
@@ -66,10 +69,10 @@ def test_the_legend_says_what_was_done():
     ]
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
-        "corrected by Benjamini-Hochberg over 1 metric x 1 pair, and separately over the "
-        "differences of 2 groups"
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair, and over the 2 "
+        "differences of groups"
     ) in grouped
-    assert "over the differences of 1 group\n" in str(compare(SMALL, by=["x"] * 6))
+    assert "and over the 1 difference of groups\n" in str(compare(SMALL, by=["x"] * 6))
     alone = "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact
@@ -420,11 +423,11 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "p is raised to agree with the interval"
+    note = "uncorrected p is raised to fit the interval"
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
-    assert "agree with the t interval, which is not shown\n" in drawn
+    assert "fit the t interval, which is not shown\n" in drawn
 
 
 def test_no_note_on_p_where_nothing_bounds_the_difference():

@@ -371,7 +371,7 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     lines = lines[lines.index("", 5) + 1 :]
     assert lines[:4] == [
         "95 % intervals by Student's t over users, corrected for skewness; wider if "
-        "fewer than 10 users gain or lose; the variance over runs is added",
+        "fewer than 10 users gain, or fewer than 10 lose; the variance over runs is added",
         "the range of m is not known; the least and largest value of all models stand for it",
         "intervals do not cover the variation over runs of models with a single run, or what all "
         "runs share, such as the data",

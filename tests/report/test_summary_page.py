@@ -11,7 +11,7 @@ from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, 
 
 INTERVALS = (
     "intervals by Student's t over users, corrected for skewness; wider if fewer than 10 users "
-    "differ from the best or from the least value"
+    "are below the greatest possible value, or above the least"
 )
 
 

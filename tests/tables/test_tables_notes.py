@@ -50,7 +50,7 @@ def test_these_systems_follow_the_score_and_not_the_rank(convention, kind):
 
 def test_means_over_several_models_say_so():
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
-    note = "means are over all of 'model'; recmetrics.compare shows each alone"
+    note = "each mean is over all of 'model'; recmetrics.compare shows each alone"
     assert measured(of_models, RELEVANT, "mrr", by="model")[1][-1] == note
     assert note not in measured(BOTH, RELEVANT, "mrr")[1]
 
