@@ -157,8 +157,8 @@ EVALUATE = (
     ),
     Row(
         "--lines",
-        "what a line of a text file is, where all lines have two or three numbers: triples, 'user "
-        "item [relevance]', or lists, 'user item item ...'",
+        "how to read a text file whose lines all have two or three numbers, or all the same "
+        "number: as triples, 'user item [relevance]', or as lists, 'user item item ...'",
         _choice(Lines),
         "SCORES",
     ),

@@ -112,20 +112,21 @@ def evaluate(args: Namespace) -> None:
     TRUTH   Relevances, 0 = not relevant: a sparse .npz, a dense .npy, or text. Text
             has lines 'user item [relevance]' with 0-based indices, separated by
             blanks, tabs or commas. The default relevance is 1; # begins a comment.
-            Lines of different length, one for each user, are 'user item item ...';
-            --lines says so where all have two or three numbers. TREC's qrels are
-            read, too.
+            Lines of different length, one for each user, are 'user item item ...'.
+            If all have two or three numbers, or all the same number, give
+            --lines lists. TREC's qrels are read, too.
             TRUTH may also be an .npy of one item index per user, -1 for none.
     --exclude and --candidates take the same formats as TRUTH. In these text files,
-    the relevance is ignored: every line is an item, also one of a TREC run.
+    the relevance is ignored: every line counts as an item, also the lines of a TREC
+    run.
 
     The second form takes tables (.csv, .tsv, .parquet or RecBole's .inter) of
     recommendations and of the truth, or a run of TREC and its qrels. Columns are
     found by name, separated by a comma, a semicolon or a tab:
     RECS    Columns user, item, and rank or score. Rank orders the rows of a list;
             without it, score does. With neither, the rows must be in order; if
-            there are other columns of numbers, give --in-order. Ids are text or
-            numbers.
+            there are other columns of numbers, give --in-order, since one of them
+            might be the score. Ids are text or numbers.
     TRUTH   Columns user, item and, optionally, relevance or rating, 0 = not
             relevant. Without it, every row is relevant.
     --exclude takes a table of the columns user and item: the items of a list below

@@ -29,7 +29,7 @@ def compare_files(args: Namespace) -> int:
     --model. Put the files first: -m takes all words after it, up to the next option.
 
     --gate gives a verdict by the exit status: 0 passed, 1 failed, 3 open; an error
-    is 2. With several candidates, one that passes is enough.
+    is 2. With several new models, the status is 0 if at least one passes.
 
     For example:
       recmetrics compare old.npz new.npz --plot new.png

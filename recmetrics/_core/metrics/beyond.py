@@ -642,9 +642,9 @@ def share_at_k(
     of: Annotated[str | None, "the stratum whose items are counted; not set: all items"] = None,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """Share of the places of the list, or of their exposure, that go to a stratum of items.
+    """Share of a list's places or exposure taken by a set of items.
 
-    The stratum is one of ``strata=``, such as the items of a provider, of a genre, or of the tail:
+    The set is one of ``strata=``, such as the items of a provider, of a genre, or of the tail:
     ``share(of=tail)@k`` is ``long_tail@k`` of a list that is not empty. Without ``of``, the share
     is 1. It counts items whether they are relevant or not.
 
@@ -850,12 +850,12 @@ def _divergence(
 def calibration_at_k(
     pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
 ) -> UserValues:
-    """Divergence of the genres of the list from those of the user's profile, in nats.
+    """Divergence of the list's genres from the profile's, in nats.
 
     This is the Kullback-Leibler divergence of q, the genre distribution of the list, from p, that
-    of the profile; 0 is best. Each item is divided among its genres, equally if ``genres=`` holds
-    only 0 and 1; items without a genre do not count. If ``profile=`` is a training matrix, its
-    values weight the items.
+    of the user's profile; 0 is best. Each item is divided among its genres, equally if ``genres=``
+    holds only 0 and 1; items without a genre do not count. If ``profile=`` is a training matrix,
+    its values weight the items.
 
     >>> from recmetrics import Metrics
     >>> genres, train = [[1, 0], [0, 1], [1, 1]], [[0, 0, 1]]
