@@ -310,6 +310,7 @@ def test_with_resamples_the_wider_of_both_bounds_counts():
         ("gini@10 >= +1%", "on the wrong side: lower is better; type 'gini@10 <= +1%'"),
         ("ndgc@10 >= 0", "names no metric of the comparison; did you mean 'ndcg@10'?"),
         ("ndcg@10", "cannot read the rule 'ndcg@10'; .* type 'ndcg@10 >= -1%'"),
+        ("ndcg@10 => 0", "cannot read the rule 'ndcg@10 => 0'; .* type 'ndcg@10 >= -1%'"),
         (3, "cannot read the rule 3; .* type 'ndcg@10 >= -1%'"),
         ([3], "cannot read the rule 3; .* type 'ndcg@10 >= -1%'"),
         (None, "cannot read the rule None; .* type 'ndcg@10 >= -1%'"),

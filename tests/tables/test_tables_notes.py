@@ -62,6 +62,16 @@ def test_means_over_several_models_say_so():
     assert str(analysis.summary).splitlines()[-1] == note  # the truth has folds
 
 
+def test_lists_that_models_lack_are_counted_by_pair():
+    """The model x has no list of the user 2, and y none of the user 1."""
+    of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
+    lines = measured(of_models, RELEVANT, "mrr", by="model")[1]
+    assert lines[1] == (
+        "2 pairs of 'model' and user of the truth without recommendations, the first user=2; they "
+        "count as empty lists; include_missing=False leaves them out"
+    )
+
+
 @EVERY_KIND
 def test_ranks_that_contradict_scores_are_told(kind):
     mean, lines = measured(BOTH, RELEVANT, "mrr", kind)
