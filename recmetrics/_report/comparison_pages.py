@@ -175,14 +175,8 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
         yield "significant: none; a range of cutoffs is not tested"
         return
     metrics = list(dict.fromkeys(difference.metric for difference in tested))
-    n_pairs = len(tested) // len(metrics)
-    family = f"{counted(len(metrics), 'metric')} x {counted(n_pairs, 'pair')}"
-    if with_groups and comparison.groups:
-        of_groups = counted(len(tested_in_groups), "difference")
-        family += f", and over the {of_groups} of groups"
-    correction = "not corrected for their number"
-    if comparison.correction is not None:
-        correction = f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
+    n_in_groups = len(tested_in_groups) if with_groups else 0
+    correction = _correction(comparison, len(metrics), len(tested) // len(metrics), n_in_groups)
     test, *more_tests = [_TESTS[test] for test in comparison.tests]
     tests = test
     if more_tests:
@@ -206,6 +200,16 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
         )
     if comparison.correction is not None:
         yield from _many_cutoffs(metrics)
+
+
+def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups: int) -> str:
+    """Say how p-values are corrected; ``n_in_groups`` are the differences of groups, 0 for none."""
+    if comparison.correction is None:
+        return "not corrected for their number"
+    family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
+    if n_in_groups:
+        family += f", and over the {counted(n_in_groups, 'difference')} of groups"
+    return f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
 
 
 def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
