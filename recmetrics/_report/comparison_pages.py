@@ -182,11 +182,10 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
     if more_tests:
         tests += f" (also {', '.join(more_tests)})"
     differences = comparison.differences if with_groups else tested
-    if not any(difference.significant for difference in differences):
-        mark = "no difference is significant, which needs"
-    else:
-        mark += ":"
-    yield f"{mark} p < {1 - comparison.confidence:.2g} by {tests}, {correction}"
+    beginning = "no difference is significant, which needs"
+    if any(difference.significant for difference in differences):
+        beginning = f"{mark}:"
+    yield f"{beginning} p < {1 - comparison.confidence:.2g} by {tests}, {correction}"
 
     if comparison.tests[0] != "t":
         yield f"the intervals are not those of the {test}, and may disagree with it"

@@ -466,10 +466,10 @@ class Summary(Printed):
 
     def _notes(self) -> list[str]:
         """The notes below the tables; the first says how the intervals are computed."""
+        nouns = plural(self.noun)
         weighed: Iterable[str] = ()
         if self.weighed:
-            weighed = grids.weighted_as_system(self.weighed, plural(self.noun))
-        nouns = plural(self.noun)
+            weighed = grids.weighted_as_system(self.weighed, nouns)
         few = (
             f"wider if fewer than {FEW_USERS} {nouns} are below the greatest possible value, or "
             "above the least"

@@ -215,21 +215,19 @@ LISTS = [
         altered="unknown='waste'",
         then=MRR,
     ),
-    Case(
-        "type {}={} if column {} distinguishes",
-        TABLES + MODELS,
-        CALL,
-        [1 / 2, 1 / 1],
-        altered="by=None",
-        then=MRR,
-    ),
-    Case(
-        "type {}={} if column {} distinguishes",
-        TABLES + MODELS + "recs['rank'] = [1, 2, 1, 2]; recs['item'] = ['x', 'y', 'y', 'z']\n",
-        CALL,
-        [1 / 2, 1 / 1],
-        altered="by=None",
-        then=MRR,
+    *(
+        Case(
+            "type {}={} if column {} distinguishes",
+            TABLES + MODELS + repeated,
+            CALL,
+            [1 / 2, 1 / 1],
+            altered="by=None",
+            then=MRR,
+        )
+        for repeated in (
+            "",  # items
+            "recs['rank'] = [1, 2, 1, 2]; recs['item'] = ['x', 'y', 'y', 'z']\n",  # ranks
+        )
     ),
     Case(
         "type {}={} if column {} distinguishes",

@@ -1,4 +1,4 @@
-"""What a worker of Spark does with the rows of a bucket of users, without Spark."""
+"""A worker of Spark evaluates the rows of a bucket of users; here it does so without Spark."""
 
 import pytest
 

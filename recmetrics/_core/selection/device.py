@@ -167,7 +167,8 @@ class DeviceRanker:
     @refuse_full_memory()
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         is_counted = k is not None and (rules.ties or k * _ITEMS_PER_BEST > self.n_items)
-        n_best = 0 if reader is None else min(reader.depth, self.n_items)
+        n_listed = 0 if reader is None else min(reader.depth, self.n_items)
+        n_best = n_listed
         if k is not None and not is_counted:
             n_best = max(n_best, k)
         # One thread suffices, since the device works in parallel.
@@ -177,6 +178,7 @@ class DeviceRanker:
             self._rank_block,
             k=k,
             n_best=n_best,
+            n_listed=n_listed,
             is_counted=is_counted,
             ties=rules.ties and k is not None,
             reader=reader,
@@ -199,6 +201,7 @@ class DeviceRanker:
         block: Block,
         k: int | None,
         n_best: int,
+        n_listed: int,
         is_counted: bool,
         ties: bool,
         reader: Reader | None,
@@ -206,7 +209,7 @@ class DeviceRanker:
         """Find the hits of a block down to rank ``k``, None for none, and pass on its lists.
 
         The ``n_best`` best items of each user are selected, and hold the hits unless the ranks of
-        all relevant items are counted.
+        all relevant items are counted. Lists have the first ``n_listed`` of them.
         """
         rows, relevant, excluded = block
         scores, lowest, nan_report = self._recommendable(rows, excluded, reader)
@@ -222,7 +225,7 @@ class DeviceRanker:
             hits.length[:] = length.clamp(max=k).cpu().numpy()
             _keep_hits(ranks, relevant, k, hits, ties=ties)
         if reader is not None:
-            items = best.lists(min(reader.depth, self.n_items))
+            items = best.lists(n_listed)
             reader.read(Lists(rows, items, np.count_nonzero(items >= 0, axis=1), relevant))
         return RankedBlock(hits, nan_report)
 
