@@ -180,7 +180,7 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
     test, *more_tests = [_TESTS[test] for test in comparison.tests]
     tests = test
     if more_tests:
-        tests += f" (also {', '.join(more_tests)})"
+        tests += f" (also shown: {', '.join(more_tests)})"
     differences = comparison.differences if with_groups else tested
     beginning = "no difference is significant, which needs"
     if any(difference.significant for difference in differences):

@@ -204,7 +204,7 @@ def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Ta
         raise InputTypeError(msg)
     if isinstance(values, str | PathLike):
         source = Source("values", Path(values))
-        if source.suffix == ".parquet":
+        if source.suffix == ".parquet" and source.path.exists():
             msg = (
                 f"{source} is a table of Parquet; to read it first, type "
                 f"recmetrics.summary({result_tables.code_of_frame(source.path)})"

@@ -19,7 +19,7 @@ from recmetrics.tables._values import StringMetric, TableMetric
 
 Missing: TypeAlias = Literal["empty lists", "undefined", "left out"]
 _MISSING_TEXTS: dict[Missing, str] = {
-    "empty lists": "they count as empty lists; include_missing=False leaves them out",
+    "empty lists": "they count above, as empty lists; include_missing=False leaves them out",
     "undefined": "their values are undefined",
     "left out": "they are left out; include_missing=True gives them rows",
 }
@@ -144,7 +144,7 @@ class TableSummary:
         noun = "list has" if self.n_short == 1 else "lists have"
         text = f"{self.n_short:,} {noun} fewer than {self.largest_cutoff} items, the largest cutoff"
         if self.n_shortened:
-            text += f"; {self.n_shortened:,} had enough before items of exclude were taken out"
+            text += f"; {self.n_shortened:,} of them had enough before exclude took items out"
         return text
 
     @property

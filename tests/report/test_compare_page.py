@@ -58,8 +58,8 @@ def test_the_legend_says_what_was_done():
     assert lines[-7:-3] == [
         "90 % intervals by percentile bootstrap over users, 500 resamples",
         "lower is better: gini@5",
-        "no difference is significant, which needs p < 0.1 by sign-flip permutation test (also "
-        "paired t test), not corrected for their number",
+        "no difference is significant, which needs p < 0.1 by sign-flip permutation test "
+        "(also shown: paired t test), not corrected for their number",
         "the intervals are not those of the sign-flip permutation test, and may disagree with it",
     ]
     assert lines[-1] == ("left out: users without a value (most often: no relevant items)")

@@ -170,10 +170,14 @@ def test_a_damaged_file_is_named(tmp_path):
     )
     path.write_text("user,ndcg@10\na,0.5\nb,1.0\n")
     assert summary(path).means == {"ndcg@10": 0.75}
+
+
+@pytest.mark.parametrize("name", ["no.csv", "no.parquet"])
+def test_a_file_that_is_missing_cannot_be_opened(name):
     with pytest.raises(InputError) as caught:
-        summary("no.csv")
+        summary(name)
     assert str(caught.value) == (
-        "cannot open values 'no.csv': No such file or directory; expected the .npz or .csv that "
+        f"cannot open values {name!r}: No such file or directory; expected the .npz or .csv that "
         "'recmetrics evaluate --per-user' writes"
     )
 

@@ -68,7 +68,7 @@ def test_lists_that_models_lack_are_counted_by_pair():
     lines = measured(of_models, RELEVANT, "mrr", by="model")[1]
     assert lines[1] == (
         "2 pairs of 'model' and user of the truth without recommendations, the first user=2; they "
-        "count as empty lists; include_missing=False leaves them out"
+        "count above, as empty lists; include_missing=False leaves them out"
     )
 
 
@@ -167,8 +167,8 @@ def test_lists_that_exclude_makes_short_are_told(kind):
     mean, lines = measured(recs, RELEVANT, "mrr@2", kind, exclude=train)
     assert mean == 0
     assert lines[1:3] == [
-        "3 lists have fewer than 2 items, the largest cutoff; 2 had enough before items of exclude "
-        "were taken out",
+        "3 lists have fewer than 2 items, the largest cutoff; 2 of them had enough before exclude "
+        "took items out",
         "exclude holds all relevant items of 2 of the 2 users with relevant items, and excluded "
         "items are never hits; is exclude= the test set instead of the training set? give the "
         "items seen in training",
