@@ -78,8 +78,8 @@ class Metrics(compute.Metrics):
         Notes
         -----
         Where ``compute`` warns that ``exclude`` removes relevant items, the notes say it. They also
-        say if a metric reads grades, such as ratings, or sums of repeated entries, and what tells
-        that the model is not evaluated: see the last findings of ``audit``.
+        say if a metric reads grades, such as ratings, or sums of repeated entries, and
+        what shows that the lists are not those of the model: see the last findings of ``audit``.
         """
         request = Request(metrics_list, **shared)
         scores = read_scores(pred_scores)

@@ -148,7 +148,7 @@ class Audit:
             yield _MEANINGS[name], fact
         if self.grades is not None:
             n_grades, least, greatest = self.grades
-            meaning = f"truth has {n_grades:,} values above 0 ({least:g} to {greatest:g})"
+            meaning = f"truth has {n_grades:,} different values above 0 ({least:g} to {greatest:g})"
             yield meaning, "ndcg is graded"
 
     def _advice(self, name: str) -> str:

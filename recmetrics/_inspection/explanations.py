@@ -194,9 +194,9 @@ def _without_truth(definition: Definition) -> str:
     """Say which value a user without relevant items has."""
     metric = definition.spec.metric
     if metric.reads != "hits" and "rel" not in metric.options:
-        return f"has a value, since the truth is not read; undefined: {metric.undefined}"
+        return f"as other users, since the truth is not read; NaN: {metric.undefined}"
     if not metric.needs_relevant:
-        return f"has a value; undefined: {metric.undefined}"
+        return f"has a value; NaN: {metric.undefined}"
     number = number_for(definition.undefined)
     if number is None:
         return "NaN, unless undefined= is given"

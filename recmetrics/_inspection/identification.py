@@ -128,19 +128,22 @@ class Identification(Printed):
             Column("metric", _metric_and_settings, is_number=False),
             Column("mean", lambda match: f"{match.mean:.6f}"),
             Column(
-                "departure", lambda match: "; ".join(match.departures) or "none", is_number=False
+                "departure",
+                lambda match: "; ".join(match.departures) or "as in a system",
+                is_number=False,
             ),
             Column("from", _names_of_systems, is_number=False),
             Column("definitions", lambda match: f"{match.n_definitions:,}"),
         ]
         notes = [
             f"{self.n_definitions:,} definitions have {self.n_distinct:,} distinct means, from "
-            f"{self.low:.6f} to {self.high:.6f}; definitions: how many have the mean of the row"
+            f"{self.low:.6f} to {self.high:.6f}",
+            "definitions: how many give this mean",
         ]
         if len(self.matches) > _MAX_ROWS:
             notes.insert(0, f"the first {_MAX_ROWS} of {len(self.matches):,} matches")
         if self.by_chance is None:
-            notes.append("the nearest means; a value as text matches to the digits given")
+            notes.append("the nearest means; to match by digits, give the value as text")
         elif not self.matches:
             notes.append(f"no mean rounds to {self.value}; the nearest is shown")
         for ring, expected in (self.by_chance or {}).items():
@@ -154,11 +157,11 @@ class Identification(Printed):
                 )
         if self.by_chance is not None:
             notes.append(
-                f"by chance: matches to expect of a random number from half to twice {self.value}"
+                f"by chance: expected matches of a random number from half to twice {self.value}"
             )
         if self.hint:
             notes.append(self.hint)
-        notes.append("valid for these scores and this truth only")
+        notes.append("other scores or truth may tell apart definitions that agree here")
         return [table(columns, self.matches[:_MAX_ROWS] or [self.nearest])], notes
 
 

@@ -109,12 +109,14 @@ def compact_legend(
         if _losers(comparison, metrics):
             line = f"{marks} {_BETTER}"
             if comparison.baseline is not None:
-                line += f"; each is compared with {one_line(comparison.baseline)} alone"
+                line += f"; models are compared with {one_line(comparison.baseline)} alone"
             lines.append(line)
         lines += _significance(comparison, "significant")
         lines += _few_users(comparison)
     if comparison.n_runs:
-        names = ", ".join(f"{one_line(name)} {runs}" for name, runs in comparison.n_runs.items())
+        names = ", ".join(
+            f"{one_line(name)} ({counted(n, 'run')})" for name, n in comparison.n_runs.items()
+        )
         lines.append(f"means over runs: {names}; {_UNCOVERED}")
     return [*lines, *_left_out(comparison)]
 
@@ -126,7 +128,7 @@ def _intervals(comparison: Compared) -> Iterator[str]:
     units = "users"
     if counts and n_resamples is not None:
         units = "users and runs"
-    few = f"wider if fewer than {FEW_USERS} users gain, or fewer than {FEW_USERS} lose"
+    few = f"those of differences are wider if fewer than {FEW_USERS} users gain, or lose"
     line = grids.intervals_by(comparison.confidence, n_resamples, few, units)
     if counts and n_resamples is None:
         line += "; the variance over runs is added"
@@ -140,7 +142,7 @@ def _intervals(comparison: Compared) -> Iterator[str]:
         line = "intervals do not cover "
         if len(counts) < len(comparison.models):
             line += "the variation over runs of models with a single run, or "
-        line += "what all runs share, such as the data"
+        line += "what is the same in all runs, such as the data"
         few_runs = [count for count in counts.values() if count < _ENOUGH_RUNS]
         if few_runs and n_resamples is not None:
             line += (
@@ -192,10 +194,10 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
     elif any(difference.p_raised for difference in differences):
         interval = "interval"
         if comparison.n_resamples is not None:
-            interval = "t interval, which is not shown"
+            interval = "t interval (not shown)"
         yield (
-            "if few users gain or lose, or differences are skewed, uncorrected p is raised to fit "
-            f"the {interval}"
+            f"p is raised, before it is corrected, to fit the {interval} where few users gain or "
+            "lose, or differences are skewed"
         )
     if comparison.correction is not None:
         yield from _many_cutoffs(metrics)
@@ -207,7 +209,7 @@ def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups:
         return "not corrected for their number"
     family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
     if n_in_groups:
-        family += f", and over the {counted(n_in_groups, 'difference')} of groups"
+        family += f"; in groups, over their {counted(n_in_groups, 'difference')}"
     return f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
 
 

@@ -173,9 +173,9 @@ class Gate(Printed):
         notes = [
             f"verdict {', '.join(of_models)}",
             f"a gate passes if {rules} hold, fails if one fails, and else stays open",
-            f"at least, at most: lower and upper bound of the difference to "
-            f"{one_line(self.baseline)}, each with confidence {self._confidence()}; the bound that "
-            "decides 'fails' is corrected by Holm over rules and groups",
+            f"at least, at most: bounds of the difference to {one_line(self.baseline)}; the one "
+            f"that decides 'holds' has confidence {self._confidence()}, the one that decides "
+            "'fails' more, by Holm over rules and groups",
             f"bounds: {self._method()}",
             *grids.observed_ranges(self.observed),
         ]
@@ -183,18 +183,18 @@ class Gate(Printed):
             notes.append("a metric of all lists has no bounds: its difference alone decides")
         open_verdicts = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
         if any(verdict.n_users is not None for verdict in open_verdicts):
-            notes.append(
-                "open: too few users to decide; measure a new sample, or give looks= before you "
-                "add users and judge again"
-            )
+            add_users = "add users for the next look"
+            if self.looks == 1:
+                add_users = "give looks= before you add users and judge again"
+            notes.append(f"open: too few users to decide; measure a new sample, or {add_users}")
         if any(verdict.n_needed for verdict in open_verdicts):
             notes.append(
-                "needed: users with a value, in the group of the row, for an 80 % chance that the "
-                "rule holds, if the true difference is 0"
+                "needed: users with a value in a new sample, of the group of the row, for an 80 % "
+                "chance that the rule holds, if the true difference is 0"
             )
         if any(map(_asks_for_gain, open_verdicts)):
             notes.append(
-                "users needed to show a gain: call users_needed(METRIC, GAIN) of the comparison"
+                "users needed to show a gain: in Python, compare(...).users_needed(METRIC, GAIN)"
             )
         if has_small_groups:
             notes.append(f"not judged: fewer than {self.min_users} users (min_users)")
@@ -206,7 +206,7 @@ class Gate(Printed):
         if self.weighted:
             text = "Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; each counts one more user, with the least possible "
+            ", corrected for skewness; each adds an imagined user, with the least possible "
             "difference for 'at least' and the greatest for 'at most'"
         )
         if self.nested:
@@ -220,12 +220,13 @@ class Gate(Printed):
         level = grids.percent(self.level)
         sharers = []
         if len(self.of) > 1:
-            sharers.append(f"{len(self.of)} candidates")
+            sharers.append(f"{len(self.of)} new models")
         if self.looks > 1:
             sharers.append(f"{self.looks} looks")
         if not sharers:
             return level
-        return f"{level} ({grids.percent(self.confidence)}, shared by {' and '.join(sharers)})"
+        risk = grids.percent(1 - self.confidence)
+        return f"{level} (a risk of {risk} in all, over {' and '.join(sharers)})"
 
 
 def judge(

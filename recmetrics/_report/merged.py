@@ -186,7 +186,7 @@ def _moments(
 def needs_values(purpose: str) -> str:
     """Say that sums do not suffice for a purpose, and what keeps values."""
     return (
-        f"the stream keeps sums, without {purpose}, for which the value of each user is needed: "
+        f"the stream keeps sums, but the value of each user is needed for {purpose}: "
         "type StreamEvaluator(..., keep='values') for each model"
     )
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from recmetrics import Comparison, compare
 from recmetrics._files import Source, atomic, read_any, read_per_user, read_segments
@@ -17,7 +20,26 @@ from recmetrics.cli._output import check_output, require_matplotlib
 from recmetrics.cli._terminal import CommandError, show, width, write, write_json
 
 Inputs: TypeAlias = tuple[dict[str, Any], Sequence[str] | None]
-"""Arguments of ``compare``, and the ids of users that the results lack."""
+"""Arguments of ``compare``, and the ids of the users, None where no file has them."""
+
+
+class _UsersOfFile(NamedTuple):
+    """The ids of the users of a file, in the order of its rows; each is there once."""
+
+    source: Source
+    ids: list[str]
+
+    def rows_in(self, other: _UsersOfFile) -> npt.NDArray[np.intp]:
+        """Find the row of each of these users in another file; refuse a file that lacks one."""
+        row_of_user = {user: row for row, user in enumerate(other.ids)}
+        missing = [user for user in self.ids if user not in row_of_user]
+        if missing:
+            msg = (
+                f"{other.source} has no row for {len(missing):,} of the {len(self.ids):,} users of "
+                f"{self.source}, the first {missing[0][:40]!r}; expected a row for each"
+            )
+            raise CommandError(msg)
+        return np.array([row_of_user[user] for user in self.ids], np.intp)
 
 
 def compare_files(args: Namespace) -> int:
@@ -109,7 +131,10 @@ def _movers(n: int, comparison: Comparison, users: Sequence[str] | None) -> list
 
 
 def _read_files(args: Namespace) -> Inputs:
-    """Read per-user files, one or more of each model, and the groups of ``--by``."""
+    """Read per-user files, one or more of each model, and the groups of ``--by``.
+
+    Rows are matched by the ids of their users, where files have them, else by place.
+    """
     models = _models(args.files)
     names = list(models.values())
     if len(set(names)) < 2:
@@ -131,21 +156,30 @@ def _read_files(args: Namespace) -> Inputs:
         raise CommandError(msg)
 
     runs: dict[str, list[Any]] = {name: [] for name in names}
-    users_of: dict[Source, list[str]] = {}
+    first: _UsersOfFile | None = None  # the first file with ids of users
     for path, name in models.items():
         source = Source("FILE", path)
-        values, users = read_per_user(source)
+        values, ids = read_per_user(source)
+        if ids is not None:
+            own = _UsersOfFile(source, ids)
+            first = first or own
+            rows = first.rows_in(own)
+            own.rows_in(first)  # refuses a user whom the first file lacks
+            for metric, column in values.items():
+                if column.ndim:  # not a metric of all lists
+                    values[metric] = column[rows]
         runs[name].append(values)
-        if users is not None:
-            users_of[source] = users
     group_of_user = None
     if args.by is not None:
         segments = Source("--by", args.by)
         args.spellings["by"] = segments.spelling
-        group_of_user, grouped_users = read_segments(segments)
-        if grouped_users is not None:
-            users_of[segments] = grouped_users
-    return {"results": runs, "by": group_of_user, "baseline": baseline}, _common_users(users_of)
+        group_of_user, ids = read_segments(segments)
+        if ids is not None:
+            own = _UsersOfFile(segments, ids)
+            first = first or own
+            group_of_user = group_of_user[first.rows_in(own)]
+    arguments = {"results": runs, "by": group_of_user, "baseline": baseline}
+    return arguments, None if first is None else first.ids
 
 
 def _read_table(args: Namespace) -> Inputs:
@@ -227,21 +261,3 @@ def model_names(paths: Sequence[Path]) -> list[str]:
             names = ["/".join(path.parts[-n_path_parts:]) for path in candidates]
             if len(set(names)) == len(names):
                 return names
-
-
-def _common_users(users_of: Mapping[Source, list[str]]) -> list[str] | None:
-    """Give the users of all files, None if no file has ids; refuse other users or another order."""
-    if not users_of:
-        return None
-    first_source, *sources = users_of
-    common_users = users_of[first_source]
-    for source in sources:
-        user_pairs = zip(users_of[source], common_users, strict=False)
-        for place, (user, common_user) in enumerate(user_pairs, start=1):
-            if user != common_user:
-                msg = (
-                    f"{source} has user {user[:40]!r} in place {place}, where {first_source} has "
-                    f"user {common_user[:40]!r}; expected the same users in the same order"
-                )
-                raise CommandError(msg)
-    return common_users

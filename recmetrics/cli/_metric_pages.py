@@ -80,7 +80,7 @@ def _page(metric_string: str) -> str:
         }
     facts |= {
         "needs": _needs(metric),
-        "undefined": metric.undefined,
+        "NaN if": metric.undefined,
         "alias": ", ".join(metric.aliases),
     }
     lines = [heading.replace("``", ""), ""]

@@ -19,9 +19,9 @@ from recmetrics.tables._values import StringMetric, TableMetric
 
 Missing: TypeAlias = Literal["empty lists", "undefined", "left out"]
 _MISSING_TEXTS: dict[Missing, str] = {
-    "empty lists": "they count above, as empty lists; include_missing=False leaves them out",
+    "empty lists": "they count as empty lists; include_missing=False leaves them out",
     "undefined": "their values are undefined",
-    "left out": "they are left out; include_missing=True gives them rows",
+    "left out": "they are left out; include_missing=True gives each a row of values",
 }
 _COUNTS = (
     "n_lists",
@@ -126,17 +126,17 @@ class TableSummary:
             lines.append(f"{name:<{width}}  mean {number} over {n_defined}")
         if self.by:
             columns = ", ".join(map(repr, self.by))
-            lines.append(f"each mean is over all of {columns}; recmetrics.compare shows each alone")
+            lines.append(f"each mean pools all of {columns}; recmetrics.compare shows each alone")
         return "\n".join(lines)
 
     @property
     def without_recommendations(self) -> str:
         """The words on users of the truth without a list, or without a list of each model."""
-        missing = counted(self.n_missing, "user")
+        missing = f"{counted(self.n_missing, 'user')} of the truth without recommendations"
         if self.by:
             keys = " and ".join(map(repr, self.by))
-            missing = f"{counted(self.n_missing, 'pair')} of {keys} and user"
-        return f"{missing} of the truth without recommendations, the first {self.first_missing}"
+            missing = f"missing: {counted(self.n_missing, 'list')} of {keys} for users of the truth"
+        return f"{missing}, the first {self.first_missing}"
 
     @property
     def short(self) -> str:

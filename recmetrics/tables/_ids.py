@@ -98,8 +98,8 @@ def warn_of_foreign_ids(
         first = str(value_at(recs, name, 0))[:40]
         first_other = str(value_at(frame, name, 0))[:40]
         msg = (
-            f"{label}, column {name!r}: no id of recs occurs here; the first of both are "
-            f"{first!r} and {first_other!r}; are the ids written in two ways?"
+            f"{label}, column {name!r}: no id of recs occurs here; recs begins with {first!r}, "
+            f"{label} with {first_other!r}; are the ids written in two ways?"
         )
         warn(msg, argument=label)
 

@@ -49,7 +49,7 @@ _MEANINGS = {
     "after_own_test": "users with training rows after their earliest test row",
     "at_own_test": "users with training rows at the time of their earliest test row",
     "after_first_test": "training rows after the earliest test row of all users",
-    "new_items": "test items first seen in the test, by time",
+    "new_items": "test items without an earlier training row",
     "in_both": "test rows whose user and item are also a training row",
     "without_train": "users without a training row",
 }

@@ -143,6 +143,22 @@ def test_groups_are_those_of_the_library(suffix, files, capsys):
     assert {each["group"] for each in found["differences"]} == {None, *GROUPS}
 
 
+@pytest.mark.parametrize("suffix", ["csv", "npz"])
+def test_rows_are_matched_by_the_ids_of_the_users(suffix, capsys):
+    """Files of tables end with the users who lack a list; a file of groups may name more users."""
+    places = RNG.permutation(40)
+    ids = [f"u{user}" for user in range(40)]
+    write_per_user(Path("a.csv"), OLD, ids)
+    shuffled = {metric: values[places] for metric, values in NEW.items()}
+    write_per_user(Path(f"b.{suffix}"), shuffled, [ids[place] for place in places])
+    rows = [f"u{user},{GROUPS[user]}\n" for user in places]
+    Path("more.csv").write_text(f"user,activity\nu77,other\n{''.join(rows)}", encoding="utf-8")
+    argv = ["a.csv", f"b.{suffix}", "--by", "more.csv", "--movers", "2", "-m", "ndcg@10"]
+    expected = compare({"a": OLD, "b": NEW}, by=GROUPS, metrics="ndcg@10")
+    movers = expected.movers("ndcg@10", 2, users=ids)
+    assert printed(capsys, *argv) == f"{expected}\n\n{movers}\n"
+
+
 def test_groups_that_are_numbers_are_in_their_order(capsys):
     np.save("groups.npy", np.arange(40) // 4 + 2)  # 10 comes after 9
     found = json.loads(printed(capsys, "old.npz", "new.npz", "--by", "groups.npy", "--json"))
@@ -411,12 +427,18 @@ BAD_FILES = {
     "text.txt": (b"user\n", f"FILE 'text.txt' is neither an .npz nor a .csv; {WANTED}"),
     "other.csv": (
         b"user,ndcg@10,recall(denom=relevant)@20\n1,0.5,0.5\n",
-        "FILE 'other.csv' has user '1' in place 1, where FILE 'old.csv' has user '0'; "
-        "expected the same users in the same order",
+        "FILE 'other.csv' has no row for 39 of the 40 users of FILE 'old.csv', the first '0'; "
+        "expected a row for each",
+    ),
+    "more.csv": (
+        b"user,ndcg@10,recall(denom=relevant)@20\n%s"
+        % b"".join(b"%d,0,0\n" % u for u in range(42)),
+        "FILE 'old.csv' has no row for 2 of the 42 users of FILE 'more.csv', the first '40'; "
+        "expected a row for each",
     ),
     "few.csv": (
         b"user,ndcg@10,recall(denom=relevant)@20\n0,0.5,0.5\n",
-        "metric 'ndcg@10' of 'few' has shape (1,); ",  # its users are the first ones of old.csv
+        "FILE 'few.csv' has no row for 39 of the 40 users of FILE 'old.csv', the first '1'; ",
     ),
 }
 

@@ -126,9 +126,9 @@ def test_the_statistics_are_those_of_summary_and_compare(capsys):
     out = printed(capsys, "evaluate", *argv)
     assert out.partition("\n\n")[0] == str(expected).partition("\n\n")[0]
     assert out.endswith(
-        "relevant entries exceed 1, as the sums do that SciPy makes of repeated entries; to ignore "
-        "the grades type 'ndcg(gain=binary)@3'\nto count users without a value as 0, give "
-        "undefined='zero' (--undefined)\n"
+        "relevant entries exceed 1; if these are no grades, SciPy may have summed repeated "
+        "entries; to ignore the grades type 'ndcg(gain=binary)@3'\nto count users without a value "
+        "as 0, give undefined='zero' (--undefined)\n"
     )
     assert "\x1b" not in out
 

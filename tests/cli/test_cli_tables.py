@@ -264,8 +264,8 @@ def test_gaps_in_ranks_are_noted(files, capsys):
 
 
 NOTE = (
-    "recmetrics: note: {}, column {!r}: no id of recs occurs here; the first of both are {}; "
-    "are the ids written in two ways? ({})\n"
+    "recmetrics: note: {}, column {!r}: no id of recs occurs here; recs begins with {!r}, "
+    "{} with {}; are the ids written in two ways? ({})\n"
 )
 
 
@@ -299,11 +299,14 @@ def test_ids_that_are_written_in_two_ways_are_told(capsys, suffix):
         notes.append(note)
         return "".join(notes)
 
-    train, items = f"--popularity-from t.{suffix}", "'10.0' and '10'"
-    of_train = NOTE.format("popularity", "item", items, train)
-    of_items = NOTE.format("truth", "item", items, f"TRUTH t.{suffix}")
-    of_users = NOTE.format("truth", "user", "'1' and '1.0'", f"TRUTH other.{suffix}")
-    escaped = NOTE.format("truth", "user", r"'1' and '1\x1b'", f"TRUTH apart.{suffix}")
+    def note(argument, column, first_ids, file):
+        first, first_other = first_ids
+        return NOTE.format(argument, column, first, argument, first_other, file)
+
+    of_train = note("popularity", "item", ("10.0", "'10'"), f"--popularity-from t.{suffix}")
+    of_items = note("truth", "item", ("10.0", "'10'"), f"TRUTH t.{suffix}")
+    of_users = note("truth", "user", ("1", "'1.0'"), f"TRUTH other.{suffix}")
+    escaped = note("truth", "user", ("1", r"'1\x1b'"), f"TRUTH apart.{suffix}")
     assert sorted(told("t").splitlines()) == sorted((of_items + of_train).splitlines())
     assert told("recs") == of_train
     assert told("other") == of_train + of_users

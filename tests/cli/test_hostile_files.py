@@ -394,9 +394,9 @@ BAD_GROUPS = {
     ),
     "csv of other users": (
         "csv",
-        b"user,group\n0,x\n2,y\n1,x\n",
-        "--by 'bad.csv' has user '2' in place 2, where FILE 'old.csv' has user '1'; expected the "
-        "same users in the same order",
+        b"user,group\n0,x\n2,y\n3,x\n",
+        "--by 'bad.csv' has no row for 1 of the 3 users of FILE 'old.csv', the first '1'; expected "
+        "a row for each",
     ),
 }
 

@@ -62,7 +62,9 @@ def test_a_graded_truth_is_told_from_a_binary_one():
     ratings = TRUTH * [[5], [1], [2]]
     for report in (audit(CLEAN, ratings, k=2), audit_ranked(CLEAN.argsort()[:, ::-1], ratings)):
         assert report.grades == (3, 1.0, 5.0)
-        assert str(report).endswith("\n  truth has 3 values above 0 (1 to 5): ndcg is graded")
+        assert str(report).endswith(
+            "\n  truth has 3 different values above 0 (1 to 5): ndcg is graded"
+        )
     for binary in (TRUTH, 5 * TRUTH, 0 * TRUTH):
         assert audit(CLEAN, binary, k=2).grades is None
 

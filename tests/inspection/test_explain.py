@@ -199,11 +199,11 @@ def test_what_a_user_without_relevant_items_gets():
         "1, as in the convention, unless undefined= is given"
     )
     assert explain("fallout@5").no_relevant_item == (
-        "has a value; undefined: every item that may be recommended is relevant"
+        "has a value; NaN: every item that may be recommended is relevant"
     )
     assert explain("serendipity@5").no_relevant_item == "NaN, unless undefined= is given"
     assert explain("diversity@5").no_relevant_item == (
-        "has a value, since the truth is not read; undefined: a list of fewer than two items"
+        "as other users, since the truth is not read; NaN: a list of fewer than two items"
     )
 
 

@@ -231,18 +231,19 @@ def test_it_prints_and_is_plain():
     found = identify(HIT_SCORES, HIT_TRUTH, "0.5", "hit@1")
     lines = str(found).splitlines()
     assert lines[0].split() == ["metric", "mean", "departure", "from", "definitions"]
-    assert lines[2].split()[:3] == ["hit@1", "0.500000", "none"]
+    assert lines[2].split()[:6] == ["hit@1", "0.500000", "as", "in", "a", "system"]
     distinct = f"{found.n_distinct} distinct means, from {found.low:.6f} to {found.high:.6f}"
     definitions = f"{found.n_definitions} definitions have {distinct}"
-    assert f"{definitions}; definitions: how many have the mean of the row" in lines
+    assert definitions in lines
+    assert "definitions: how many give this mean" in lines
     assert "as in a system: 1 of 2 means round to 0.5; by chance 0.24" in lines
-    assert "by chance: matches to expect of a random number from half to twice 0.5" in lines
-    assert lines[-1] == "valid for these scores and this truth only"
+    assert "by chance: expected matches of a random number from half to twice 0.5" in lines
+    assert lines[-1] == "other scores or truth may tell apart definitions that agree here"
     assert "<td" in found._repr_html_()
     document = json.loads(json.dumps(found.to_dict()))
     assert document["matches"][0]["metric"] == "hit@1"
     assert document["by_chance"] == found.by_chance
-    assert "the nearest means; a value as text matches" in str(
+    assert "the nearest means; to match by digits, give the value as text" in str(
         identify(HIT_SCORES, HIT_TRUTH, 0.5, "hit@1")
     )
 

@@ -20,8 +20,8 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "if few users gain or lose, or differences are skewed, uncorrected p is raised to fit the "
-    "interval"
+    "p is raised, before it is corrected, to fit the interval where few users gain or lose, or "
+    "differences are skewed"
 )
 
 
@@ -80,7 +80,7 @@ def test_a_baseline_has_the_letters_of_the_models_that_are_worse():
         "",
         "[ ]: the best mean of a metric",
         "letters a, b, ...: significantly better than model a, b, ...; "
-        "each is compared with a_b alone",
+        "models are compared with a_b alone",
         SIGNIFICANT.replace("3 pairs", "2 pairs"),
         FEW,
     ]
@@ -121,9 +121,9 @@ new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{ac}$ \\
 bold: the best mean of a metric \\
 superscripts a, b, ...: significantly better than model a, b, ... \\
 significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs \\
-if few users gain or lose, or differences are skewed, uncorrected p is raised to fit the interval
+FEW
 \end{table}
-"""
+""".replace("FEW", FEW)
 
 
 def test_the_table_in_latex():
@@ -196,13 +196,14 @@ def test_what_else_a_table_may_have():
         ["a", "a_b"], ["b", "new"], ["c", "95%"], ["chance", "0.1000"],
     ]  # fmt: skip
     assert lines[8:11] == [
-        "weighted; effective: (sum of the weights)^2 / sum of their squares",
+        "weighted; effective: as many users of equal weight, (sum of the weights)^2 / sum of "
+        "their squares",
         "left out: 1 user of weight 0",
         "not compared: chance",
     ]
     assert lines[-1] == (
-        "means over runs: new 2; p-values use the users' means over runs, and do not cover the "
-        "variation over runs"
+        "means over runs: new (2 runs); p-values use the users' means over runs, and do not cover "
+        "the variation over runs"
     )
     assert "Means over users and runs." in found.compact().to_latex()
 

@@ -15,12 +15,12 @@ from recmetrics import ArgumentError, compare, summary
 MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = (
-    "95 % intervals by Student's t over users, corrected for skewness; wider if fewer than 10 "
-    "users gain, or fewer than 10 lose"
+    "95 % intervals by Student's t over users, corrected for skewness; those of differences are "
+    "wider if fewer than 10 users gain, or lose"
 )
 FEW = (
-    "if few users gain or lose, or differences are skewed, uncorrected p is raised to fit the "
-    "interval"
+    "p is raised, before it is corrected, to fit the interval where few users gain or lose, or "
+    "differences are skewed"
 )
 
 
@@ -69,10 +69,10 @@ def test_the_legend_says_what_was_done():
     ]
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
-        "corrected by Benjamini-Hochberg over 1 metric x 1 pair, and over the 2 "
-        "differences of groups"
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair; in groups, over their "
+        "2 differences"
     ) in grouped
-    assert "and over the 1 difference of groups\n" in str(compare(SMALL, by=["x"] * 6))
+    assert "; in groups, over their 1 difference\n" in str(compare(SMALL, by=["x"] * 6))
     alone = "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact
@@ -93,7 +93,7 @@ def test_few_users_on_a_side_are_noted(n_losers, is_noted):
     low, high = found.differences[0].low, found.differences[0].high
     bootstrap = compare(values, n_resamples=500)
     assert bootstrap.differences[0].p == found.differences[0].p
-    of_bootstrap = FEW.replace("the interval", "the t interval, which is not shown")
+    of_bootstrap = FEW.replace("the interval", "the t interval (not shown)")
     assert (of_bootstrap in str(bootstrap).splitlines()) == is_noted
     permuted = compare(values, tests="permutation")
     assert (permuted.differences[0].low, permuted.differences[0].high) == (low, high)
@@ -423,11 +423,11 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "uncorrected p is raised to fit the interval"
+    note = "p is raised, before it is corrected, to fit the interval where"
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
-    assert "fit the t interval, which is not shown\n" in drawn
+    assert "fit the t interval (not shown) where" in drawn
 
 
 def test_no_note_on_p_where_nothing_bounds_the_difference():

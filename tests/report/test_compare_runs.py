@@ -370,11 +370,12 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     assert lines[3].split()[-3:] == ["6", "1", "-"]
     lines = lines[lines.index("", 5) + 1 :]
     assert lines[:4] == [
-        "95 % intervals by Student's t over users, corrected for skewness; wider if "
-        "fewer than 10 users gain, or fewer than 10 lose; the variance over runs is added",
+        "95 % intervals by Student's t over users, corrected for skewness; those of "
+        "differences are wider if fewer than 10 users gain, or lose; the variance over runs is "
+        "added",
         "the range of m is not known; the least and largest value of all models stand for it",
-        "intervals do not cover the variation over runs of models with a single run, or what all "
-        "runs share, such as the data",
+        "intervals do not cover the variation over runs of models with a single run, or what is "
+        "the same in all runs, such as the data",
         "run std: standard deviation of the means of runs; p-values use the users' means over "
         "runs, and do not cover the variation over runs",
     ]
@@ -385,8 +386,8 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
         "of each model are drawn independently"
     ) in lines
     assert (
-        "intervals do not cover what all runs share, such as the data; with 2 to 3 runs, the "
-        "estimate of the variation over runs is rough and too small"
+        "intervals do not cover what is the same in all runs, such as the data; with 2 to 3 runs, "
+        "the estimate of the variation over runs is rough and too small"
     ) in lines
     paired = compare({"a": ALS, "b": ALS}, paired_runs=True, n_resamples=2000, rng=0)
     assert "resamples; the same runs of all models are drawn" in str(paired)

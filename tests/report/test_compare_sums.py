@@ -208,7 +208,7 @@ def test_a_summary_of_sums():
             assert record.median is None
     page = str(summary)
     assert "q10" not in page.partition("\n")[0]
-    assert "the stream keeps sums, without quantiles" in page
+    assert "the stream keeps sums, but the value of each user is needed for quantiles" in page
     assert "quantile" not in str(summary.to_dict()["means"])
 
 
@@ -267,7 +267,8 @@ def test_json_and_html():
 )
 def test_what_needs_values_says_so(ask, purpose):
     message = message_of(ArgumentError, lambda: ask(stream_of()))
-    assert message.startswith(f"the stream keeps sums, without {purpose}, for which")
+    needed = f"the stream keeps sums, but the value of each user is needed for {purpose}: type"
+    assert message.startswith(needed)
 
 
 def test_models_are_the_same_in_every_update_and_part():

@@ -63,7 +63,7 @@ def test_counts_and_notes():
     )
     # (2 + 1)^2 / (2^2 + 1^2)
     assert weighed.notes == (
-        "weighed by propensities, the 2 relevant items count as 1.8 of equal weight",
+        "weighed by propensities: 2 relevant items, worth 1.8 of equal weight",
     )
 
 

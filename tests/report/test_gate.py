@@ -111,7 +111,7 @@ def test_several_candidates_and_looks_share_the_error():
     expected = bound(DIFFERENCES * 40, -1, level)
     assert gate.verdicts[0].at_least == pytest.approx(expected, rel=1e-9)
     assert gate.of == {"new": True, "other": None}
-    assert "confidence 99.5 % (95 %, shared by 2 candidates and 5 looks)" in str(gate)
+    assert "confidence 99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)" in str(gate)
 
 
 def test_one_user_leaves_a_rule_open():
@@ -454,7 +454,9 @@ def test_an_open_rule_says_how_many_users_its_margin_needs():
     assert power == pytest.approx(0.8, abs=0.005)
     gain = even().gate("ndcg@10 >= +0.02")
     assert only(gain).n_needed is None
-    assert "call users_needed" in str(gain)
+    assert "users needed to show a gain: in Python" in str(gain)
+    assert "give looks= before you add users" in str(gain)
+    assert "add users for the next look" in str(even().gate("ndcg@10 >= +0.02", looks=3))
 
 
 @pytest.mark.parametrize("margin", ["-1e-10", "-1e-12", "-1e-200"])

@@ -66,7 +66,11 @@ def test_a_weighted_comparison_says_so():
     models["a"]["coverage@5"], models["b"]["coverage@5"] = np.array(0.1), np.array(0.2)
     found = compare(models, weights=weights, rng=0)
     lines = str(found).splitlines()
-    assert "weighted; effective: (sum of the weights)^2 / sum of their squares" in lines
+    effective_note = (
+        "weighted; effective: as many users of equal weight, (sum of the weights)^2 / sum of "
+        "their squares"
+    )
+    assert effective_note in lines
     assert lines[0].split()[-4:] == ["%", "interval", "users", "effective"]
     effective = weights.sum() ** 2 / np.square(weights).sum()
     assert f"120  {effective:9.1f}" in lines[2]

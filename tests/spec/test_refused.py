@@ -48,7 +48,7 @@ def test_a_metric_of_the_lists_themselves_is_refused(asked, metric):
     Metrics.compute(SCORES, TRUTH, text, **SIDE)
     able = ", ".join(metric.name for metric in of_kind("hits"))
     assert message_of(ArgumentError, call, ["ndcg", text]) == (
-        f"{text} reads the lists themselves and has no {asked}; {able} have one; {instead}"
+        f"{text} reads the lists themselves and has no {asked}; only {able} have it; {instead}"
     )
 
 

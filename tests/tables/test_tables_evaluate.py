@@ -489,8 +489,8 @@ def test_users_without_recommendations_count_as_empty_lists():
     assert got["hit@1"].mean() == 1 / 4
     assert str(summary).splitlines()[:2] == [
         "4 lists, 0 without truth; in the order of the rows",
-        "3 users of the truth without recommendations, the first user=2; they count above, as "
-        "empty lists; include_missing=False leaves them out",
+        "3 users of the truth without recommendations, the first user=2; they count as empty "
+        "lists; include_missing=False leaves them out",
     ]
     got, summary = evaluate_table(*tables, "hit@1", include_missing=False, return_summary=True)
     assert read(got) == {"user": [1], "nrecs": [1], "hit@1": [1.0]}

@@ -50,7 +50,7 @@ def test_these_systems_follow_the_score_and_not_the_rank(convention, kind):
 
 def test_means_over_several_models_say_so():
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
-    note = "each mean is over all of 'model'; recmetrics.compare shows each alone"
+    note = "each mean pools all of 'model'; recmetrics.compare shows each alone"
     assert measured(of_models, RELEVANT, "mrr", by="model")[1][-1] == note
     assert note not in measured(BOTH, RELEVANT, "mrr")[1]
 
@@ -67,8 +67,8 @@ def test_lists_that_models_lack_are_counted_by_pair():
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
     lines = measured(of_models, RELEVANT, "mrr", by="model")[1]
     assert lines[1] == (
-        "2 pairs of 'model' and user of the truth without recommendations, the first user=2; they "
-        "count above, as empty lists; include_missing=False leaves them out"
+        "missing: 2 lists of 'model' for users of the truth, the first user=2; they "
+        "count as empty lists; include_missing=False leaves them out"
     )
 
 
@@ -129,8 +129,8 @@ def test_repeated_events_of_a_sparse_truth_are_told():
         evaluation = Metrics.evaluate(scores, form, ["mrr", "ndcg@2"])
         assert evaluation.values["ndcg@2"][0] == pytest.approx(0.8597, abs=1e-4)
         assert evaluation.notes == (
-            "truth graded, 1 to 2; 1 of 2 relevant entries exceed 1, as the sums do that SciPy "
-            f"makes of repeated entries{TO_IGNORE}",
+            "truth graded, 1 to 2; 1 of 2 relevant entries exceed 1; if these are no grades, "
+            f"SciPy may have summed repeated entries{TO_IGNORE}",
         )
         assert Metrics.compute(scores, form, "ndcg(gain=binary)@2")["ndcg(gain=binary)@2"] == 1
         assert Metrics.evaluate(scores, form, ["mrr", "recall@2"]).notes == ()

@@ -147,7 +147,7 @@ def how_graded(
     else:
         note += f"{np.count_nonzero(relevant > 1):,} of {len(relevant):,} relevant entries exceed 1"
     if is_sparse:
-        note += ", as the sums do that SciPy makes of repeated entries"
+        note += "; if these are no grades, SciPy may have summed repeated entries"
     for spec in graded_specs:
         if "gain" in spec.values:
             binary = make_spec(spec.name, spec.k, dict(spec.options) | {"gain": "binary"})
@@ -183,6 +183,6 @@ def notes_on_weights(selection: Selection, request: Request) -> list[str]:
         if rel is not None:
             items += f" of relevance {rel:g} or more"
         lines.append(
-            f"weighed by propensities, the {items} count as {effective_size:,.1f} of equal weight"
+            f"weighed by propensities: {items}, worth {effective_size:,.1f} of equal weight"
         )
     return lines

@@ -518,7 +518,10 @@ def _refuse_lists(request: Request, text: str, quantity: str, advice: str) -> No
     """
     if text not in request.of_hits:
         able = ", ".join(m.name for m in METRICS.values() if m.reads == "hits")
-        msg = f"{text} reads the lists themselves and has no {quantity}; {able} have one; {advice}"
+        msg = (
+            f"{text} reads the lists themselves and has no {quantity}; only {able} have it; "
+            f"{advice}"
+        )
         raise ArgumentError(msg)
 
 
