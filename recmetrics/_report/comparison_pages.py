@@ -113,6 +113,8 @@ def compact_legend(
             lines.append(line)
         lines += _significance(comparison, "significant")
         lines += _few_users(comparison)
+    if comparison.groups:
+        lines.append("the groups are in the whole comparison")
     if comparison.n_runs:
         names = ", ".join(
             f"{one_line(name)} ({counted(n, 'run')})" for name, n in comparison.n_runs.items()

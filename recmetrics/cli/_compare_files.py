@@ -17,7 +17,7 @@ from recmetrics._files import Source, atomic, read_any, read_per_user, read_segm
 from recmetrics._printing import Printed
 from recmetrics._report import Gate, Movers
 from recmetrics.cli._output import check_output, require_matplotlib
-from recmetrics.cli._terminal import CommandError, show, width, write, write_json
+from recmetrics.cli._terminal import CommandError, show, tell, width, write, write_json
 
 Inputs: TypeAlias = tuple[dict[str, Any], Sequence[str] | None]
 """Arguments of ``compare``, and the ids of the users, None where no file has them."""
@@ -112,9 +112,12 @@ def _gate(args: Namespace, comparison: Comparison) -> Gate:
 
 def _status(gate: Gate, when_open: str | None) -> int:
     """Give the exit status of a verdict; ``--open`` may take an open one as passed or failed."""
-    if gate.passed is None:
-        return {"pass": 0, "fail": 1, None: 3}[when_open]
-    return 0 if gate.passed else 1
+    if gate.passed is not None:
+        return 0 if gate.passed else 1
+    if when_open is None:
+        return 3
+    tell(f"note: the verdict is open, and --open {when_open} decides the exit status")
+    return {"pass": 0, "fail": 1}[when_open]
 
 
 def _movers(n: int, comparison: Comparison, users: Sequence[str] | None) -> list[Movers]:

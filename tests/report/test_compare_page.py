@@ -76,7 +76,8 @@ def test_the_legend_says_what_was_done():
     alone = "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact
-    assert "groups" not in compact  # which it does not show
+    assert "in groups" not in compact  # which it does not show
+    assert "the groups are in the whole comparison" in compact.splitlines()
 
 
 @pytest.mark.parametrize(("n_losers", "is_noted"), [(9, True), (10, False)])
