@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -158,31 +158,40 @@ def _read_files(args: Namespace) -> Inputs:
         msg = f"--baseline {baseline!r} is not one of the models: {', '.join(dict.fromkeys(names))}"
         raise CommandError(msg)
 
-    runs: dict[str, list[Any]] = {name: [] for name in names}
-    first: _UsersOfFile | None = None  # the first file with ids of users
-    for path, name in models.items():
-        source = Source("FILE", path)
-        values, ids = read_per_user(source)
-        if ids is not None:
-            own = _UsersOfFile(source, ids)
-            first = first or own
-            rows = first.rows_in(own)
-            own.rows_in(first)  # refuses a user whom the first file lacks
-            for metric, column in values.items():
-                if column.ndim:  # not a metric of all lists
-                    values[metric] = column[rows]
-        runs[name].append(values)
+    runs, users = _read_runs(models)
     group_of_user = None
     if args.by is not None:
         segments = Source("--by", args.by)
         args.spellings["by"] = segments.spelling
         group_of_user, ids = read_segments(segments)
         if ids is not None:
-            own = _UsersOfFile(segments, ids)
-            first = first or own
-            group_of_user = group_of_user[first.rows_in(own)]
+            grouped_users = _UsersOfFile(segments, ids)
+            users = users or grouped_users
+            group_of_user = group_of_user[users.rows_in(grouped_users)]
     arguments = {"results": runs, "by": group_of_user, "baseline": baseline}
-    return arguments, None if first is None else first.ids
+    return arguments, None if users is None else users.ids
+
+
+def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _UsersOfFile | None]:
+    """Read the runs of each model, all in the order of the first file with ids of users.
+
+    Also gives the users of that file, None if no file has ids.
+    """
+    runs: dict[str, list[Any]] = {name: [] for name in models.values()}
+    first_users: _UsersOfFile | None = None
+    for path, name in models.items():
+        source = Source("FILE", path)
+        values, ids = read_per_user(source)
+        if ids is not None:
+            users = _UsersOfFile(source, ids)
+            first_users = first_users or users
+            rows = first_users.rows_in(users)
+            users.rows_in(first_users)  # refuses a user whom the first file lacks
+            for metric, column in values.items():
+                if column.ndim:  # not a metric of all lists
+                    values[metric] = column[rows]
+        runs[name].append(values)
+    return runs, first_users
 
 
 def _read_table(args: Namespace) -> Inputs:
