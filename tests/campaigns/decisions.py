@@ -290,7 +290,7 @@ def of_mean() -> tuple[Row, ...]:
             Row(f"{share:.0%} zeros", of_zeros(share), (1 - share) * MEAN_OF_VALUES)
             for share in zeros
         ),
-        *(Row(f"hits of {p:.0%}", of_hits(p, 0.0), p, metric="hit@10") for p in hits),
+        *(Row(f"hit rate of {p:.0%}", of_hits(p, 0.0), p, metric="hit@10") for p in hits),
     )
 
 
@@ -812,8 +812,8 @@ FIGURES = (
     of_sizes("false fails, exponential weights", weighted_fails, of_gate, ERRORS),
     of_sizes("false passes, range not known", false_passes, lambda: OF_UNKNOWN_RANGE, ERRORS),
     of_sizes("false fails, range not known", false_fails, lambda: OF_UNKNOWN_RANGE, ERRORS),
-    of_sizes("coverage of means", coverage_of_mean, of_mean, Limit(least=0.945)),
-    of_sizes("coverage of differences", coverage_of_difference, of_difference, Limit(least=0.945)),
+    of_sizes("intervals of means", coverage_of_mean, of_mean, Limit(least=0.945)),
+    of_sizes("intervals of differences", coverage_of_difference, of_difference, Limit(least=0.945)),
     of_sizes("interval and star contradict", contradictions, of_null, Limit(most=0.01)),
     Figure("power of `>= -0.03`, equal models", ["now", "before", "ratio"], power_rows),
     Figure(
