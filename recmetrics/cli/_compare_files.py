@@ -187,9 +187,7 @@ def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _Users
             first_users = first_users or users
             rows = first_users.rows_in(users)
             users.rows_in(first_users)  # refuses a user whom the first file lacks
-            for metric, column in values.items():
-                if column.ndim:  # not a metric of all lists
-                    values[metric] = column[rows]
+            values = {metric: column[rows] for metric, column in values.items()}
         runs[name].append(values)
     return runs, first_users
 

@@ -166,7 +166,9 @@ def test_the_weight_of_a_user_is_part_of_a_definition():
     scores = [[9, 8, 7, 1, 0.5], [1, 9, 8, 7, 6]]
     truth = [[1, 0, 0, 0, 0], [1, 1, 0, 0, 1]]
     for metric in ("recall@3", "precision@3"):  # which is its name for it
-        match = identify(scores, truth, "0.5", metric).matches[0]
+        found = identify(scores, truth, "0.5", metric)
+        assert "\nrecall@3, users weigh min(k, R) " in str(found)
+        match = found.matches[0]
         assert match.systems == ("implicit: precision_at_k(model, train, test, K=3)",)
         assert (match.metric, match.weight, match.departures) == ("recall@3", "min(k, R)", ())
     plain = identify(scores, truth, "0.6667", "recall@3").matches[0]

@@ -10,7 +10,7 @@ from tables_problems import EVERY_KIND, make, read
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
 from recmetrics import ArgumentError, InputError, InputTypeError, tables
-from recmetrics.tables import RecListAnalysis
+from recmetrics.tables import RecListAnalysis, evaluate_table
 
 RECS = {"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]}
 TRUTH = {"user": [1, 2], "item": [8, 9], "rating": [1.0, 2.0]}
@@ -357,3 +357,19 @@ def test_a_truth_with_an_index_of_two_levels_has_no_items():
     truth = make("pandas", TRUTH).set_index(["user", "item"])
     with pytest.raises(InputError, match=r"truth has no column 'item'; it has 'rating'"):
         tables.hit(make("pandas", {"item": [7]}), truth)
+
+
+def test_the_column_that_divides_lists_is_named():
+    """Neither numbers as text nor a column that leaves repeats may be the name of the model."""
+    recs = {"user": [1, 1, 1, 1], "item": [7, 8, 7, 8], "rank": [1, 2, 1, 2], "fold": ["f"] * 4}
+    recs |= {"time": ["9:01", "9:01", "9:02", "9:02"], "page": ["p", "p", "q", "p"]}
+    truth = make("polars", {"user": [1], "item": [8]})
+    with pytest.raises(InputError, match="give by= the column that distinguishes the lists"):
+        evaluate_table(make("polars", recs), truth, "mrr", by="fold")
+    recs["model"] = ["x", "x", "y", "y"]
+    with pytest.raises(InputError) as caught:
+        evaluate_table(make("polars", recs), truth, "mrr", by="fold")
+    advice = "type by=['fold', 'model'] if column 'model' distinguishes the lists"
+    assert advice in str(caught.value)
+    values = evaluate_table(make("polars", recs), truth, "mrr", by=["fold", "model"])
+    assert values["mrr"].to_list() == [1 / 2, 1 / 2]
