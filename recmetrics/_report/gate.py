@@ -173,9 +173,8 @@ class Gate(Printed):
         notes = [
             f"verdict {', '.join(of_models)}",
             f"a gate passes if {rules} hold, fails if one fails, and else stays open",
-            f"at least, at most: bounds of the difference to {one_line(self.baseline)}; the one "
-            f"that decides 'holds' has confidence {self._confidence()}, the one that decides "
-            "'fails' more, by Holm over rules and groups",
+            f"at least, at most: bounds of the difference to {one_line(self.baseline)}"
+            f"{self._confidence()}",
             f"bounds: {self._method()}",
             *grids.observed_ranges(self.observed),
         ]
@@ -216,6 +215,15 @@ class Gate(Printed):
         return text
 
     def _confidence(self) -> str:
+        """Say which confidence the bounds have."""
+        if len(self.verdicts) == len(self.of):  # one rule
+            return f", each with confidence {self._level()}"
+        return (
+            f"; the one that decides 'holds' has confidence {self._level()}, the one that decides "
+            "'fails' more, by Holm over rules and groups"
+        )
+
+    def _level(self) -> str:
         """Write the confidence of a bound, and what shares the confidence of the comparison."""
         level = grids.percent(self.level)
         sharers = []

@@ -111,7 +111,10 @@ def test_several_candidates_and_looks_share_the_error():
     expected = bound(DIFFERENCES * 40, -1, level)
     assert gate.verdicts[0].at_least == pytest.approx(expected, rel=1e-9)
     assert gate.of == {"new": True, "other": None}
-    assert "confidence 99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)" in str(gate)
+    level_note = "confidence 99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)"
+    assert f"bounds of the difference to old, each with {level_note}\n" in str(gate)
+    of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
+    assert f"; the one that decides 'holds' has {level_note}, the one that" in of_two_rules
 
 
 def test_one_user_leaves_a_rule_open():
