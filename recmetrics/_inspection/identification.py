@@ -157,7 +157,8 @@ class Identification(Printed):
                 )
         if self.by_chance is not None:
             notes.append(
-                f"by chance: expected matches of a random number from half to twice {self.value}"
+                "by chance: how many would match a random number between half and twice "
+                f"{self.value}, on average"
             )
         if self.hint:
             notes.append(self.hint)

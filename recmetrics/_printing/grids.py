@@ -421,8 +421,8 @@ def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
     """Say that users are weighted, and how many have weight 0; nothing if that number is None."""
     if n_weightless is not None:
         yield (
-            "weighted; effective: as many users of equal weight, (sum of the weights)^2 / sum of "
-            "their squares"
+            "weighted; effective: worth so many users of equal weight, (sum of weights)^2 / sum of "
+            "weights^2"
         )
     if n_weightless:
         yield f"left out: {counted(n_weightless, noun)} of weight 0"

@@ -190,11 +190,18 @@ class Comparison(Compared, Printed):
         Raises
         ------
         ArgumentError
-            If the pair or metric is not in the comparison, if the differences have no spread, or if
-            more than 10^15 users are needed.
+            If the pair or metric is not in the comparison, if a model of the pair has several runs,
+            if the differences have no spread, or if more than 10^15 users are needed.
         """
         pair = self._pair(model, against)
         check_known("metric", metric, self.metrics)
+        for name in pair:
+            if name in self.n_runs:
+                msg = (
+                    f"{name!r} has {self.n_runs[name]} runs, and more users do not make runs "
+                    "agree; to plan users alone, compare one run of each model"
+                )
+                raise ArgumentError(msg)
         is_number = isinstance(difference, int | float | np.number)
         if not is_number or not 0 < abs(difference) < np.inf:
             msg = (

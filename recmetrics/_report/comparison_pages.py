@@ -114,7 +114,7 @@ def compact_legend(
         lines += _significance(comparison, "significant")
         lines += _few_users(comparison)
     if comparison.groups:
-        lines.append("the groups are in the whole comparison")
+        lines.append("not shown: groups; print the whole comparison")
     if comparison.n_runs:
         names = ", ".join(
             f"{one_line(name)} ({counted(n, 'run')})" for name, n in comparison.n_runs.items()
@@ -144,7 +144,7 @@ def _intervals(comparison: Compared) -> Iterator[str]:
         line = "intervals do not cover "
         if len(counts) < len(comparison.models):
             line += "the variation over runs of models with a single run, or "
-        line += "what is the same in all runs, such as the data"
+        line += "what all runs share, such as the split of the data"
         few_runs = [count for count in counts.values() if count < _ENOUGH_RUNS]
         if few_runs and n_resamples is not None:
             line += (
@@ -198,8 +198,8 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
         if comparison.n_resamples is not None:
             interval = "t interval (not shown)"
         yield (
-            f"p is raised, before it is corrected, to fit the {interval} where few users gain or "
-            "lose, or differences are skewed"
+            "where few users gain or lose, or differences are skewed, p before the correction is "
+            f"raised to fit the {interval}"
         )
     if comparison.correction is not None:
         yield from _many_cutoffs(metrics)

@@ -384,7 +384,8 @@ def _difference(
     least_detectable = math.nan
     if bounds is not None:
         effect_size = statistics.effect_size(bounds.moments)
-        least_detectable = bounds.detectable(limits.largest, (1 - settings.confidence) / 2)
+        if settings.samples.n_runs().keys().isdisjoint(pair):  # more users do not make runs agree
+            least_detectable = bounds.detectable(limits.largest, (1 - settings.confidence) / 2)
     return Difference(
         metric=metric,
         group=group,

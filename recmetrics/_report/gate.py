@@ -182,16 +182,17 @@ class Gate(Printed):
             notes.append("a metric of all lists has no bounds: its difference alone decides")
         open_verdicts = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
         if any(verdict.n_users is not None for verdict in open_verdicts):
-            add_users = "add users for the next look"
+            add_users = ", or add users for the next look"
             if self.looks == 1:
-                add_users = "give looks= before you add users and judge again"
-            notes.append(f"open: too few users to decide; measure a new sample, or {add_users}")
+                add_users = "; to add users to this one, looks= must be set before the first look"
+            too_few = "too few users or runs" if self.nested else "too few users"
+            notes.append(f"open: {too_few} to decide; measure a new sample{add_users}")
         if any(verdict.n_needed for verdict in open_verdicts):
             notes.append(
                 "needed: users with a value in a new sample, of the group of the row, for an 80 % "
                 "chance that the rule holds, if the true difference is 0"
             )
-        if any(map(_asks_for_gain, open_verdicts)):
+        if any(map(_asks_for_gain, open_verdicts)) and not self.nested:
             notes.append(
                 "users needed to show a gain: in Python, compare(...).users_needed(METRIC, GAIN)"
             )
@@ -220,7 +221,7 @@ class Gate(Printed):
             return f", each with confidence {self._level()}"
         return (
             f"; the one that decides 'holds' has confidence {self._level()}, the one that decides "
-            "'fails' more, by Holm over rules and groups"
+            "'fails' a higher one, by Holm over rules and groups"
         )
 
     def _level(self) -> str:

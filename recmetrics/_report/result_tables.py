@@ -294,7 +294,7 @@ def _require_different_rows(table: Table) -> None:
     second_row = next((row for row in later_rows if str(users[row]) == text), later_rows[0])
     msg = (
         f"{table.name} has two lists of {named_user(columns, users[first_row])}, rows {first_row} "
-        f"and {second_row}; expected one: type model='its name' if a column names the model, else "
+        f"and {second_row}; expected one: type model='COLUMN' if a column names the model, else "
         "give each model or run a data frame of its own"
     )
     raise InputError(msg)

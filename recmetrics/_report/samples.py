@@ -423,7 +423,7 @@ def _require_same_users(
                 f"{table_with.name} has a list of {named_user(table.keys, user)} and "
                 f"{table_without.name} has none; compare the same lists; evaluate_table gives "
                 "every user of the truth a row, unless include_missing=False leaves some out; if a "
-                "column names the model, type model='its name'"
+                "column names the model, type model='COLUMN'"
             )
             raise InputError(msg)
 

@@ -471,8 +471,8 @@ class Summary(Printed):
         if self.weighed:
             weighed = grids.weighted_as_system(self.weighed, nouns)
         few = (
-            f"wider if all but at most {FEW_USERS - 1} {nouns} have the greatest possible value, "
-            "or the least"
+            f"wider if nearly all {nouns} (all but {FEW_USERS - 1} or fewer) have the greatest "
+            "possible value, or the least"
         )
         return [
             grids.intervals_by(self.confidence, self.n_resamples, few, nouns),

@@ -126,7 +126,9 @@ class TableSummary:
             lines.append(f"{name:<{width}}  mean {number} over {n_defined}")
         if self.by:
             columns = ", ".join(map(repr, self.by))
-            lines.append(f"each mean pools all of {columns}; recmetrics.compare shows each alone")
+            lines.append(
+                f"each mean pools all values of {columns}; recmetrics.compare tells them apart"
+            )
         return "\n".join(lines)
 
     @property
@@ -134,8 +136,7 @@ class TableSummary:
         """The words on users of the truth without a list, or without a list of each model."""
         missing = f"{counted(self.n_missing, 'user')} of the truth without recommendations"
         if self.by:
-            keys = " and ".join(map(repr, self.by))
-            missing = f"missing: {counted(self.n_missing, 'list')} of {keys} for users of the truth"
+            missing = f"missing: {counted(self.n_missing, 'list')} for users of the truth"
         return f"{missing}, the first {self.first_missing}"
 
     @property

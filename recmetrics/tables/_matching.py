@@ -95,7 +95,10 @@ class ListsAndTruth:
         first_model = int(np.flatnonzero(n_missing)[0])
         has_truth[self.truth_of[self.model_of == first_model]] = False
         row = self.truth_order[self.truth_rows.start[np.flatnonzero(has_truth)[0]]]
-        return int(n_missing.sum()), described(self.truth, self.columns.truth_keys, int(row))
+        first = described(self.truth, self.columns.truth_keys, int(row))
+        if self.models.columns:
+            first = f"{described(self.models, self.models.columns, first_model)}, {first}"
+        return int(n_missing.sum()), first
 
     def with_missing(self) -> ListsAndTruth:
         """Add an empty list wherever the truth expects one."""

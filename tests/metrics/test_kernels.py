@@ -273,7 +273,9 @@ def test_a_block_of_equal_scores_has_no_orders():
         ArgumentError, Metrics.compute, [[1, 1]], [[1, 0]], "map(tied=block)", ties="expected"
     )
     assert "with tied=block, equal scores have one rank and no orders" in message
-    assert message.endswith("type tied=order, or leave out ties=, or give ties='index'")
+    assert message.endswith(
+        "type tied=order, or leave out ties=, or give ties='index' in a call of its own"
+    )
     with pytest.raises(ArgumentError, match="no chance level"):
         Metrics.chance([[1, 0]], "map(tied=block)")
 

@@ -20,8 +20,8 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "p is raised, before it is corrected, to fit the interval where few users gain or lose, or "
-    "differences are skewed"
+    "where few users gain or lose, or differences are skewed, p before the correction is raised to "
+    "fit the interval"
 )
 
 
@@ -196,8 +196,8 @@ def test_what_else_a_table_may_have():
         ["a", "a_b"], ["b", "new"], ["c", "95%"], ["chance", "0.1000"],
     ]  # fmt: skip
     assert lines[8:11] == [
-        "weighted; effective: as many users of equal weight, (sum of the weights)^2 / sum of "
-        "their squares",
+        "weighted; effective: worth so many users of equal weight, (sum of weights)^2 / sum of "
+        "weights^2",
         "left out: 1 user of weight 0",
         "not compared: chance",
     ]

@@ -112,7 +112,7 @@ def frames():
 CHOSEN = {"metrics": ["hit@1"]}
 BY_ALGO = CHOSEN | {"model": "algo"}
 TWO_LISTS = (
-    "expected one: type model='its name' if a column names the model, else give each model or run "
+    "expected one: type model='COLUMN' if a column names the model, else give each model or run "
     "a data frame of its own"
 )
 BAD_FRAMES = {
@@ -123,10 +123,10 @@ BAD_FRAMES = {
      "and the one of ['user', 'algo'] that is"),
     "other lists": (compare, "algo", CHOSEN, "'a' has a list of user 1.0, algo 'a' and 'b' has "
      "none; compare the same lists; evaluate_table gives every user of the truth a row, unless "
-     "include_missing=False leaves some out; if a column names the model, type model='its name'"),
+     "include_missing=False leaves some out; if a column names the model, type model='COLUMN'"),
     "a list more": (compare, "more", CHOSEN, "'b' has a list of user 3.0 and 'a' has none; compare "
      "the same lists; evaluate_table gives every user of the truth a row, unless "
-     "include_missing=False leaves some out; if a column names the model, type model='its name'"),
+     "include_missing=False leaves some out; if a column names the model, type model='COLUMN'"),
     "a list twice": (recmetrics.summary, "doubled", CHOSEN, "values has two lists of user 1.0, "
      f"rows 0 and 2; {TWO_LISTS}"),
     "a list of NaN twice": (recmetrics.summary, "of user NaN", BY_ALGO, "values has two lists of "

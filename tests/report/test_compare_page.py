@@ -19,8 +19,8 @@ INTERVALS = (
     "wider if fewer than 10 users gain, or lose"
 )
 FEW = (
-    "p is raised, before it is corrected, to fit the interval where few users gain or lose, or "
-    "differences are skewed"
+    "where few users gain or lose, or differences are skewed, p before the correction is raised to "
+    "fit the interval"
 )
 
 
@@ -77,7 +77,7 @@ def test_the_legend_says_what_was_done():
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact
     assert "in groups" not in compact  # which it does not show
-    assert "the groups are in the whole comparison" in compact.splitlines()
+    assert "not shown: groups; print the whole comparison" in compact.splitlines()
 
 
 @pytest.mark.parametrize(("n_losers", "is_noted"), [(9, True), (10, False)])
@@ -424,11 +424,11 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "p is raised, before it is corrected, to fit the interval where"
+    note = "p before the correction is raised to fit the interval"
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
-    assert "fit the t interval (not shown) where" in drawn
+    assert "fit the t interval (not shown)\n" in drawn
 
 
 def test_no_note_on_p_where_nothing_bounds_the_difference():

@@ -374,8 +374,8 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
         "differences are wider if fewer than 10 users gain, or lose; the variance over runs is "
         "added",
         "the range of m is not known; the least and largest value of all models stand for it",
-        "intervals do not cover the variation over runs of models with a single run, or what is "
-        "the same in all runs, such as the data",
+        "intervals do not cover the variation over runs of models with a single run, or what "
+        "all runs share, such as the split of the data",
         "run std: standard deviation of the means of runs; p-values use the users' means over "
         "runs, and do not cover the variation over runs",
     ]
@@ -386,10 +386,26 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
         "of each model are drawn independently"
     ) in lines
     assert (
-        "intervals do not cover what is the same in all runs, such as the data; with 2 to 3 runs, "
-        "the estimate of the variation over runs is rough and too small"
+        "intervals do not cover what all runs share, such as the split of the data; with 2 to 3 "
+        "runs, the estimate of the variation over runs is rough and too small"
     ) in lines
     paired = compare({"a": ALS, "b": ALS}, paired_runs=True, n_resamples=2000, rng=0)
     assert "resamples; the same runs of all models are drawn" in str(paired)
     often = [{"m": run} for run, _ in itertools.product(RUNS, range(4))]
     assert "too small" not in str(compare({"a": often, "b": GOOD}, rng=0))
+
+
+def test_users_are_not_planned_where_runs_vary():
+    """More users do not make runs agree, so no number of users shows a difference of models."""
+    old, new = ({"m": run} for run in many(2, 200))
+    found = compare({"old": old, "new": [new, old]}, baseline="old")
+    assert math.isnan(only(found).detectable)
+    with pytest.raises(ArgumentError, match="'new' has 2 runs, and more users do not make runs"):
+        found.users_needed("m", 0.1)
+    alone = compare({"old": old, "new": new})
+    assert only(alone).detectable > 0
+    assert alone.users_needed("m", 0.1).with_value > 1
+    gate = found.gate("m > 0")
+    assert gate.passed is None
+    assert "open: too few users or runs to decide; measure a new sample" in str(gate)
+    assert "users needed to show a gain" not in str(gate)

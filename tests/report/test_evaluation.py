@@ -63,9 +63,7 @@ def test_counts_and_notes():
         SCORES, TRUTH, "recall(weigh=snips)@1", propensity=[0.5, 1, 1, 1], undefined="one"
     )
     # (2 + 1)^2 / (2^2 + 1^2)
-    assert weighed.notes == (
-        "weighed by propensities: 2 relevant items, worth 1.8 of equal weight",
-    )
+    assert weighed.notes == ("weighed by propensities: 2 relevant items, effective number 1.8",)
 
 
 def test_it_prints_as_its_summary_and_notes():

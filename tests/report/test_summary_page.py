@@ -10,8 +10,8 @@ import recmetrics
 from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
 
 INTERVALS = (
-    "intervals by Student's t over users, corrected for skewness; wider if all but at most 9 users "
-    "have the greatest possible value, or the least"
+    "intervals by Student's t over users, corrected for skewness; wider if nearly all users (all "
+    "but 9 or fewer) have the greatest possible value, or the least"
 )
 
 
@@ -56,8 +56,8 @@ def test_the_legend():
     ]
     found = summary({"ndcg@5": [1.0, 0.5, 0.0, 1.0]}, weights=[0, 1, 0, 1])
     assert str(found).splitlines()[-2:] == [
-        "weighted; effective: as many users of equal weight, (sum of the weights)^2 / sum of "
-        "their squares",
+        "weighted; effective: worth so many users of equal weight, (sum of weights)^2 / sum of "
+        "weights^2",
         "left out: 2 users of weight 0",
     ]
     found = summary({"hit@5": [1.0, 0.5], "coverage@5": np.array(NAN)})

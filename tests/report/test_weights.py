@@ -67,8 +67,8 @@ def test_a_weighted_comparison_says_so():
     found = compare(models, weights=weights, rng=0)
     lines = str(found).splitlines()
     effective_note = (
-        "weighted; effective: as many users of equal weight, (sum of the weights)^2 / sum of "
-        "their squares"
+        "weighted; effective: worth so many users of equal weight, (sum of weights)^2 / sum of "
+        "weights^2"
     )
     assert effective_note in lines
     assert lines[0].split()[-4:] == ["%", "interval", "users", "effective"]

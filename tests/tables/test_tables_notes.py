@@ -50,7 +50,7 @@ def test_these_systems_follow_the_score_and_not_the_rank(convention, kind):
 
 def test_means_over_several_models_say_so():
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
-    note = "each mean pools all of 'model'; recmetrics.compare shows each alone"
+    note = "each mean pools all values of 'model'; recmetrics.compare tells them apart"
     assert measured(of_models, RELEVANT, "mrr", by="model")[1][-1] == note
     assert note not in measured(BOTH, RELEVANT, "mrr")[1]
 
@@ -67,8 +67,8 @@ def test_lists_that_models_lack_are_counted_by_pair():
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
     lines = measured(of_models, RELEVANT, "mrr", by="model")[1]
     assert lines[1] == (
-        "missing: 2 lists of 'model' for users of the truth, the first user=2; they "
-        "count as empty lists; include_missing=False leaves them out"
+        "missing: 2 lists for users of the truth, the first model='x', user=2; they count "
+        "as empty lists; include_missing=False leaves them out"
     )
 
 

@@ -621,7 +621,7 @@ def _exposure(rank: int, discount: Any) -> float:
     words={
         "of": {None: "the stratum", "of": "the stratum", float: "the stratum {number}"},
         "discount": {"no": "1", "log2": "1 / log2(rank + 1)"},
-        "denom": {"list": "all its items", "k": "the ranks 1 .. {k}"},
+        "denom": {"list": "all items of {top}", "k": "the ranks 1 .. {k}"},
     },
     varies=("discount", "denom"),
     latex=r"\frac{\sum_{r=1}^{m} [i_r \in S]}{m}",

@@ -182,7 +182,5 @@ def notes_on_weights(selection: Selection, request: Request) -> list[str]:
             items += f" in the stratum {stratum!r}"
         if rel is not None:
             items += f" of relevance {rel:g} or more"
-        lines.append(
-            f"weighed by propensities: {items}, worth {effective_size:,.1f} of equal weight"
-        )
+        lines.append(f"weighed by propensities: {items}, effective number {effective_size:,.1f}")
     return lines

@@ -292,7 +292,7 @@ class Store:
         n_rows = 0 if state.content is None else state.content.n_rows
         text = f"{n_rows} {noun}"
         if state.log:
-            text += f", {state.size[0]} waiting"
+            text += f", {state.size[0]} more waiting"
         return text
 
     def compute(self) -> dict[str, UserValues]:

@@ -470,9 +470,10 @@ def _refuse_undecided_ties(request: Request, call: _Call) -> None:
     for text, (spec, ties, _) in request.definitions.items():
         if ties != "index":
             policy = f"ties={call.ties or ties!r}"
-            _refuse_lists(request, text, policy, "give ties='index'")
+            advice = "give ties='index' in a call of its own"
+            _refuse_lists(request, text, policy, advice)
             if call.ties not in (None, "index") or spec.values.get("tied") != "block":
-                _refuse_divisor(text, spec, policy, "give ties='index'")
+                _refuse_divisor(text, spec, policy, advice)
 
 
 def _refuse_several_ranks(request: Request, _: _Call) -> None:
