@@ -184,7 +184,9 @@ class Gate(Printed):
         if any(verdict.n_users is not None for verdict in open_verdicts):
             add_users = ", or add users for the next look"
             if self.looks == 1:
-                add_users = "; to add users to this one, looks= must be set before the first look"
+                add_users = (
+                    "; to add users to this one, the number of looks must be set before the first"
+                )
             too_few = "too few users or runs" if self.nested else "too few users"
             notes.append(f"open: {too_few} to decide; measure a new sample{add_users}")
         if any(verdict.n_needed for verdict in open_verdicts):
