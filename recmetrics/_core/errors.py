@@ -116,7 +116,7 @@ EXTRAS = {
     "cli": ("matplotlib>=3.8", "narwhals>=2.9", "polars>=1.0"),
     "tables": ("narwhals>=2.9",),
     "torchmetrics": ("torchmetrics>=1.4",),
-    "dask": ("dask[array]>=2024.8", "distributed>=2024.8"),
+    "dask": ("dask[array]>=2024.12", "distributed>=2024.12"),
 }
 """The packages of the extras, as in ``pyproject.toml``."""
 

@@ -288,8 +288,9 @@ def test_the_task_that_makes_a_chunk_ranks_it():
         da.concatenate(delayed_chunks),
     ):
         assert count_tasks(scores, "ndcg@5") == 5  # one for each block
-        # Its measures, values and lists; what merges the lists is part of the last task.
-        assert count_tasks(scores, ["ndcg@5", "coverage@5"]) == 3 * 5
+        # Its measures, values and lists; what merges the lists is part of the last task, or, before
+        # Dask 2025.4, a task of its own.
+        assert count_tasks(scores, ["ndcg@5", "coverage@5"]) in (3 * 5, 3 * 5 + 1)
 
 
 def test_keys_are_those_of_the_inputs():
@@ -428,7 +429,7 @@ def test_without_dask_the_error_names_the_extra(monkeypatch):
     with pytest.raises(ImportError) as caught:
         import recmetrics.dask  # noqa: F401
     assert str(caught.value) == (
-        'recmetrics.dask needs Dask; type: pip install "dask[array]>=2024.8" "distributed>=2024.8"'
+        'recmetrics.dask needs Dask; type: pip install "dask[array]>=2024.12" "distributed>=2024.12"'
     )
 
 
