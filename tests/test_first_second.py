@@ -221,6 +221,15 @@ def test_what_a_call_reads_is_counted(name, monkeypatch):
     assert jit._Work.total >= least
 
 
+@pytest.mark.parametrize(("gain", "n_hits"), [(-9, 0), (9, 100)])
+def test_hits_are_counted_once_they_are_known(gain, n_hits, monkeypatch):
+    """A good model takes ten times as long as a bad one, and before the call both are alike."""
+    monkeypatch.setattr(jit._Work, "total", 0.0)
+    values = Metrics.compute(SCORES + gain * TRUTH, TRUTH, "hit@1")["hit@1"]
+    assert np.count_nonzero(values) == n_hits
+    assert jit._Work.total == pytest.approx(HITS + n_hits * 2_000 * 1.1, rel=1e-9)
+
+
 def test_the_disk_is_asked_once_for_a_kernel(monkeypatch):
     """To look for its machine code takes as long as a small call."""
     asked = []

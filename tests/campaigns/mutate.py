@@ -396,6 +396,8 @@ _OF_FILES = {
     "_core/selection/find.py": [
         ("the work of selection is not counted", "tests/test_first_second.py -k adds_up",
          "add_work(work_of(scores, users, k, depth))", "add_work(0)"),
+        ("hits are counted as expected", "tests/test_first_second.py -k once_they_are_known",
+         "add_work(work_beyond(scores, users, cutoffs.hits, hits))", "add_work(0)"),
     ],
     "_core/machine_code.py": [
         ("machine code is not compiled anew where a helper has changed",

@@ -33,7 +33,7 @@ from recmetrics._core.selection.matrix import MatrixRanker
 from recmetrics._core.selection.rankers import Ranker
 from recmetrics._core.selection.rankings import ListRanker
 from recmetrics._core.selection.tied import EqualScores, TiedRanker
-from recmetrics._core.selection.work import work_of
+from recmetrics._core.selection.work import work_beyond, work_of
 from recmetrics._core.spec import Cutoffs, Request
 from recmetrics._core.types import IntArray, UserValues
 
@@ -99,6 +99,8 @@ def find_hits(
 
     ranker = ranker_of(scores, users)
     hits, n_swallowed_users = ranker.hits(cutoffs.hits, request, reader)
+    if counts_work():
+        add_work(work_beyond(scores, users, cutoffs.hits, hits))
     if cutoffs.hits is not None and not hits.n_hits.any():
         _warn_of_lacking(users)
     list_values = {} if reader is None else reader.values
