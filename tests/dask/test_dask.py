@@ -429,7 +429,8 @@ def test_without_dask_the_error_names_the_extra(monkeypatch):
     with pytest.raises(ImportError) as caught:
         import recmetrics.dask  # noqa: F401
     assert str(caught.value) == (
-        'recmetrics.dask needs Dask; type: pip install "dask[array]>=2024.12" "distributed>=2024.12"'
+        'recmetrics.dask needs Dask; type: pip install "dask[array]>=2024.12" '
+        '"distributed>=2024.12"'
     )
 
 
