@@ -80,7 +80,7 @@ def _page(metric_string: str) -> str:
         }
     facts |= {
         "needs": _needs(metric),
-        "NaN if": metric.undefined,
+        "NaN": metric.undefined,
         "alias": ", ".join(metric.aliases),
     }
     lines = [heading.replace("``", ""), ""]
