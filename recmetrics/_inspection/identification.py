@@ -51,6 +51,7 @@ _N_NEAREST = 10  # the nearest means are matches of a number, which is not text 
 _MAX_NAMES = 4  # of systems, in a printed row
 _MAX_ROWS = 20  # of the printed table
 _WINDOW = 2.0  # a random number is between the value divided by this, and times it
+_NO_DEPARTURE = "as in a system"
 # Words for a match of a ring whose definitions depart from no system's.
 _UNNAMED = {"unused options": "options that no system uses", "another metric": "another metric"}
 
@@ -129,7 +130,7 @@ class Identification(Printed):
             Column("mean", lambda match: f"{match.mean:.6f}"),
             Column(
                 "departure",
-                lambda match: "; ".join(match.departures) or "as in a system",
+                lambda match: "; ".join(match.departures) or _NO_DEPARTURE,
                 is_number=False,
             ),
             Column("from", _names_of_systems, is_number=False),
@@ -150,7 +151,7 @@ class Identification(Printed):
             if self.n_means[ring]:
                 n_matches = sum(match.ring == ring for match in self.matches)
                 means = counted(self.n_means[ring], "mean")
-                name = "as in a system" if ring == "own" else _UNNAMED.get(ring, ring)
+                name = _NO_DEPARTURE if ring == "own" else _UNNAMED.get(ring, ring)
                 notes.append(
                     f"{name}: {n_matches:,} of {means} round to {self.value}; by chance "
                     f"{expected:.2g}"

@@ -185,9 +185,10 @@ def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _Users
         if ids is not None:
             users = _UsersOfFile(source, ids)
             first_users = first_users or users
-            rows = first_users.rows_in(users)
-            users.rows_in(first_users)  # refuses a user whom the first file lacks
-            values = {metric: column[rows] for metric, column in values.items()}
+            if users.ids != first_users.ids:  # most files have one order
+                rows = first_users.rows_in(users)
+                users.rows_in(first_users)  # refuses a user whom the first file lacks
+                values = {metric: column[rows] for metric, column in values.items()}
         runs[name].append(values)
     return runs, first_users
 

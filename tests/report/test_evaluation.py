@@ -140,7 +140,9 @@ def test_the_schema_holds_of_real_output(tmp_path, monkeypatch, capsys):
         printed(capsys, *compare, "--by", "by.txt", "--baseline", "a"),
     ]
     assert main([*compare, "--gate", "mrr >= 0", "--movers", "1"]) == 3  # open
-    documents.append(capsys.readouterr().out)
+    document, err = capsys.readouterr()
+    assert err == ""
+    documents.append(document)
     documents = [json.loads(each) for each in documents]
     assert all(map(valid, documents))
     assert valid(recmetrics.summary({"mrr": [0.5, 1.0]}, weights=[1, 2]).to_dict())

@@ -62,7 +62,7 @@ def test_means_over_several_models_say_so():
     assert str(analysis.summary).splitlines()[-1] == note  # the truth has folds
 
 
-def test_lists_that_models_lack_are_counted_by_pair():
+def test_lists_that_models_lack_are_counted_and_the_first_is_named():
     """The model x has no list of the user 2, and y none of the user 1."""
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
     lines = measured(of_models, RELEVANT, "mrr", by="model")[1]

@@ -17,6 +17,7 @@ from recmetrics._core.selection.hits import Hits
 from recmetrics._core.selection.matrix import MANY_RELEVANT
 from recmetrics._core.selection.memory import n_lanes_for
 from recmetrics._core.selection.tied import EqualScores
+from recmetrics._core.types import IntArray
 
 _LANE_SCORE = 0.16  # a score in the vectorised pass over lanes of ``kernels``
 _HALF_SCORE = 1.2  # more for a score of half precision, which is converted
@@ -67,7 +68,7 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
         work += _HALF_SCORE * n_users * n_items
     if k is not None:
         work += _work_of_ranks(n_users, n_items, n_relevant, k)
-        work += _work_of_expected_hits(scores, users, k)
+        work += _work_of_hits(scores, users, k, _expected_hits(users, k))
     if depth is not None:
         score_work = _LISTED_SCORE if n_lanes_for(depth, n_items) else _LISTED_SHORT_SCORE
         work += score_work * n_users * n_items + _LISTED_ITEM * n_users * min(depth, n_items)
@@ -76,25 +77,27 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
 
 def work_beyond(scores: Any, users: Users, k: int | None, hits: Hits) -> float:
     """The work of the hits to rank ``k`` beyond what ``work_of`` expected; below 0 for few hits."""
-    expected_work = _work_of_expected_hits(scores, users, k)
-    if not expected_work:
+    if k is None:
         return 0.0
-    work = np.minimum(_MOST_OF_HITS, _COMPARED_PAIR * hits.n_hits * scores.shape[1]).sum()
-    return float(work) - expected_work
+    expected_work = _work_of_hits(scores, users, k, _expected_hits(users, k))
+    return _work_of_hits(scores, users, k, hits.n_hits) - expected_work
 
 
-def _work_of_expected_hits(scores: Any, users: Users, k: int | None) -> float:
-    """Estimate the work of hits that are ranked in long rows of scores; 0 for other scores."""
-    n_users = users.truth.n_users
-    if k is None or not n_users or users.candidates is not None:
+def _expected_hits(users: Users, k: int) -> float:
+    """The hits to rank ``k`` of each user that are expected before they are known."""
+    return _EXPECTED_HITS * min(k, users.truth.count() / max(1, users.truth.n_users))
+
+
+def _work_of_hits(scores: Any, users: Users, k: int, n_hits: IntArray | float) -> float:
+    """Estimate the work of ``n_hits`` hits of each user, or as many of every user, to rank ``k``.
+
+    They are ranked in long rows of scores; 0 where the rows are short, or are not read whole.
+    """
+    is_whole = isinstance(scores, ScoreMatrix) and not isinstance(scores, SparseScores)
+    if not is_whole or users.candidates is not None or not n_lanes_for(k, scores.shape[1]):
         return 0.0
-    if not isinstance(scores, ScoreMatrix) or isinstance(scores, SparseScores):
-        return 0.0
-    n_items = scores.shape[1]
-    if not n_lanes_for(k, n_items):
-        return 0.0
-    n_hits = _EXPECTED_HITS * min(k, users.truth.count() / n_users)
-    return n_users * min(_MOST_OF_HITS, _COMPARED_PAIR * n_hits * n_items)
+    work_of_user = np.minimum(_MOST_OF_HITS, _COMPARED_PAIR * n_hits * scores.shape[1])
+    return float(np.broadcast_to(work_of_user, users.truth.n_users).sum())
 
 
 def _work_of_ranks(n_users: int, n_items: int, n_relevant: int, k: int) -> float:
