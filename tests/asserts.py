@@ -43,3 +43,14 @@ def assert_identical(got, expected):
     for metric, values in expected.items():
         assert got[metric].dtype == np.float64
         np.testing.assert_array_equal(got[metric], values, err_msg=metric, strict=True)
+
+
+def assert_same_means(summary, expected):
+    """Two summaries have the same means, intervals and counts, in any order of groups."""
+    records = {(mean.group, mean.model, mean.metric): mean for mean in expected.records}
+    for mean in summary.records:
+        other = records.pop((mean.group, mean.model, mean.metric))
+        assert (mean.n_users, mean.n_undefined) == (other.n_users, other.n_undefined)
+        numbers = [mean.mean, mean.low, mean.high]
+        assert numbers == pytest.approx([other.mean, other.low, other.high], nan_ok=True)
+    assert not records

@@ -46,7 +46,7 @@ WALLS = {
     "_report": {"_core", "_files", "_printing"},
     "_inspection": {"_core", "_printing"},
     "dask": {"_core"},
-    "spark": {"_core", "tables"},
+    "spark": {"_core", "_report", "tables"},
     "tables": {"_core", "_files", "_inspection", "_printing"},
 }
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -11,7 +11,7 @@
     records            the numbers: ``Mean`` and ``Difference``; as data frames, for JSON
     bounds             moments of values -> bounds of their mean: intervals, gates, users needed
     samples            tables of all models -> ``Samples``, users in one order
-    merged             ``SummedSamples``: the same, of a stream that keeps sums
+    merged             ``SummedSamples``: the same, of sums: a stream's, or those of many workers
     result_tables      one result in any form -> a table
     groups             labels, groups and weights of users
     settings           single arguments: a seed, one name or several
@@ -25,6 +25,7 @@ from recmetrics._report.comparison_pages import CompactTable
 from recmetrics._report.differences import compare
 from recmetrics._report.evaluation import Evaluation, EvaluationCounts
 from recmetrics._report.gate import Gate, Verdict
+from recmetrics._report.merged import ValueReader, ValueSums
 from recmetrics._report.movers import Mover, Movers
 from recmetrics._report.records import Difference, Mean
 from recmetrics._report.statistics import Correction, Test
@@ -41,6 +42,8 @@ __all__ = [
     "Mover",
     "Movers",
     "Summary",
+    "ValueReader",
+    "ValueSums",
     "Verdict",
     "compare",
     "summary",

@@ -1,4 +1,6 @@
-"""``SummedSamples``: samples of a stream that keeps sums of the values of each model and pair.
+"""``SummedSamples``: samples of which sums of the values of each model and pair are known.
+
+The sums are those of a stream, or ``ValueSums``, which workers make of the values of their users.
 
 They give the moments that ``Samples`` compute from values. A pair has the sums of x, the value of
 the model that is earlier by name, and of d, the difference of the later one from it. Any new -
@@ -10,7 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from functools import reduce
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -18,10 +21,108 @@ from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.results import JointSums, Totals, key_of
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._report.bounds import ROUNDING, Floats, Moments, Range, WeightSums
-from recmetrics._report.result_tables import Columns, require, spec_if_known
-from recmetrics._report.samples import Samples
+from recmetrics._report.result_tables import (
+    Columns,
+    Table,
+    read_columns,
+    read_table,
+    require,
+    spec_if_known,
+)
+from recmetrics._report.samples import Samples, read_models, read_samples, tables_of_models
 
 _NO_USERS = np.empty(0, np.intp)  # where values would have the indices of users
+
+
+class ValueSums(NamedTuple):
+    """Sums of the values of some users, which join with those of others."""
+
+    joint: JointSums
+    per_user: tuple[str, ...]  # the metrics of ``joint``, in order
+    n_weightless: dict[str, int]  # users of weight 0, by model; empty without weights
+
+    @classmethod
+    def of(cls, samples: Samples) -> Self:
+        """Sum the values of samples, without metrics of all lists; models by their names."""
+        values = {
+            name: np.stack([samples.values[model][metric] for metric in samples.metrics])
+            for name, model in sorted((model or "", model) for model in samples.models)
+        }
+        weights = samples.weights
+        n_weightless = {}
+        if weights is None:
+            weights = np.ones(next(iter(values.values())).shape[1])
+        else:
+            n_weightless = dict.fromkeys(values, samples.n_weightless or 0)
+        joint = JointSums.of(values, samples.groups, weights)
+        return cls(joint, samples.metrics, n_weightless)
+
+    def joined(self, other: Self) -> Self:
+        """The sums of the users of both."""
+        n_weightless = {
+            model: self.n_weightless.get(model, 0) + other.n_weightless.get(model, 0)
+            for model in {**self.n_weightless, **other.n_weightless}
+        }
+        return self._replace(joint=self.joint.joined(other.joint), n_weightless=n_weightless)
+
+    def completed(self) -> Self:
+        """These sums, with those of no user for each model in a group where it has none."""
+        samples = self.joint.samples
+        groups = dict.fromkeys(group for group, _, _ in samples)
+        pairs = sorted({(model, earlier or "") for _, model, earlier in samples})
+        all_samples = tuple(
+            (group, model, earlier or None) for group in groups for model, earlier in pairs
+        )
+        return self._replace(joint=self.joint.with_samples(all_samples))
+
+
+class ValueReader(NamedTuple):
+    """How the values in frames are read and summed, some users at a time."""
+
+    columns: Columns
+    by: str | None
+    weights: str | None
+    is_paired: bool  # every model has the same users
+
+    @classmethod
+    def of(cls, metrics: Any, model: Any, by: Any, weights: Any, *, is_paired: bool) -> Self:
+        """Read the arguments of ``compare`` that name columns."""
+        for argument, column in (("by", by), ("weights", weights)):
+            if not isinstance(column, str | None):
+                kind = type(column).__name__
+                msg = f"{argument} must be the name of a column of values, got a {kind}"
+                raise ArgumentError(msg, argument=argument)
+        return cls(read_columns(metrics, model, by, weights), by, weights, is_paired)
+
+    def user_columns(self, head: Any) -> tuple[str, ...]:
+        """Find the columns that identify a user, in a frame without rows; refuse other columns."""
+        table = self._read(head)
+        if self.is_paired:
+            table.require_model()
+        if not table.keys:
+            msg = "values has no column that identifies the user; expected one, such as 'user'"
+            raise InputError(msg, argument="values")
+        for name in table.values:
+            spec = spec_if_known(name)
+            if spec is not None and not spec.metric.per_user:
+                others = [other for other in table.values if other != name]
+                msg = f"{name} has one value for all lists, not one per user; type metrics={others}"
+                raise ArgumentError(msg, argument="metrics")
+        return table.keys
+
+    def sums(self, frame: Any) -> ValueSums:
+        """Sum the values of a frame that has all rows of its users."""
+        table = self._read(frame)
+        if self.is_paired:
+            tables = tables_of_models(table)
+            models = [read_samples(tables, {}, self.by, self.weights, self.columns)]
+        else:
+            models = read_models(table, self.by, self.weights, self.columns)
+        return reduce(ValueSums.joined, map(ValueSums.of, models))
+
+    def _read(self, frame: Any) -> Table:
+        forms = "a data frame with a row for each list and a float column per metric"
+        return read_table("values", frame, self.columns, forms)
 
 
 class SummedValues(NamedTuple):
@@ -48,7 +149,9 @@ class SummedValues(NamedTuple):
     @property
     def n_effective(self) -> float | None:
         """The number of users of equal weight whose mean varies as much; None without weights."""
-        return None if self.moments.weights is None else float(self.moments.n_effective)
+        if self.moments.weights is None:
+            return None
+        return float(self.moments.n_effective) if self.n_users else 0.0
 
     @property
     def can_bound(self) -> bool:
@@ -186,15 +289,22 @@ def _moments(
 def needs_values(purpose: str) -> str:
     """Say that sums do not suffice for a purpose, and what keeps values."""
     return (
-        f"the stream keeps sums, but the value of each user is needed for {purpose}: "
-        "type StreamEvaluator(..., keep='values') for each model"
+        f"these are sums, but the value of each user is needed for {purpose}: type "
+        "StreamEvaluator(..., keep='values') for each model, or values.toPandas() in Spark"
     )
 
 
+def keeps_sums(results: Any) -> bool:
+    """Say whether results are sums of values, such as a stream that keeps no values."""
+    if isinstance(results, StreamEvaluator):
+        return results._results.keep == "means"
+    return isinstance(results, ValueSums)
+
+
 def read_sums(
-    stream: StreamEvaluator, columns: Columns, only_of_values: Mapping[str, Any]
+    results: StreamEvaluator | ValueSums, columns: Columns, only_of_values: Mapping[str, Any]
 ) -> SummedSamples:
-    """Read the sums of a stream; ``only_of_values`` are arguments that only values can have."""
+    """Read sums; ``only_of_values`` are arguments that only values can have."""
     for argument, value in only_of_values.items():
         if value is not None:
             msg = (
@@ -202,41 +312,51 @@ def read_sums(
                 "weights in each update: type stream.update(scores, truth, by=by, weights=weights)"
             )
             raise ArgumentError(msg, argument=argument)
-    stream.mean()  # refuses events without a value as ``undefined=`` says, and warns
-    store = stream._results
+    if isinstance(results, ValueSums):
+        sums = results.completed()
+        return _samples_of(sums, columns.metrics or sums.per_user, {})
+
+    results.mean()  # refuses events without a value as ``undefined=`` says, and warns
+    store = results._results
     totals = cast(Totals, store.content())
-    joint = totals.joint
     texts = tuple(store.request.definitions)
     for metric in columns.metrics or ():
         require("the stream", metric, texts, "metrics")
-    metrics = columns.metrics or texts
-    per_user = tuple(store.request.per_user)
-    list_values = store.list_values()
+    n_weightless = {}
+    has_weights = np.any(totals.joint.tables[..., 0, 0, 0, 0] != totals.joint.counts[..., 1])
+    if totals.n_weightless or has_weights:
+        n_weightless = dict.fromkeys(totals.joint.models, totals.n_weightless)
+    sums = ValueSums(totals.joint, tuple(store.request.per_user), n_weightless)
+    return _samples_of(sums, columns.metrics or texts, store.list_values())
+
+
+def _samples_of(
+    sums: ValueSums, metrics: tuple[str, ...], list_values: Mapping[str, Floats]
+) -> SummedSamples:
+    """Make samples of sums and of the values of metrics of all lists, by key."""
+    joint = sums.joint
     values: dict[Any, dict[str, Floats]] = {}
     for model in joint.models:
         values[model or None] = dict.fromkeys(metrics, np.empty(0))
         for metric in metrics:
-            if metric not in per_user:
+            if metric not in sums.per_user:
                 values[model or None][metric] = np.atleast_1d(list_values[key_of(model, metric)])
     # One run, without users: runs do not vary.
     runs = {
         model: {metric: column[np.newaxis] for metric, column in columns_of_model.items()}
         for model, columns_of_model in values.items()
     }
-
-    is_weighted = totals.n_weightless > 0
-    is_weighted |= bool(np.any(joint.tables[..., 0, 0, 0, 0] != joint.counts[..., 1]))
     return SummedSamples(
         models=tuple(values),
         metrics=metrics,
-        system=frozenset(metrics) - frozenset(per_user),
+        system=frozenset(metrics) - frozenset(sums.per_user),
         values=values,
         runs=runs,
         groups=dict.fromkeys((None, *_groups_of(joint)), _NO_USERS),
-        weights=np.empty(0) if is_weighted else None,
-        n_weightless=totals.n_weightless if is_weighted else None,
+        weights=np.empty(0) if sums.n_weightless else None,
+        n_weightless=max(sums.n_weightless.values(), default=None),
         joint=joint,
-        per_user=per_user,
+        per_user=sums.per_user,
     )
 
 

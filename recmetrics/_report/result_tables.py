@@ -22,7 +22,6 @@ from recmetrics._core.errors import (
 )
 from recmetrics._core.results import read_floats, spec_of
 from recmetrics._core.spec import MetricSpec, expand_cutoffs
-from recmetrics._core.stream import StreamEvaluator
 from recmetrics._files import suffix_of
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows, is_missing
@@ -61,6 +60,13 @@ class Table:
             return []
         cells_of_columns = [self.frame[name].to_list() for name in (*self.keys, *columns)]
         return list(zip(*(cells_of_columns or [range(len(self.frame))]), strict=True))
+
+    def require_model(self) -> None:
+        """Refuse a table without a column that names models."""
+        if not self.model:
+            keys = list(self.keys)
+            msg = f"{self.name} has no column 'model'; type model= and the one of {keys} that is"
+            raise InputError(msg)
 
     def rows_by_model(self) -> dict[Any, Rows]:
         """The rows of each model, in order of appearance; empty if no column names models.
@@ -161,11 +167,6 @@ def values_of(source: Any) -> Any:
 def is_evaluation(source: Any) -> bool:
     """Say whether a result is an ``Evaluation``, whose class this file cannot import."""
     return isinstance(getattr(source, "values", None), Mapping) and hasattr(source, "notes")
-
-
-def keeps_sums(results: Any) -> bool:
-    """Say whether results are a stream that keeps sums in place of values."""
-    return isinstance(results, StreamEvaluator) and results._results.keep == "means"
 
 
 def require_named(argument: str, results: Any) -> None:

@@ -211,7 +211,9 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Colu
     models; ``by`` and ``weights`` arrays or names of columns, as ``compare`` documents them.
     """
     if hasattr(type(results), "columns") and not isinstance(results, Mapping):
-        results = _split(read_table("results", results, columns, "a dict of name and result"))
+        results = tables_of_models(
+            read_table("results", results, columns, "a dict of name and result")
+        )
     _check_names(results, levels)
     runs = {model: _read_runs(model, result, columns) for model, result in results.items()}
     for level, result in levels.items():
@@ -250,6 +252,43 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Colu
         users=users,
         metric_weights=_common_weights(model_tables),
     )
+
+
+def read_models(table: Table, by: Any, weights: Any, columns: Columns) -> list[Samples]:
+    """Read the groups and weights of a table, and make the samples of each model that it names.
+
+    If it names none, there is one model, None.
+    """
+    n_users = require_alike([table])
+    for metric, array in table.values.items():
+        if array.shape == (0,):
+            msg = f"values holds no user: metric {metric!r} has shape (0,)"
+            raise InputError(msg)
+    labels = {}
+    unread_columns = columns.model  # arrays have no columns
+    if table.frame is not None:
+        labels = {column: table.frame[column].to_list() for column in columns.labels}
+        unread_columns = ()
+    groups, user_weights = read_users("values is not", labels, n_users, by, weights, unread_columns)
+
+    models = []
+    for model, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items():
+        values = table.values | values_of_all_lists(table, rows)
+        n_weightless = None
+        if user_weights is not None:
+            n_weightless = int(np.count_nonzero(user_weights[rows] == 0))
+        samples = Samples(
+            models=(model,),
+            metrics=tuple(values),
+            system=frozenset(name for name, array in values.items() if not array.ndim),
+            values={model: {name: np.atleast_1d(array) for name, array in values.items()}},
+            groups={group: rows[np.isin(rows, users)] for group, users in groups.items()},
+            weights=user_weights,
+            n_weightless=n_weightless,
+            metric_weights=table.user_weights,
+        )
+        models.append(samples)
+    return models
 
 
 def _common_weights(tables: Sequence[Table]) -> dict[str, Floats]:
@@ -293,12 +332,9 @@ def _stacked(tables: Sequence[Table]) -> dict[str, Floats]:
     return arrays
 
 
-def _split(table: Table) -> dict[str, Table]:
+def tables_of_models(table: Table) -> dict[str, Table]:
     """Make a table for each model that a column of ``table`` names."""
-    if not table.model:
-        keys = list(table.keys)
-        msg = f"results has no column 'model'; type model= and the one of {keys} that is"
-        raise InputError(msg)
+    table.require_model()
     tables = {}
     for name, rows in table.rows_by_model().items():
         values = {metric: column[rows] for metric, column in table.values.items()}

@@ -1,20 +1,28 @@
 """Metrics of tables of recommendations in Spark: the rows of some users at a time on each worker.
 
 This module needs the extra ``spark``.
+
+    evaluate   tables -> the values of each list, by buckets of users
+    summary    values -> sums of each bucket -> the sums of all -> ``recmetrics.summary``
+    compare    the same, for ``recmetrics.compare``
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
+import pickle
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
-from recmetrics._core.errors import ArgumentError
+from recmetrics._core.errors import ArgumentError, InputError
 from recmetrics._core.spec import MetricsList, parse
+from recmetrics._report import Comparison, Summary, ValueReader, ValueSums
+from recmetrics._report import compare as compare_values
+from recmetrics._report import summary as summarise_values
 from recmetrics.tables import evaluate_bucket, evaluate_table
 
-__all__ = ["evaluate"]
+__all__ = ["compare", "evaluate", "summary"]
 
 _TABLE = "recmetrics table"  # a column that no table has: the name of a row's table
 _BUCKET = "recmetrics bucket"
@@ -94,11 +102,10 @@ def evaluate(
     if exclude is not None:
         excluded = exclude.withColumn(_TABLE, functions.lit("exclude"))
         right = right.unionByName(excluded, allowMissingColumns=True)
-    n_buckets = chunks or int(recs.sparkSession.conf.get("spark.sql.shuffle.partitions"))
     # Equal ids have one hash only if they are of one type.
     is_number = isinstance(recs.schema[user].dataType, NumericType)
-    hash_of = functions.hash(functions.col(user).cast("double" if is_number else "string"))
-    bucket_of = functions.pmod(hash_of, functions.lit(n_buckets)).alias(_BUCKET)
+    id_of_one_type = functions.col(user).cast("double" if is_number else "string")
+    bucket_of = _bucket_of(recs, [id_of_one_type], chunks)
     by_bucket = recs.groupBy(bucket_of).cogroup(right.groupBy(bucket_of))
     measure = partial(
         evaluate_on_worker, heads=heads, metrics_list=metrics_list, options=options, models=models
@@ -130,3 +137,105 @@ def evaluate_on_worker(
     # Spark takes no strings of pandas in several chunks of Arrow.
     keys = [*options["by"], options["user"]]
     return values.reset_index().astype(dict.fromkeys(keys, object))
+
+
+def summary(
+    values: Any,
+    *,
+    metrics: str | Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
+    by: str | None = None,
+    weights: str | None = None,
+    chunks: int | None = None,
+    **options: Any,
+) -> Summary:
+    """Summarise values in a DataFrame of Spark, which stay on the workers: as recmetrics.summary.
+
+    Each worker sends sums of the values of its users. They give the means, intervals and counts of
+    the values, but no quantiles.
+
+    Parameters
+    ----------
+    values
+        A DataFrame of Spark with a row for each user and model, as ``evaluate`` gives.
+    metrics, model, by, weights
+        As in ``recmetrics.compare`` for data frames: names of metrics, and of the columns of
+        models, groups and weights. Models and groups come in the order of their names.
+    chunks
+        As in ``evaluate``.
+    **options
+        Other keywords of ``recmetrics.summary``, such as ``confidence``. ``levels`` and
+        ``n_resamples`` need the value of each user.
+
+    Raises
+    ------
+    ArgumentError
+        If a metric has one value for all lists, or an option needs the value of each user.
+    RecmetricsError
+        As in ``recmetrics.summary``. Errors of values are raised by Spark.
+    """
+    reader = ValueReader.of(metrics, model, by, weights, is_paired=False)
+    return summarise_values(_sum_on_workers(values, reader, chunks), metrics=metrics, **options)
+
+
+def compare(
+    values: Any,
+    *,
+    metrics: str | Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
+    by: str | None = None,
+    weights: str | None = None,
+    chunks: int | None = None,
+    **options: Any,
+) -> Comparison:
+    """Compare models by values in a DataFrame of Spark, which stay on the workers.
+
+    Each worker sends sums of the values of its users and of their differences. They give the
+    numbers of ``recmetrics.compare``, also of its gate.
+
+    Parameters
+    ----------
+    values, metrics, model, by, weights, chunks
+        As in ``summary``. Each user has a row for every model.
+    **options
+        Other keywords of ``recmetrics.compare``, such as ``baseline``. ``levels``, ``n_resamples``
+        and tests other than "t" need the value of each user.
+
+    Raises
+    ------
+    ArgumentError, RecmetricsError
+        As in ``summary`` and ``recmetrics.compare``.
+    """
+    reader = ValueReader.of(metrics, model, by, weights, is_paired=True)
+    return compare_values(_sum_on_workers(values, reader, chunks), metrics=metrics, **options)
+
+
+def _sum_on_workers(values: Any, reader: ValueReader, chunks: int | None) -> ValueSums:
+    """Sum the values of each bucket of users on a worker, and join these sums."""
+    from pyspark.sql import functions
+
+    keys = reader.user_columns(values.limit(0).toPandas())
+    user = [functions.col(f"`{key}`") for key in keys]
+    by_bucket = values.groupBy(_bucket_of(values, user, chunks))
+    sums = by_bucket.applyInPandas(partial(sum_on_worker, reader=reader), "sums binary")
+    rows = sums.collect()
+    if not rows:
+        msg = "values has no row"
+        raise InputError(msg, argument="values")
+    sums_of_buckets: list[ValueSums] = [pickle.loads(row.sums) for row in rows]
+    return reduce(ValueSums.joined, sums_of_buckets)
+
+
+def sum_on_worker(frame: Any, *, reader: ValueReader) -> Any:
+    """Sum the values of a bucket of users, as a frame of one cell."""
+    import pandas as pd
+
+    return pd.DataFrame({"sums": [pickle.dumps(reader.sums(frame))]})
+
+
+def _bucket_of(frame: Any, user: Sequence[Any], chunks: int | None) -> Any:
+    """Make the column of the buckets of users, whom the columns ``user`` identify."""
+    from pyspark.sql import functions
+
+    n_buckets = chunks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    return functions.pmod(functions.hash(*user), functions.lit(n_buckets)).alias(_BUCKET)

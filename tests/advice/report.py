@@ -35,7 +35,7 @@ WRITTEN = TWO + (
 RISES = [1 - 1 / 2, 1 - 1 / 3]
 CASES = [
     Case(
-        "the stream keeps sums, but the value of each user is needed for {}",
+        "these are sums, but the value of each user is needed for {}",
         SUMS + "def tested(kept):\n"
         "    if kept is not stream:\n"
         "        models = {'old': kept, 'new': StreamEvaluator('mrr')}\n"

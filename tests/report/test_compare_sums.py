@@ -208,7 +208,7 @@ def test_a_summary_of_sums():
             assert record.median is None
     page = str(summary)
     assert "q10" not in page.partition("\n")[0]
-    assert "the stream keeps sums, but the value of each user is needed for quantiles" in page
+    assert "these are sums, but the value of each user is needed for quantiles" in page
     assert "quantile" not in str(summary.to_dict()["means"])
 
 
@@ -240,6 +240,17 @@ def test_nobody_has_a_value():
     assert math.isnan(comparison.differences[0].difference)
 
 
+def test_nobody_of_a_weighted_group_has_a_value():
+    scores = {"old": [[2.0, 1.0]] * 3, "new": [[1.0, 2.0]] * 3}
+    by, weights = [0, 0, 1], [2.0, 1.0, 1.0]
+    stream = StreamEvaluator("mrr", keep="means")
+    stream.update(scores, [0, 0, -1], by=by, weights=weights)
+    values = {model: Metrics.compute(of, [0, 0, -1], "mrr") for model, of in scores.items()}
+    expected = recmetrics.compare(values, by=by, weights=weights)
+    assert str(recmetrics.compare(stream)) == str(expected)
+    assert recmetrics.summary(stream).records[-1].n_effective == 0
+
+
 def test_groups_may_be_objects_of_pandas():
     stream = stream_of(by=GROUPS.astype(object))
     assert recmetrics.summary(stream).groups == ("a", "b", "c")
@@ -267,7 +278,7 @@ def test_json_and_html():
 )
 def test_what_needs_values_says_so(ask, purpose):
     message = message_of(ArgumentError, lambda: ask(stream_of()))
-    needed = f"the stream keeps sums, but the value of each user is needed for {purpose}: type"
+    needed = f"these are sums, but the value of each user is needed for {purpose}: type"
     assert message.startswith(needed)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asserts import message_of
+from asserts import assert_same_means, message_of
 
 pytest.importorskip("pyspark", reason="pyspark is not installed")
 pytest.importorskip("pandas", reason="pandas is not installed")
@@ -125,12 +125,23 @@ def test_equal_users_of_two_types_are_one_user(spark):
     assert got["hit"].tolist() == [1.0] * 20
 
 
-def test_compare_reads_the_values(spark):
+def test_summary_and_compare_are_those_of_the_values(spark):
     recs, truth, _ = problem()
     frames = map(spark.createDataFrame, (recs, truth))
-    got = recmetrics.spark.evaluate(*frames, METRICS, by="model").toPandas()
-    expected = recmetrics.compare(evaluate_table(recs, truth, METRICS, by="model").sort_index())
-    assert str(recmetrics.compare(got.sort_values(["model", "user"]))) == str(expected)
+    values = recmetrics.spark.evaluate(*frames, METRICS, by="model")
+    with_groups = values.selectExpr("*", "ntruth % 3 AS segment", "pmod(hash(user), 4) AS weight")
+    columns = {"by": "segment", "weights": "weight"}
+    collected = with_groups.toPandas().sort_values(["model", "user"])
+
+    for options in ({}, columns):
+        comparison = recmetrics.spark.compare(with_groups, metrics=METRICS, **options)
+        of_values = recmetrics.compare(collected, metrics=METRICS, **options)
+        assert str(comparison) == str(of_values)
+        rules = ["ndcg@10 >= -0.3", "mrr >= -30%"]
+        assert str(comparison.gate(rules)) == str(of_values.gate(rules))
+        summary = recmetrics.spark.summary(with_groups, metrics=METRICS, chunks=7, **options)
+        of_values = recmetrics.summary(collected, metrics=METRICS, **options)
+        assert_same_means(summary, of_values)
 
 
 def test_what_needs_no_values_is_refused_before_spark_runs(spark):
@@ -142,3 +153,28 @@ def test_what_needs_no_values_is_refused_before_spark_runs(spark):
         ArgumentError, recmetrics.spark.evaluate, recs, truth, "coverage@3", catalogue=catalogue
     )
     assert message.startswith("coverage@3 has one value for all lists, which no worker has; ")
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "error", "expected"),
+    [
+        ("*", {"by": [1, 2]}, ArgumentError, "by must be the name of a column of values, got a li"),
+        ("* EXCEPT (model)", {}, InputError, "values has no column 'model'; type model= and"),
+        ("model, mrr", {}, InputError, "values has no column that identifies the user"),
+        ("*, 0.5D AS `gini@3`", {}, ArgumentError, "gini@3 has one value for all lists, not one"),
+        ("*", {"tests": "wilcoxon"}, ArgumentError, "these are sums, but the value of each user"),
+    ],
+)
+def test_values_that_are_not_compared(columns, options, error, expected, spark):
+    values = spark.sql("SELECT 'a' AS model, 'u' AS user, 0.5D AS mrr UNION SELECT 'b', 'u', 0.7D")
+    values.createOrReplaceTempView("per_user")
+    values = spark.sql(f"SELECT {columns} FROM per_user")
+    message = message_of(error, recmetrics.spark.compare, values, **options)
+    assert message.startswith(expected)
+    if "type metrics=" in message:
+        assert recmetrics.spark.compare(values, metrics=["mrr"]).metrics == ("mrr",)
+
+
+def test_values_without_rows(spark):
+    values = spark.sql("SELECT 'u' AS user, 0.5D AS mrr").limit(0)
+    assert message_of(InputError, recmetrics.spark.summary, values) == "values has no row"

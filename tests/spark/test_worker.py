@@ -1,13 +1,20 @@
-"""A worker of Spark evaluates the rows of a bucket of users; here it does so without Spark."""
+"""What a worker of Spark does with the rows of a bucket of users, here without Spark."""
 
+import pickle
+from functools import reduce
+
+import numpy as np
 import pytest
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 pytest.importorskip("pandas", reason="pandas is not installed")
 
 import pandas as pd
+from asserts import assert_same_means
 
-from recmetrics.spark import evaluate_on_worker
+import recmetrics
+from recmetrics._report import ValueReader, ValueSums
+from recmetrics.spark import evaluate_on_worker, sum_on_worker
 
 
 def test_rows_of_a_bucket_without_the_lists_of_a_model():
@@ -33,3 +40,48 @@ def test_rows_of_a_bucket_without_the_lists_of_a_model():
     of_a = [("a", "u", 1, 1 / 1), ("a", "v", 1, 0)]
     assert sorted(rows) == [*of_a, ("b", "u", 0, 0), ("b", "v", 0, 0)]
     assert values.dtypes[["model", "user"]].tolist() == [object, object]
+
+
+def values_of(models):
+    """Values of 60 users for each model; some have none, and those of segment c have weight 0."""
+    rng = np.random.default_rng(3)
+    frames = []
+    for model in models:
+        ndcg = rng.random(60)
+        ndcg[rng.random(60) < 0.1] = np.nan
+        frame = pd.DataFrame({"user": range(60), "ndcg@10": ndcg, "mrr": rng.random(60)})
+        frame["segment"] = list("abbc" * 15)
+        frame["weight"] = [1, 2, 3, 0] * 15
+        frames.append(frame.assign(model=model))
+    return pd.concat(frames)
+
+
+def sums_of_buckets(values, *, is_paired, by=None, weights=None):
+    """The sums of five buckets of users, joined."""
+    reader = ValueReader.of(["ndcg@10", "mrr"], None, by, weights, is_paired=is_paired)
+    buckets = values.groupby(values["user"] % 5)
+    cells = [sum_on_worker(rows, reader=reader)["sums"] for _, rows in buckets]
+    return reduce(ValueSums.joined, (pickle.loads(cell) for (cell,) in cells))
+
+
+@pytest.mark.parametrize("by", [None, "segment"])
+@pytest.mark.parametrize("weights", [None, "weight"])
+def test_sums_of_buckets_compare_as_the_values(by, weights):
+    values = values_of(["a", "b", "c"])
+    sums = sums_of_buckets(values, is_paired=True, by=by, weights=weights)
+    expected = recmetrics.compare(values, metrics=["ndcg@10", "mrr"], by=by, weights=weights)
+    assert str(recmetrics.compare(sums)) == str(expected)
+
+
+def test_sums_of_models_that_lack_users_and_groups():
+    """Model b has values of three users of segment b alone, which are not in all buckets."""
+    values = values_of(["a", "b"])
+    is_kept = (values["model"] == "a") | values["user"].isin([1, 5, 9])
+    values = values[is_kept]
+    sums = sums_of_buckets(values, is_paired=False, by="segment", weights="weight")
+    got = recmetrics.summary(sums)
+    expected = recmetrics.summary(
+        values, metrics=["ndcg@10", "mrr"], by="segment", weights="weight"
+    )
+    assert got.n_weightless == expected.n_weightless == 15
+    assert_same_means(got, expected)

@@ -57,21 +57,18 @@ class JointSums(NamedTuple):
     @classmethod
     @without_warnings
     def of(
-        cls, values: Mapping[str, FloatArray], labels: npt.NDArray[Any], weights: FloatArray
+        cls, values: Mapping[str, FloatArray], groups: Mapping[Any, Any], weights: FloatArray
     ) -> Self:
         """Sum the values, (metrics, events), of each model by name.
 
-        ``labels`` are the groups of the events, (events,), or (0,) if they have none. ``weights``
-        are those of the events, (events,), above 0.
+        ``groups`` index the events of each group; None is that of all events. ``weights`` are those
+        of the events, (events,), above 0 in groups.
         """
         pairs: list[tuple[str, str | None]] = [(model, None) for model in values]
         pairs += [(model, earlier) for earlier, model in combinations(sorted(values), 2)]
-        events_of: dict[Any, Any] = {None: slice(None)}
-        for label in np.unique(labels):
-            events_of[label.item()] = np.flatnonzero(labels == label)
 
         sums = {}
-        for group, events in events_of.items():
+        for group, events in groups.items():
             for model, earlier in pairs:
                 of_earlier = np.zeros((1, 1))
                 difference = values[model][:, events]
@@ -92,7 +89,7 @@ class JointSums(NamedTuple):
         arrays: list[Any] = [array[:, places] for array in self[1:]]
         return type(self)(self.samples, *arrays)
 
-    def _with(self, samples: tuple[Sample, ...]) -> Self:
+    def with_samples(self, samples: tuple[Sample, ...]) -> Self:
         """These sums for ``samples``, which are 0 for those that this one has not."""
         if samples == self.samples:
             return self
@@ -106,8 +103,8 @@ class JointSums(NamedTuple):
     def joined(self, other: Self) -> Self:
         """The sums of the events of both (Pebay 2008, of moments about the mean of all)."""
         samples = tuple(dict.fromkeys(self.samples + other.samples))
-        sums = self._with(samples)
-        other_sums = other._with(samples)
+        sums = self.with_samples(samples)
+        other_sums = other.with_samples(samples)
         ends = np.minimum(sums.ends, other_sums.ends)
         at_ends = np.where(sums.ends == ends, sums.at_ends, 0)
         at_ends += np.where(other_sums.ends == ends, other_sums.at_ends, 0)

@@ -9,7 +9,7 @@ that vary little beside their mean has no digits left for the spread (Chan, Golu
 import copy
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -132,13 +132,17 @@ class Totals(NamedTuple):
             settled_values = np.where(np.isnan(of_model), fill[:, np.newaxis], of_model)
             settled[name] = settled_values[:, is_weighted]
         labels = np.concatenate([batch.events.labels for batch in batches])
+        labels = labels[is_weighted[: len(labels)]]  # there are none without groups
+        groups: dict[Any, Any] = {None: slice(None)}
+        for label in np.unique(labels):
+            groups[label.item()] = np.flatnonzero(labels == label)
         new_totals = self._replace(
             n_rows=int(np.count_nonzero(is_weighted)),
             n_weightless=int(np.count_nonzero(~is_weighted)),
             swallowed=np.sum([batch.swallowed for batch in batches], axis=0),
             invalid=invalid,
             chunks=None if self.chunks is None else (values,),
-            joint=JointSums.of(settled, labels[is_weighted[: len(labels)]], weights[is_weighted]),
+            joint=JointSums.of(settled, groups, weights[is_weighted]),
             exposures=exposures_of_models,
         )
         return self.joined(new_totals)
