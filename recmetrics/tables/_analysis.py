@@ -209,8 +209,8 @@ class RecListAnalysis:
         if summary.n_missing and not include_missing:
             msg = (
                 f"{summary.without_recommendations}; they are left out, as in LensKit; "
-                "include_missing=True gives them rows, tables.evaluate_table counts them as empty "
-                "lists"
+                "include_missing=True gives each a row, without values, and tables.evaluate_table "
+                "counts them as empty lists"
             )
             warn(msg)
         return table

@@ -21,7 +21,7 @@ Missing: TypeAlias = Literal["empty lists", "undefined", "left out"]
 _MISSING_TEXTS: dict[Missing, str] = {
     "empty lists": "they count as empty lists; include_missing=False leaves them out",
     "undefined": "their values are undefined",
-    "left out": "they are left out; include_missing=True gives each a row of values",
+    "left out": "they are left out; include_missing=True gives each a row",
 }
 _COUNTS = (
     "n_lists",
