@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.errors import InputError, InputTypeError
-from recmetrics._core.results import MAX_GROUPS, read_weights, require_per_user
+from recmetrics._core.results import MAX_GROUPS, read_raw_weights, read_weights, require_per_user
 from recmetrics._report.bounds import Floats
 
 Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
@@ -22,12 +22,15 @@ def read_users(
     by: Any,
     weights: Any,
     model: Iterable[str] = (),
+    *,
+    is_part: bool = False,
 ) -> tuple[dict[Any, Rows], Floats | None]:
     """Read the users of each group, and the weights of all users; None without weights.
 
     ``by`` and ``weights`` are arrays, or names of columns in ``labels``, {column: one entry per
     user}. The group None holds all users. Users of weight 0 are in no group. ``clause`` begins the
-    message about a column without a table; ``model`` are columns that would need one, too.
+    message about a column without a table; ``model`` are columns that would need one, too. Weights
+    are divided by the largest, but for those of a part of the users, which may all be 0.
     """
     columns = [("by", by), ("weights", weights), *(("model", column) for column in model)]
     for argument, column in columns:
@@ -47,7 +50,7 @@ def read_users(
         groups |= _read_groups(by, n_users)
     if weights is None:
         return groups, None
-    user_weights = read_weights(weights, n_users)
+    user_weights = (read_raw_weights if is_part else read_weights)(weights, n_users)
     return {group: rows[user_weights[rows] > 0] for group, rows in groups.items()}, user_weights
 
 

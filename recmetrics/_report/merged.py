@@ -115,9 +115,9 @@ class ValueReader(NamedTuple):
         table = self._read(frame)
         if self.is_paired:
             tables = tables_of_models(table)
-            models = [read_samples(tables, {}, self.by, self.weights, self.columns)]
+            models = [read_samples(tables, {}, self.by, self.weights, self.columns, is_part=True)]
         else:
-            models = read_models(table, self.by, self.weights, self.columns)
+            models = read_models(table, self.by, self.weights, self.columns, is_part=True)
         return reduce(ValueSums.joined, map(ValueSums.of, models))
 
     def _read(self, frame: Any) -> Table:

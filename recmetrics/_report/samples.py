@@ -131,6 +131,8 @@ class Samples:
         spec = spec_if_known(metric)
         bounds = (-math.inf, math.inf) if spec is None else spec.bounds
         values = [self.values[model][metric] for model in self.models]
+        if self.weights is not None and metric not in self.system:
+            values = [column[self.weights > 0] for column in values]
         return Range.of(values, *bounds)
 
     def weights_of(self, metric: str) -> Floats | None:
@@ -204,11 +206,14 @@ class Samples:
         return fields
 
 
-def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Columns) -> Samples:
+def read_samples(
+    results: Any, levels: Any, by: Any, weights: Any, columns: Columns, *, is_part: bool = False
+) -> Samples:
     """Read the results of models and levels, by the same metrics and of the same users.
 
     ``results`` and ``levels`` are dicts of results by name, ``results`` also one data frame of all
     models; ``by`` and ``weights`` arrays or names of columns, as ``compare`` documents them.
+    ``is_part`` is that of ``read_users``.
     """
     if hasattr(type(results), "columns") and not isinstance(results, Mapping):
         results = tables_of_models(
@@ -222,7 +227,7 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Colu
     model_tables = [table for model in results for table in tables[model]]
     level_tables = [table for level in levels for table in tables[level]]
     n_users = require_alike(model_tables, level_tables)
-    groups, user_weights = read_users("no result is", labels, n_users, by, weights)
+    groups, user_weights = read_users("no result is", labels, n_users, by, weights, is_part=is_part)
     all_users = groups.pop(None)
     try:
         groups = {None: all_users} | {group: groups[group] for group in sorted(groups)}
@@ -254,10 +259,12 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, columns: Colu
     )
 
 
-def read_models(table: Table, by: Any, weights: Any, columns: Columns) -> list[Samples]:
+def read_models(
+    table: Table, by: Any, weights: Any, columns: Columns, *, is_part: bool = False
+) -> list[Samples]:
     """Read the groups and weights of a table, and make the samples of each model that it names.
 
-    If it names none, there is one model, None.
+    If it names none, there is one model, None. ``is_part`` is that of ``read_users``.
     """
     n_users = require_alike([table])
     for metric, array in table.values.items():
@@ -269,7 +276,9 @@ def read_models(table: Table, by: Any, weights: Any, columns: Columns) -> list[S
     if table.frame is not None:
         labels = {column: table.frame[column].to_list() for column in columns.labels}
         unread_columns = ()
-    groups, user_weights = read_users("values is not", labels, n_users, by, weights, unread_columns)
+    groups, user_weights = read_users(
+        "values is not", labels, n_users, by, weights, unread_columns, is_part=is_part
+    )
 
     models = []
     for model, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items():

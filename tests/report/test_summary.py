@@ -117,6 +117,12 @@ def test_weights_of_zero_and_one_choose_users():
         same(numbers(weighted, group), numbers(some, group), rel=1e-12)
 
 
+def test_a_user_of_weight_zero_does_not_widen_the_range_of_values():
+    [mean] = summary({"m": [0.1, 0.2, 9.0]}, weights=[1, 1, 0])
+    [of_two] = summary({"m": [0.1, 0.2]})
+    assert (mean.low, mean.high) == pytest.approx((of_two.low, of_two.high))
+
+
 def test_a_group_without_weight_stays_and_is_empty():
     found = summary({"m": [1.0, 2.0, 3.0]}, by=["a", "b", "a"], weights=[1, 0, 1])
     [b] = [each for each in found if each.group == "b"]
