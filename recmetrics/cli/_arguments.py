@@ -185,8 +185,8 @@ EVALUATE = (
     ),
     Row(
         "--chunks",
-        "with RECS: read the files in parts, and evaluate the users in N buckets, one in memory at "
-        "a time (default: by the size of the files)",
+        "with RECS: read the files in parts, and evaluate the users in N buckets (default: by the "
+        "size of the files)",
         _number(1),
         "RECS",
     ),

@@ -1,4 +1,4 @@
-"""Tables larger than memory: evaluated by buckets of users, each with the memory of one bucket.
+"""Tables larger than memory: evaluated by buckets of users, a few million rows at a time.
 
 The rows are read once, and written to a temporary folder, divided by a hash of the user.
 """
@@ -6,7 +6,9 @@ The rows are read once, and written to a temporary folder, divided by a hash of 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from math import ceil, nan
 from pathlib import Path
@@ -16,9 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals.stable.v2 as nw
 
 from recmetrics._core.errors import InputError, InputTypeError, RecmetricsError, warn
+from recmetrics._core.options import thread_count
 from recmetrics._core.results import how_graded, settled, system_values
 from recmetrics._core.spec import Request
-from recmetrics._core.threads import reporting
+from recmetrics._core.threads import map_blocks, reporting
 from recmetrics._files import Source, atomic, read_table, scan_table
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._counts import TableSummary, merged
@@ -31,8 +34,9 @@ if TYPE_CHECKING:
 
 _DIVIDED = ("recs", "truth", "exclude")
 _PARTS = 64  # of which a bucket has one or several
-_BUCKET_ROWS = 1 << 22  # a call takes about a hundred bytes for each
-_BLOCK_ROWS = 1 << 20  # rows that are read and divided at a time
+_BUCKET_ROWS = 1 << 21  # a call takes about a hundred bytes for each
+_ROWS_AT_ONCE = 1 << 22  # of the buckets that are evaluated at the same time
+_BLOCK_ROWS = 1 << 22  # rows that are read and divided at a time
 _LARGE_FILES = 1 << 28  # bytes of files from which they are read in parts
 _PART = "recmetrics part"  # a column that no table has
 
@@ -98,8 +102,20 @@ class _Divided(NamedTuple):
         """Read the rows of some parts of a table, in their order."""
         import polars as pl
 
-        paths = [path for part in parts for path in sorted(self.folder.glob(f"{label}-{part}-*"))]
+        paths = self._files(label, parts)
         return pl.concat([self.empty[label].lazy(), *map(pl.scan_ipc, paths)])
+
+    def take(self, parts: range) -> dict[str, pl.DataFrame]:
+        """Read the rows of some parts of all tables, and delete their files."""
+        bucket = {label: self.rows(label, parts).collect() for label in self.empty}
+        for label in self.empty:
+            for path in self._files(label, parts):
+                with suppress(PermissionError):  # Windows keeps files that are in use
+                    path.unlink()
+        return bucket
+
+    def _files(self, label: str, parts: range) -> list[Path]:
+        return [path for part in parts for path in sorted(self.folder.glob(f"{label}-{part}-*"))]
 
 
 def _divide(
@@ -123,14 +139,30 @@ def _divide(
         part = (_hash(empty[label], options["user"]) % n_parts).alias(_PART)
         rows = frames[label].select(empty[label].columns).with_columns(part)
         try:
-            for number, block in enumerate(rows.collect_batches(chunk_size=_BLOCK_ROWS)):
-                for (code,), rows_of_part in block.partition_by(_PART, as_dict=True).items():
-                    rows_of_part.drop(_PART).write_ipc(folder / f"{label}-{code}-{number:06}")
-                n_rows += len(block)
+            n_rows += _write_parts(folder, label, rows.collect_batches(chunk_size=_BLOCK_ROWS))
         except pl.exceptions.PolarsError as error:
             msg = f"{label} cannot be read as a table: {' '.join(str(error).split())}"
             raise InputError(msg, argument=label) from error
     return _Divided(folder, columns, empty, n_parts, n_rows)
+
+
+def _write_parts(folder: Path, label: str, blocks: Iterable[pl.DataFrame]) -> int:
+    """Write the parts of each block, while the next is read and divided; count the rows."""
+
+    def write(number: int, parts: Mapping[Any, pl.DataFrame]) -> None:
+        for (code,), rows in parts.items():
+            rows.drop(_PART).write_ipc(folder / f"{label}-{code}-{number:06}")
+
+    n_rows = 0
+    with ThreadPoolExecutor(1) as writer:
+        written = writer.submit(write, 0, {})
+        for number, block in enumerate(blocks):
+            parts = block.partition_by(_PART, as_dict=True)
+            n_rows += len(block)
+            written.result()
+            written = writer.submit(write, number, parts)
+        written.result()
+    return n_rows
 
 
 def _hash(frame: pl.DataFrame, user: str) -> pl.Expr:
@@ -176,17 +208,11 @@ def evaluate_in_buckets(
         if model_keys:
             unique = divided.rows("recs", everyone).select(model_keys).unique(maintain_order=True)
             models = read_frame(unique.collect(), "recs")
-        exposed: Exposed = {}
-        measure = partial(measure, has_summary=True, models=models, exposed=exposed)
-        lists, summaries = _measure_buckets(divided, {**options, **side}, measure)
+        notes = _grade_notes(divided, request)
+        measure = partial(measure, has_summary=True, models=models)
+        lists, summaries, exposed = _measure_buckets(divided, {**options, **side}, measure)
 
         rows = _with_all_lists(pl.concat(lists), divided.columns.keys, exposed, request)
-        notes = []
-        relevance = divided.columns.relevance
-        if relevance is not None:
-            truth = divided.rows("truth", everyone).select(pl.col(relevance).cast(pl.Float64))
-            specs = [definition.spec for definition in request.definitions.values()]
-            notes = how_graded(truth.collect().to_series().to_numpy(), specs, column=relevance)
         values = (
             (text, rows.select(text).collect()[text].fill_null(nan).to_numpy())
             for text in request.definitions
@@ -199,36 +225,60 @@ def evaluate_in_buckets(
         return pl.scan_parquet(path, glob=False), summary
 
 
+def _grade_notes(divided: _Divided, request: Request) -> list[str]:
+    """The notes on how the grades of all relevant items are read."""
+    import polars as pl
+
+    relevance = divided.columns.relevance
+    if relevance is None:
+        return []
+    truth = divided.rows("truth", range(divided.n_parts)).select(pl.col(relevance).cast(pl.Float64))
+    specs = [definition.spec for definition in request.definitions.values()]
+    return how_graded(truth.collect().to_series().to_numpy(), specs, column=relevance)
+
+
 def _measure_buckets(
     divided: _Divided, options: Tables, measure: Measure
-) -> tuple[list[pl.LazyFrame], list[TableSummary]]:
-    """Evaluate bucket after bucket, report how many are done, and repeat their warnings.
+) -> tuple[list[pl.LazyFrame], list[TableSummary], Exposed]:
+    """Evaluate the buckets in threads, report how many are done, and repeat their warnings.
 
     The values of a result that goes to a file wait in the temporary folder.
     """
     import polars as pl
 
     n_buckets = options.get("chunks") or min(_PARTS, ceil(divided.n_rows / _BUCKET_ROWS)) or 1
+
+    def measure_one(bucket: slice) -> tuple[pl.LazyFrame, TableSummary, Exposed]:
+        """Evaluate the only bucket of a slice."""
+        edges = bucket.start, bucket.stop
+        parts = range(*(edge * divided.n_parts // n_buckets for edge in edges))
+        exposed: Exposed = {}
+        tables = divided.take(parts)
+        values, summary = _measure_bucket(tables, options, partial(measure, exposed=exposed))
+        if options.get("per_user") is None:
+            return values.lazy(), summary, exposed
+        file = divided.folder / f"values-{bucket.start}"
+        values.write_ipc(file)
+        return pl.scan_ipc(file), summary, exposed
+
+    buckets = [slice(number, number + 1) for number in range(n_buckets)]
+    n_at_once = max(1, _ROWS_AT_ONCE * n_buckets // max(1, divided.n_rows))
+    n_threads = min(n_at_once, thread_count(options.get("n_threads")))
     progress = options.get("progress") or (lambda *_: None)
-    lists = []
-    summaries = []
     with (
         reporting(progress, n_buckets, " buckets") as done,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        for number in range(n_buckets):
-            first, end = (edge * divided.n_parts // n_buckets for edge in (number, number + 1))
-            parts = range(first, end)
-            bucket = {label: divided.rows(label, parts).collect() for label in divided.empty}
-            values, summary = _measure_bucket(bucket, options, measure)
-            summaries.append(summary)
-            lists.append(values.lazy())
-            if options.get("per_user") is not None:
-                file = divided.folder / f"values-{number}"
-                values.write_ipc(file)
-                lists[-1] = pl.scan_ipc(file)
-            done(1)
+        results = map_blocks(measure_one, buckets, n_threads, done)
+    lists, summaries, exposed_of_buckets = map(list, zip(*results, strict=True))
+    exposed: Exposed = {}
+    for exposed_of_bucket in exposed_of_buckets:
+        for key, (exposures, cutoffs) in exposed_of_bucket.items():
+            if key in exposed:
+                exposed[key][0].merge(exposures)
+            else:
+                exposed[key] = exposures, cutoffs
 
     same: dict[str, list[Any]] = {}
     for record in caught:
@@ -237,9 +287,11 @@ def _measure_buckets(
         # Users are known to share no id only if those of every bucket share none.
         if "no id of recs" in str(messages[0]) and len(messages) < n_buckets:
             continue
-        where = f" (in {len(messages):,} of {n_buckets:,} buckets of users, the first of these)"
-        warn(str(messages[0]) + where, argument=getattr(messages[0], "argument", None))
-    return lists, summaries
+        # The same one on every run, whichever thread was the first.
+        first = min(messages, key=str)
+        where = f" (of one bucket; in {len(messages):,} of {n_buckets:,} buckets of users)"
+        warn(str(first) + where, argument=getattr(first, "argument", None))
+    return lists, summaries, exposed
 
 
 def _measure_bucket(bucket: Mapping[str, pl.DataFrame], options: Tables, measure: Measure) -> Any:

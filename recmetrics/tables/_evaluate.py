@@ -231,11 +231,12 @@ def evaluate_table(
     profile
         A table of users and the columns of ``genres``. A user without a row has no profile.
     chunks
-        The number of buckets of users that are evaluated one after another, each with the memory of
-        one. By default, tables in memory and small files are one bucket. Large files, lazy frames
-        of polars, relations of DuckDB, and datasets and record batch readers of pyarrow have as
-        many as their rows need. Their rows are written once to the temporary folder; other tables
-        than ``recs``, ``truth`` and ``exclude`` are held in memory.
+        The number of buckets of users. Those that are evaluated at the same time have about four
+        million rows in all, or are one bucket. By default, tables in memory and small files are
+        one. Large files, lazy frames of polars, relations of DuckDB, and datasets and record batch
+        readers of pyarrow have as many as their rows need, at most 64. Their rows are written once
+        to the temporary folder; other tables than ``recs``, ``truth`` and ``exclude`` are held in
+        memory.
     per_user
         The path of a Parquet file for the result, written as a whole or not at all.
     progress

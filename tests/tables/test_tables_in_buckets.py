@@ -215,7 +215,7 @@ def test_foreign_ids_are_told_where_no_bucket_has_a_common_one():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         evaluate_table(recs.lazy(), truth, "hit", chunks=3)
-    with pytest.warns(match=r"no id of recs occurs here.*in 3 of 3 buckets"):
+    with pytest.warns(match=r"no id of recs occurs here.*in 3 of 3 buckets of users"):
         evaluate_table(recs.lazy(), truth.with_columns(item=99), "hit", chunks=3)
 
 
