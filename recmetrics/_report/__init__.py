@@ -12,6 +12,7 @@
     bounds             moments of values -> bounds of their mean: intervals, gates, users needed
     samples            tables of all models -> ``Samples``, users in one order
     merged             ``SummedSamples``: the same, of sums: a stream's, or those of many workers
+    workers            ``ValueReader``: values of some users -> sums, on workers
     result_tables      one result in any form -> a table
     groups             labels, groups and weights of users
     settings           single arguments: a seed, one name or several
@@ -25,11 +26,12 @@ from recmetrics._report.comparison_pages import CompactTable
 from recmetrics._report.differences import compare
 from recmetrics._report.evaluation import Evaluation, EvaluationCounts
 from recmetrics._report.gate import Gate, Verdict
-from recmetrics._report.merged import ValueReader, ValueSums
+from recmetrics._report.merged import ValueSums
 from recmetrics._report.movers import Mover, Movers
 from recmetrics._report.records import Difference, Mean
 from recmetrics._report.statistics import Correction, Test
 from recmetrics._report.summaries import Summary, summary
+from recmetrics._report.workers import ValueReader
 
 __all__ = [
     "CompactTable",

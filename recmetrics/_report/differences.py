@@ -16,9 +16,9 @@ from recmetrics._printing import split
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Bounds, Range, bounds_of_difference, bounds_of_mean
 from recmetrics._report.comparison import Comparison
-from recmetrics._report.merged import keeps_sums, read_sums, require_pair
+from recmetrics._report.merged import read_sums, require_pair
 from recmetrics._report.records import Difference, Mean
-from recmetrics._report.result_tables import read_columns, spec_if_known
+from recmetrics._report.result_tables import keeps_sums, read_columns, spec_if_known
 from recmetrics._report.samples import Samples, check_runs, read_samples
 from recmetrics._report.settings import check_known, read_seed, several
 from recmetrics._report.statistics import Basis, Correction, Sample, Sums, Test

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -21,15 +20,8 @@ from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.results import JointSums, Totals, key_of
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._report.bounds import ROUNDING, Floats, Moments, Range, WeightSums
-from recmetrics._report.result_tables import (
-    Columns,
-    Table,
-    read_columns,
-    read_table,
-    require,
-    spec_if_known,
-)
-from recmetrics._report.samples import Samples, read_models, read_samples, tables_of_models
+from recmetrics._report.result_tables import Columns, require, spec_if_known
+from recmetrics._report.samples import Samples
 
 _NO_USERS = np.empty(0, np.intp)  # where values would have the indices of users
 
@@ -74,55 +66,6 @@ class ValueSums(NamedTuple):
             (group, model, earlier or None) for group in groups for model, earlier in pairs
         )
         return self._replace(joint=self.joint.with_samples(all_samples))
-
-
-class ValueReader(NamedTuple):
-    """How the values in frames are read and summed, some users at a time."""
-
-    columns: Columns
-    by: str | None
-    weights: str | None
-    is_paired: bool  # every model has the same users
-
-    @classmethod
-    def of(cls, metrics: Any, model: Any, by: Any, weights: Any, *, is_paired: bool) -> Self:
-        """Read the arguments of ``compare`` that name columns."""
-        for argument, column in (("by", by), ("weights", weights)):
-            if not isinstance(column, str | None):
-                kind = type(column).__name__
-                msg = f"{argument} must be the name of a column of values, got a {kind}"
-                raise ArgumentError(msg, argument=argument)
-        return cls(read_columns(metrics, model, by, weights), by, weights, is_paired)
-
-    def user_columns(self, head: Any) -> tuple[str, ...]:
-        """Find the columns that identify a user, in a frame without rows; refuse other columns."""
-        table = self._read(head)
-        if self.is_paired:
-            table.require_model()
-        if not table.keys:
-            msg = "values has no column that identifies the user; expected one, such as 'user'"
-            raise InputError(msg, argument="values")
-        for name in table.values:
-            spec = spec_if_known(name)
-            if spec is not None and not spec.metric.per_user:
-                others = [other for other in table.values if other != name]
-                msg = f"{name} has one value for all lists, not one per user; type metrics={others}"
-                raise ArgumentError(msg, argument="metrics")
-        return table.keys
-
-    def sums(self, frame: Any) -> ValueSums:
-        """Sum the values of a frame that has all rows of its users."""
-        table = self._read(frame)
-        if self.is_paired:
-            tables = tables_of_models(table)
-            models = [read_samples(tables, {}, self.by, self.weights, self.columns, is_part=True)]
-        else:
-            models = read_models(table, self.by, self.weights, self.columns, is_part=True)
-        return reduce(ValueSums.joined, map(ValueSums.of, models))
-
-    def _read(self, frame: Any) -> Table:
-        forms = "a data frame with a row for each list and a float column per metric"
-        return read_table("values", frame, self.columns, forms)
 
 
 class SummedValues(NamedTuple):
@@ -292,13 +235,6 @@ def needs_values(purpose: str) -> str:
         f"these are sums, but the value of each user is needed for {purpose}: type "
         "StreamEvaluator(..., keep='values') for each model, or values.toPandas() in Spark"
     )
-
-
-def keeps_sums(results: Any) -> bool:
-    """Say whether results are sums of values, such as a stream that keeps no values."""
-    if isinstance(results, StreamEvaluator):
-        return results._results.keep == "means"
-    return isinstance(results, ValueSums)
 
 
 def read_sums(

@@ -22,6 +22,7 @@ from recmetrics._core.errors import (
 )
 from recmetrics._core.results import read_floats, spec_of
 from recmetrics._core.spec import MetricSpec, expand_cutoffs
+from recmetrics._core.stream import StreamEvaluator
 from recmetrics._files import suffix_of
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows, is_missing
@@ -167,6 +168,13 @@ def values_of(source: Any) -> Any:
 def is_evaluation(source: Any) -> bool:
     """Say whether a result is an ``Evaluation``, whose class this file cannot import."""
     return isinstance(getattr(source, "values", None), Mapping) and hasattr(source, "notes")
+
+
+def keeps_sums(results: Any) -> bool:
+    """Say whether results are sums of values: a stream that keeps no values, or ``ValueSums``."""
+    if isinstance(results, StreamEvaluator):
+        return results._results.keep == "means"
+    return hasattr(results, "joint")  # ``ValueSums``, whose class this file cannot import
 
 
 def require_named(argument: str, results: Any) -> None:

@@ -259,47 +259,6 @@ def read_samples(
     )
 
 
-def read_models(
-    table: Table, by: Any, weights: Any, columns: Columns, *, is_part: bool = False
-) -> list[Samples]:
-    """Read the groups and weights of a table, and make the samples of each model that it names.
-
-    If it names none, there is one model, None. ``is_part`` is that of ``read_users``.
-    """
-    n_users = require_alike([table])
-    for metric, array in table.values.items():
-        if array.shape == (0,):
-            msg = f"values holds no user: metric {metric!r} has shape (0,)"
-            raise InputError(msg)
-    labels = {}
-    unread_columns = columns.model  # arrays have no columns
-    if table.frame is not None:
-        labels = {column: table.frame[column].to_list() for column in columns.labels}
-        unread_columns = ()
-    groups, user_weights = read_users(
-        "values is not", labels, n_users, by, weights, unread_columns, is_part=is_part
-    )
-
-    models = []
-    for model, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items():
-        values = table.values | values_of_all_lists(table, rows)
-        n_weightless = None
-        if user_weights is not None:
-            n_weightless = int(np.count_nonzero(user_weights[rows] == 0))
-        samples = Samples(
-            models=(model,),
-            metrics=tuple(values),
-            system=frozenset(name for name, array in values.items() if not array.ndim),
-            values={model: {name: np.atleast_1d(array) for name, array in values.items()}},
-            groups={group: rows[np.isin(rows, users)] for group, users in groups.items()},
-            weights=user_weights,
-            n_weightless=n_weightless,
-            metric_weights=table.user_weights,
-        )
-        models.append(samples)
-    return models
-
-
 def _common_weights(tables: Sequence[Table]) -> dict[str, Floats]:
     """The weights of users in the mean of each metric, where all results have the same ones."""
     return {

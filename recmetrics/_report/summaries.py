@@ -28,10 +28,10 @@ from recmetrics._files import Source, read_per_user
 from recmetrics._printing import Grid, Printed, grids, named, number, one_line, plural, split
 from recmetrics._report import result_tables, statistics
 from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean
-from recmetrics._report.groups import Rows
-from recmetrics._report.merged import each_model, keeps_sums, needs_values, read_sums
+from recmetrics._report.groups import Rows, read_users
+from recmetrics._report.merged import each_model, needs_values, read_sums
 from recmetrics._report.records import Mean, document, frame_of
-from recmetrics._report.samples import Samples, read_models
+from recmetrics._report.samples import Samples
 from recmetrics._report.settings import read_seed
 from recmetrics._report.statistics import Basis, Sample
 
@@ -135,10 +135,11 @@ def summary(
         notes = notes or values.notes
         if noun == "user":
             noun = values.noun
+    keeps_sums = result_tables.keeps_sums(values)
     level_values = result_tables.values_of_levels({} if levels is None else levels)
     update_reason = _reason_of_updates(values)
     with at_fault("values"):
-        if keeps_sums(values):
+        if keeps_sums:
             only_of_values = {"model": model, "by": by, "weights": weights, "levels": levels}
             models: Sequence[Samples] = each_model(read_sums(values, columns, only_of_values))
             level_arrays: dict[str, dict[str, Floats]] = {}
@@ -211,6 +212,52 @@ def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Ta
             raise InputTypeError(msg)
         values, _ = read_per_user(source)
     return result_tables.read_table("values", values, columns, _FORMS)
+
+
+def read_models(
+    table: result_tables.Table,
+    by: Any,
+    weights: Any,
+    columns: result_tables.Columns,
+    *,
+    is_part: bool = False,
+) -> list[Samples]:
+    """Read the groups and weights of a table, and make the samples of each model that it names.
+
+    If it names none, there is one model, None. ``is_part`` is that of ``read_users``.
+    """
+    n_users = result_tables.require_alike([table])
+    for metric, array in table.values.items():
+        if array.shape == (0,):
+            msg = f"values holds no user: metric {metric!r} has shape (0,)"
+            raise InputError(msg)
+    labels = {}
+    unread_columns = columns.model  # arrays have no columns
+    if table.frame is not None:
+        labels = {column: table.frame[column].to_list() for column in columns.labels}
+        unread_columns = ()
+    groups, user_weights = read_users(
+        "values is not", labels, n_users, by, weights, unread_columns, is_part=is_part
+    )
+
+    models = []
+    for model, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items():
+        values = table.values | result_tables.values_of_all_lists(table, rows)
+        n_weightless = None
+        if user_weights is not None:
+            n_weightless = int(np.count_nonzero(user_weights[rows] == 0))
+        samples = Samples(
+            models=(model,),
+            metrics=tuple(values),
+            system=frozenset(name for name, array in values.items() if not array.ndim),
+            values={model: {name: np.atleast_1d(array) for name, array in values.items()}},
+            groups={group: rows[np.isin(rows, users)] for group, users in groups.items()},
+            weights=user_weights,
+            n_weightless=n_weightless,
+            metric_weights=table.user_weights,
+        )
+        models.append(samples)
+    return models
 
 
 def _read_levels(
