@@ -158,10 +158,13 @@ def page(metric: Metric) -> str:
 
 
 def split_doctest(details: str) -> tuple[str, str]:
-    """The paragraphs of a docstring, and its example, which stands elsewhere on the page."""
-    prose, mark, code = inspect.cleandoc(details).partition(">>> ")
-    prose = re.sub(r":\Z", ".", prose.strip()).replace("``", "`")
-    return prose + "\n", (mark + code).strip()
+    """The paragraphs of a docstring, and its examples, which stand elsewhere on the page."""
+    paragraphs = inspect.cleandoc(details).strip().split("\n\n")
+    examples = [paragraph for paragraph in paragraphs if paragraph.startswith(">>> ")]
+    prose = "\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples)
+    return re.sub(r":$", ".", prose, flags=re.MULTILINE).replace("``", "`") + "\n", "\n\n".join(
+        examples
+    )
 
 
 def formula(metric: Metric) -> str:

@@ -634,12 +634,12 @@ class Metrics:
         n_sampled
             The number of negatives, without the relevant item.
         n_items
-            The number of items that may be recommended, without excluded items and, if other
-            relevant items were never drawn, without these. One number, or one for each rank. Each
+            The number of items that may be recommended: minus excluded items, and minus the user's
+            other relevant items if these were never drawn. One number, or one for each rank. Each
             distinct number takes memory for n_items x (n_sampled + 1) values of float64, in turn.
         method
-            "bv": the estimator of least squared bias plus ``gamma`` times variance, if all ranks
-            are equally likely. A single estimate may be below 0 or above 1; only the mean over many
+            "bv": the estimator that minimises squared bias + ``gamma`` x variance, if all ranks are
+            equally likely. A single estimate may be below 0 or above 1; only the mean over many
             ranks is meaningful. "mle": the metrics under the most likely distribution of ranks,
             found by 200 steps of EM from equal shares. Needs one ``n_items``.
         gamma
@@ -661,8 +661,8 @@ class Metrics:
         ArgumentError
             If another metric is asked for, such as precision, or for an invalid keyword argument.
         InputError, InputTypeError, ShapeError
-            If ranks are not integers in 1 to n_sampled + 1, or no sample gives them, or ``n_items``
-            is too small.
+            If ranks are not integers in 1 to n_sampled + 1, or are impossible with this sample, or
+            ``n_items`` is too small.
 
         Notes
         -----

@@ -306,7 +306,7 @@ class StreamEvaluator(Accumulator):
         -----
         RecmetricsWarning
             If ``exclude`` removes all relevant items of more than half of the events with relevant
-            items, or of any event where each has one relevant item. Also if the system of the
+            items, or, if every event has one relevant item, of any event. Also if the system of the
             convention weighs users in the mean of a metric.
         """
         warn_of_swallowed(*self._results.swallowed)

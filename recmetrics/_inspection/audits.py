@@ -41,7 +41,7 @@ from recmetrics._core.selection import (
 )
 from recmetrics._core.spec import Request, as_cutoff
 from recmetrics._core.types import BoolArray, Candidates, IntArray, Invalid, Progress, Scores, Truth
-from recmetrics._printing import counted, facts_in_html
+from recmetrics._printing import counted, facts_in_html, per_cent
 
 
 class Finding(NamedTuple):
@@ -137,7 +137,8 @@ class Audit:
     def _lines(self) -> Iterator[tuple[str, str]]:
         """The meaning of each finding, and whom it concerns."""
         for name, finding in self.findings.items():
-            users = f"{counted(finding.users, 'user')} ({finding.users / self.n_users:.1%})"
+            share = per_cent(finding.users, self.n_users)
+            users = f"{counted(finding.users, 'user')} ({share})"
             if finding.item is None:
                 fact = f"{users}, first user {finding.user}{self._advice(name)}"
             elif name in _LARGEST:

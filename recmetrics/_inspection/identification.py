@@ -158,12 +158,12 @@ class Identification(Printed):
                 )
         if self.by_chance is not None:
             notes.append(
-                "by chance: how many would match a random number between half and twice "
-                f"{self.value}, on average"
+                "by chance: how many would match by accident, on average, if the number were drawn "
+                f"at random between half and twice {self.value}"
             )
         if self.hint:
             notes.append(self.hint)
-        notes.append("other scores or truth may tell apart definitions that agree here")
+        notes.append("definitions that agree here may differ for other scores or another truth")
         return [table(columns, self.matches[:_MAX_ROWS] or [self.nearest])], notes
 
 

@@ -22,4 +22,4 @@ from recmetrics._printing.grids import (
     table,
     weighted_as_system,
 )
-from recmetrics._printing.words import counted, one_line, plural, printable
+from recmetrics._printing.words import counted, one_line, per_cent, plural, printable

@@ -19,6 +19,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural(noun)}"
 
 
+def per_cent(part: int, whole: int) -> str:
+    """Write the share of a part: 100.0% only of all, 0.0% only of none."""
+    share = part / whole
+    if 0 < share < 1:
+        share = min(max(share, 0.001), 0.999)
+    return f"{share:.1%}"
+
+
 def plural(noun: str) -> str:
     """Write the plural of a regular noun: "queries", "matches", "users"."""
     if re.search("[^aeiou]y$", noun):

@@ -112,8 +112,8 @@ class Comparison(Compared, Printed):
         rules
             One or several rules: a metric, ``>=`` or ``>`` (``<=`` or ``<`` where lower is better),
             and the margin, a number with its sign, or 0: ``"ndcg@10 >= -0.002"`` allows a loss of
-            0.002, ``"recall@20 > 0"`` asks for a gain. ``"ndcg@10 >= -1%"`` allows one of 1 % of
-            the baseline, tested by the mean of new - 0.99 old. With ``in every group``, the rule
+            0.002, ``"recall@20 > 0"`` asks for a gain. ``"ndcg@10 >= -1%"`` allows a loss of 1 %
+            of the baseline, tested by the mean of new - 0.99 old. With ``in every group``, the rule
             is judged in each group of ``by=`` in place of all users; with ``in vip``, in the group
             "vip" alone. A label with blanks stands in quotes.
         min_users
@@ -140,7 +140,7 @@ class Comparison(Compared, Printed):
         Notes
         -----
         A rule holds if the lower bound of the paired differences, at the confidence of the
-        comparison, is not beyond the margin; it fails if the upper bound is; otherwise it is open.
+        comparison, reaches the margin; it fails if the upper bound does not; otherwise it is open.
         The bounds are those of ``compare``, one-sided, and always count one more user at the end of
         the range of the metric: with 30 users and no loss, a tenth of all users may lose. So a
         rule stays open with few users, even for equal models. The bound of weighted differences
@@ -152,8 +152,8 @@ class Comparison(Compared, Printed):
         All rules must hold, which is an intersection-union test: its level is that of one rule
         (Berger: Multiparameter hypothesis testing and acceptance sampling, Technometrics 1982). One
         failing rule suffices, so these bounds are corrected by
-        Holm over rules and groups. Several candidates share 1 - confidence, since the one that
-        passes is chosen. The value of a metric of all lists is compared as it is.
+        Holm over rules and groups. Several candidates share the risk, 1 - confidence, since any
+        that passes may be chosen. The value of a metric of all lists is compared as it is.
         """
         with at_fault("rules"):
             return judge(self, rules, min_users=min_users, looks=looks, seed=read_seed(rng))
@@ -167,10 +167,11 @@ class Comparison(Compared, Printed):
         model: str | None = None,
         against: str | None = None,
     ) -> UsersNeeded:
-        """Compute how many users show a true difference of this size, by the spread of these.
+        """Compute how many users a comparison needs to show a true difference of this size.
 
-        It is shown if the interval at the confidence of the comparison leaves out 0. Give the
-        difference that would matter, not the observed one, whose power only repeats its p-value.
+        The spread of the differences is taken to be that of these users. A difference is shown if
+        the interval at the confidence of the comparison leaves out 0. Give the difference that
+        would matter, not the observed one: its power says no more than its p-value.
 
         Parameters
         ----------
@@ -184,8 +185,8 @@ class Comparison(Compared, Printed):
         Returns
         -------
         UsersNeeded
-            The number of users with a value of the metric, and of all users, by the share of users
-            who have one here.
+            The number of users with a value of the metric, and of all users, if the same share of
+            them has a value.
 
         Raises
         ------
@@ -198,8 +199,8 @@ class Comparison(Compared, Printed):
         for name in pair:
             if name in self.n_runs:
                 msg = (
-                    f"{name!r} has {self.n_runs[name]} runs, and more users do not make runs "
-                    "agree; to plan users alone, compare one run of each model"
+                    f"{name!r} has {self.n_runs[name]} runs, and more users do not reduce the "
+                    "variation between runs; to plan users alone, compare one run of each model"
                 )
                 raise ArgumentError(msg)
         is_number = isinstance(difference, int | float | np.number)

@@ -109,7 +109,7 @@ def compact_legend(
         if _losers(comparison, metrics):
             line = f"{marks} {_BETTER}"
             if comparison.baseline is not None:
-                line += f"; models are compared with {one_line(comparison.baseline)} alone"
+                line += f"; only {one_line(comparison.baseline)}, the baseline, is compared with"
             lines.append(line)
         lines += _significance(comparison, "significant")
         lines += _few_users(comparison)
@@ -130,7 +130,10 @@ def _intervals(comparison: Compared) -> Iterator[str]:
     units = "users"
     if counts and n_resamples is not None:
         units = "users and runs"
-    few = f"those of differences are wider if fewer than {FEW_USERS} users gain, or lose"
+    few = (
+        f"those of differences are wider if fewer than {FEW_USERS} users gain, or fewer than "
+        f"{FEW_USERS} lose"
+    )
     line = grids.intervals_by(comparison.confidence, n_resamples, few, units)
     if counts and n_resamples is None:
         line += "; the variance over runs is added"
@@ -141,10 +144,9 @@ def _intervals(comparison: Compared) -> Iterator[str]:
     yield line
     yield from grids.observed_ranges(comparison.observed)
     if counts:
-        line = "intervals do not cover "
+        line = "intervals do not cover what all runs share, such as the split of the data"
         if len(counts) < len(comparison.models):
-            line += "the variation over runs of models with a single run, or "
-        line += "what all runs share, such as the split of the data"
+            line += ", and of a model with one run not how much runs would vary"
         few_runs = [count for count in counts.values() if count < _ENOUGH_RUNS]
         if few_runs and n_resamples is not None:
             line += (

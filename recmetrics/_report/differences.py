@@ -56,19 +56,22 @@ def compare(
     Parameters
     ----------
     results
-        A ``StreamEvaluator`` of several models with ``keep="means"``, whose sums give the same
-        numbers as the values; tests other than "t", and the bootstrap, need values. Or a dict of
-        two or more models by name. The result of a model is what ``Metrics.compute``
-        returns, {metric: (n_users,) values}, or ``Metrics.evaluate``; an object whose
-        ``.compute()`` returns such values; or a data frame (pandas, polars, pyarrow) with one row
-        per user. For a model with several runs, such
-        as seeds or folds, pass a list of results. Or one data frame with the rows of all models,
-        such as ``tables.evaluate_table`` returns with ``by="model"``. All results must contain the
-        same metrics for the same users. Arrays must have the users in the same order. Rows of
-        frames are matched by the columns that identify the user: all but those of metrics, counts,
-        groups and weights, and every named level of a pandas index. Metrics of all lists, of shape
-        (), are shown but not tested. Means alone are an error: intervals and tests need the value
-        of every user.
+        One of these:
+
+        - a dict of two or more models by name. The result of a model is what ``Metrics.compute``
+          returns, {metric: (n_users,) values}, or ``Metrics.evaluate``; an object whose
+          ``.compute()`` returns such values; or a data frame (pandas, polars, pyarrow) with one row
+          per user. A model with several runs, such as seeds or folds, has a list of results;
+        - a data frame with the rows of all models, such as ``tables.evaluate_table`` returns with
+          ``by="model"``;
+        - a ``StreamEvaluator`` of several models with ``keep="means"``. Its sums give the same
+          numbers as values would. The bootstrap, and tests other than "t", need values.
+
+        All results must contain the same metrics for the same users. Arrays must have the users in
+        the same order. Rows of frames are matched by the columns that identify the user: all but
+        those of metrics, counts, groups and weights, and every named level of a pandas index.
+        Metrics of all lists, of shape (), are shown but not tested. Means alone are an error:
+        intervals and tests need the value of every user.
     metrics
         The metrics to compare: names of columns, or keys of the results. None takes all, in a frame
         the columns of numbers whose names are metric strings. The metrics of a range of cutoffs,
@@ -88,9 +91,10 @@ def compare(
         One or several paired, two-sided tests of the differences: "t" (Student's), "wilcoxon"
         (signed ranks; users without a difference are left out) and "permutation" (9,999 random sign
         flips; all flips if at most 13 users differ). The first test decides on significance. The
-        default "t" keeps its level on such data and has the highest power (Urbano et al., SIGIR
-        2019). For a binary metric such as hit, "permutation" is the sign test, which is
-        conservative: if about 50 users differ, it rejects a true null hypothesis in 3.7 % of cases.
+        default "t" keeps its level on values of ranking metrics, and has the highest power (Urbano
+        et al., SIGIR 2019). For a binary metric such as hit, "permutation" is the sign test, which
+        is conservative: if about 50 users differ, it rejects a true null hypothesis in 3.7 % of
+        cases.
     correction
         The correction of the p-values of each test for multiple comparisons. "holm" bounds the
         probability of any false discovery, "bh" (Benjamini and Hochberg) the share of false
@@ -133,24 +137,25 @@ def compare(
     quantile of Student's t with n - 1 degrees of freedom, e the standard error, and s = g / (6
     sqrt(n)), with g the skewness of the values in the direction of the bound, at least 0 (Hall:
     Inverting an Edgeworth expansion, Annals of Statistics 1983). If fewer than 10 users are on a
-    side, the bound on this side counts one more user: whole in e and s, half in m, with the worst
-    (or best) value that the range of the metric allows. For a difference, the sides are the users
-    who lose and who gain; for a mean, the users below the best and above the worst value. So the
-    interval does not exclude what so few users could not show: of 30 users without a loss, the
-    share of all users who lose may be 10 %. If the library does not know the range of a metric, the
-    least and the largest value of all models are its ends, and a note below the tables says so.
+    side, the bound on this side counts one more user, with the worst (or best) value that the range
+    of the metric allows: e and s count the user as one, the mean m as a half. For a difference, the
+    sides are the users who lose and who gain; for a mean, the users below the best and above the
+    worst value. So the interval does not exclude what so few users could not show: of 30 users
+    without a loss, the share of all users who lose may be 10 %. If the library does not know the
+    range of a metric, the least and the largest value of all models are its ends, and a note below
+    the tables says so.
 
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
     counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
     deviation.
 
-    The statistics of the tests are those of ``scipy.stats``. The p-value of "t" is raised to the
-    level at which the interval ends at 0 if the interval counts one more user, or if the interval
-    contains 0 where the test alone would say that the models differ. So both agree.
-    The interval is not that of "wilcoxon" or "permutation". The t test is not defined if all n
-    differences are equal, that is, if their standard deviation is at most 1e-12 of their mean. It
-    is then the exact sign-flip test, whose p-value is 2^(1-n). With too few users, such as fewer
-    than 6 at 95 %, it cannot be significant, and a note below the tables says so.
+    The statistics of the tests are those of ``scipy.stats``. If the interval counts one more user,
+    or contains 0 though the test alone is significant, the p-value of "t" is raised to the level at
+    which the interval ends at 0. So both agree, but for several runs (below). The interval is not
+    that of "wilcoxon" or "permutation". The t test is not defined if all n differences are equal,
+    that is, if their standard deviation is at most 1e-12 of their mean. The exact sign-flip test
+    then takes its place, whose p-value is 2^(1-n). With too few users, such as fewer than 6 at 95
+    %, it cannot be significant, and a note below the tables says so.
 
     "wilcoxon" uses the exact distribution for up to 50 users who differ, or up to 13 if ranks are
     tied, and the normal approximation otherwise. Sorted absolute differences are tied if neighbours
@@ -163,11 +168,11 @@ def compare(
     1957). The tests use the users' means over runs, so p-values cover the variation over users but
     not over runs. Neither covers what all runs share: the data and, if runs are seeds, the split.
 
-    With ``n_resamples``, intervals are those of the percentile bootstrap over users, of random
-    blocks of more than 4,096 users. With several runs, each resample also draws as many runs as a
-    model has. Such intervals are too narrow if few users differ, or if there are few runs: if runs
-    differ much more than users do, a 95 % interval covers the mean of a metric in 52 % of cases
-    with 2 runs, 74 % with 3, 84 % with 5 and 90 % with 10.
+    With ``n_resamples``, intervals are those of the percentile bootstrap over users; more than
+    4,096 users are first put into 4,096 random blocks, which are drawn. With several runs, each
+    resample also draws as many runs as a model has. Such intervals are too narrow if few users
+    differ, or if there are few runs: if runs differ much more than users do, a 95 % interval covers
+    the mean of a metric in 52 % of cases with 2 runs, 74 % with 3, 84 % with 5 and 90 % with 10.
 
     Folds of users are runs in which different users have values: frames that share no user, or
     arrays with NaN for the users of other folds. They need ``paired_runs=True``.

@@ -173,8 +173,8 @@ class Gate(Printed):
         notes = [
             f"verdict {', '.join(of_models)}",
             f"a gate passes if {rules} hold, fails if one fails, and else stays open",
-            f"at least, at most: bounds of the difference to {one_line(self.baseline)}"
-            f"{self._confidence()}",
+            "at least, at most: lower and upper bound of the difference to "
+            f"{one_line(self.baseline)}{self._confidence()}",
             f"bounds: {self._method()}",
             *grids.observed_ranges(self.observed),
         ]
@@ -185,14 +185,15 @@ class Gate(Printed):
             add_users = ", or add users for the next look"
             if self.looks == 1:
                 add_users = (
-                    "; to add users to this one, the number of looks must be set before the first"
+                    "; adding users to this one is valid only if looks= was set before the first "
+                    "look"
                 )
             too_few = "too few users or runs" if self.nested else "too few users"
             notes.append(f"open: {too_few} to decide; measure a new sample{add_users}")
         if any(verdict.n_needed for verdict in open_verdicts):
             notes.append(
-                "needed: users with a value in a new sample, of the group of the row, for an 80 % "
-                "chance that the rule holds, if the true difference is 0"
+                "needed: how many users of the row's group a new sample must have, so that the "
+                "rule holds with a chance of 80 % if the true difference is 0"
             )
         if any(map(_asks_for_gain, open_verdicts)) and not self.nested:
             notes.append(
@@ -208,8 +209,8 @@ class Gate(Printed):
         if self.weighted:
             text = "Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; each adds an imagined user, with the least possible "
-            "difference for 'at least' and the greatest for 'at most'"
+            ", corrected for skewness; each counts one more, imagined user, who has the least "
+            "possible difference in 'at least', and the greatest in 'at most'"
         )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"
@@ -222,8 +223,8 @@ class Gate(Printed):
         if len(self.verdicts) == len(self.of):  # one rule
             return f", each with confidence {self._level()}"
         return (
-            f"; the one that decides 'holds' has confidence {self._level()}, the one that decides "
-            "'fails' a higher one, by Holm over rules and groups"
+            f"; whether a rule holds is decided with confidence {self._level()}, whether it fails "
+            "with a higher one, by Holm over rules and groups"
         )
 
     def _level(self) -> str:
@@ -371,9 +372,12 @@ def _check_signs(match: re.Match[str], is_lower: bool) -> None:
         if is_lower:
             better = "lower"
             right_sign = sign.replace(">", "<")
+        loss = number
+        if float(number) and number[0] not in "+-":
+            loss = f"+{number}" if is_lower else f"-{number}"
         msg = (
             f"the rule {match.string!r} bounds {metric} on the wrong side: {better} is better; "
-            f"type '{metric} {right_sign} {number}{ending}'"
+            f"type '{metric} {right_sign} {loss}{ending}'"
         )
         raise ArgumentError(msg)
     if float(number) and number[0] not in "+-":

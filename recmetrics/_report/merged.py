@@ -232,8 +232,8 @@ def _moments(
 def needs_values(purpose: str) -> str:
     """Say that sums do not suffice for a purpose, and what keeps values."""
     return (
-        f"these are sums, but the value of each user is needed for {purpose}: type "
-        "StreamEvaluator(..., keep='values') for each model, or values.toPandas() in Spark"
+        f"the value of each user is needed for {purpose}, and these are sums: type "
+        "StreamEvaluator(..., keep='values'), one for each model (in Spark: values.toPandas())"
     )
 
 

@@ -29,7 +29,7 @@ from recmetrics._printing import Grid, Printed, grids, named, number, one_line, 
 from recmetrics._report import result_tables, statistics
 from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean
 from recmetrics._report.groups import Rows, read_users
-from recmetrics._report.merged import each_model, needs_values, read_sums
+from recmetrics._report.merged import each_model, read_sums
 from recmetrics._report.records import Mean, document, frame_of
 from recmetrics._report.samples import Samples
 from recmetrics._report.settings import read_seed
@@ -468,7 +468,7 @@ class Summary(Printed):
         intervals, *notes = self._notes()
         quantiles = f"q10, median, q90: quantiles of the {plural(self.noun)}' values"
         if not self._has_quantiles:
-            quantiles = needs_values("quantiles")
+            quantiles = "no quantiles: only sums of the values are kept"
         return tables, [intervals, quantiles, *notes]
 
     def _notes(self) -> list[str]:
@@ -478,8 +478,8 @@ class Summary(Printed):
         if self.weighed:
             weighed = grids.weighted_as_system(self.weighed, nouns)
         few = (
-            f"wider if nearly all {nouns} (all but {FEW_USERS - 1} or fewer) have the greatest "
-            "possible value, or the least"
+            f"wider if fewer than {FEW_USERS} {nouns} are below the greatest possible value, or "
+            f"fewer than {FEW_USERS} above the least"
         )
         return [
             grids.intervals_by(self.confidence, self.n_resamples, few, nouns),

@@ -157,8 +157,8 @@ EVALUATE = (
     ),
     Row(
         "--lines",
-        "how to read a text file whose lines all have two or three numbers, or all the same "
-        "number: as triples, 'user item [relevance]', or as lists, 'user item item ...'",
+        "how to read a text file whose lines all have two or three numbers, or all equally many: "
+        "as triples, 'user item [relevance]', or as lists, 'user item item ...'",
         _choice(Lines),
         "SCORES",
     ),

@@ -78,7 +78,8 @@ def _page(metric_string: str) -> str:
             "bounds": facts["bounds"],
             "citation": facts["citation"],
         }
-    facts |= {"needs": _needs(metric), "NaN": metric.undefined, "alias": ", ".join(metric.aliases)}
+    facts |= {"needs": _needs(metric), "NaN if": metric.undefined}
+    facts["alias"] = ", ".join(metric.aliases)
     lines = [heading.replace("``", ""), ""]
     lines += [f"{label:<12}{line}" for label, line in fact_lines(facts)]
     blocks = [fold("\n".join(lines))]

@@ -127,7 +127,8 @@ class TableSummary:
         if self.by:
             columns = ", ".join(map(repr, self.by))
             lines.append(
-                f"each mean pools all values of {columns}; recmetrics.compare tells them apart"
+                f"each mean is over the lists of all values of {columns} together; "
+                "recmetrics.summary gives one for each"
             )
         return "\n".join(lines)
 
@@ -145,7 +146,7 @@ class TableSummary:
         noun = "list has" if self.n_short == 1 else "lists have"
         text = f"{self.n_short:,} {noun} fewer than {self.largest_cutoff} items, the largest cutoff"
         if self.n_shortened:
-            text += f"; {self.n_shortened:,} of them had enough before exclude took items out"
+            text += f"; {self.n_shortened:,} of them because exclude took items out"
         return text
 
     @property

@@ -156,11 +156,12 @@ def evaluate_table(
     recs
         Recommendations: a pandas or polars DataFrame or a pyarrow Table with a column of users and
         one of items. Ids may have any type whose values can be compared. A Python list, for
-        example, cannot be an id. All other tables must be of the same library. Also a dict,
-        ``{user: {item: score}}`` or ``{user: [item, ...]}``, best first, as are ``truth``,
-        ``{user: {item: relevance}}`` or with lists or sets of items, and ``exclude``. Each table
-        may also be the path of a file that polars reads: ``.csv``, ``.tsv``, RecBole's ``.inter``,
-        ``.parquet``, a run or qrels of TREC; text may be packed by gzip. Ids in files are text.
+        example, cannot be an id. All other tables must be of the same library. ``recs``, ``truth``
+        and ``exclude`` may be dicts: of recommendations ``{user: {item: score}}``, or ``{user:
+        [item, ...]}``, best first; of truth ``{user: {item: relevance}}``, or with lists or sets of
+        items. Each table may also be the path of a file that polars reads: ``.csv``, ``.tsv``,
+        RecBole's ``.inter``, ``.parquet``, a run or qrels of TREC; text may be packed by gzip. Ids
+        in files are text.
     truth
         The relevant items: a column of users, one of items and, optionally, one of relevances.
         Lists and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
@@ -192,11 +193,11 @@ def evaluate_table(
         Columns of ``recs`` that, together with the user, identify a list, such as the model. All
         other columns are ignored.
     include_missing
-        Add rows for users of the truth without recommendations, as empty lists, for each
-        combination of the ``by`` columns that the truth does not have; and, after the metrics, a
-        column ``ntruth``, the number of rows of the truth. The summary always counts these users.
-        Default: True; False under ``convention="trec"``, which leaves them out, and counts lists
-        with rows of the truth, none of them relevant, as 0.
+        Add rows for users of the truth without recommendations, as empty lists: one for each model,
+        or other combination of those ``by`` columns that are not in the truth. Add, too, after the
+        metrics, a column ``ntruth``, the number of rows of the truth. The summary always counts
+        these users. Default: True; False under ``convention="trec"``, which leaves them out. Under
+        it, a list whose rows of the truth are all irrelevant has 0.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     exclude
@@ -248,8 +249,8 @@ def evaluate_table(
     Returns
     -------
     DataFrame or Table
-        One row for each list, in the order in which the lists first appear: of the library of the
-        tables, of polars if these are files alone, else of the first of pandas, polars and pyarrow
+        One row for each list, in the order in which the lists first appear. The library is that of
+        the tables; for files alone polars; for dicts alone the first of pandas, polars and pyarrow
         that is installed. The columns are those
         of ``by`` and ``user`` (the index in pandas), ``nrecs``, the number of items of the list,
         and one column for each metric string as typed. An undefined value is NaN in pandas and null
@@ -272,7 +273,8 @@ def evaluate_table(
     RecmetricsWarning
         If ``recs`` and ``truth`` have no user or no item in common, or ``recs`` and ``exclude``, or
         ``recs`` and ``popularity`` no item; if ``exclude`` contains all relevant items of more than
-        half of the lists with relevant items, which the summary says instead; or if gaps in ranks
+        half of the lists with relevant items (with ``return_summary``, the summary says so instead
+        of a warning); or if gaps in ranks
         are closed although neither ``rank_gaps`` nor the convention asks for it.
     """
     request, system = _read_request(metrics_list, options)

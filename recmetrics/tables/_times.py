@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from recmetrics._core.errors import InputTypeError
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
-from recmetrics._printing import counted
+from recmetrics._printing import counted, per_cent
 from recmetrics.tables._frames import (
     EXACT,
     Frame,
@@ -79,7 +79,7 @@ class TimeAudit:
             n, of, n_rows, user, item = finding
             rows = f", {counted(n_rows, 'row')}" if n_rows != n else ""
             lines.append(
-                f"  {_MEANINGS[name]}: {n:,} of {of:,} ({finding.share:.1%}){rows}, "
+                f"  {_MEANINGS[name]}: {n:,} of {of:,} ({per_cent(n, of)}){rows}, "
                 f"first (user {user!r}, item {item!r})"
             )
         if self.information:

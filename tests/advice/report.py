@@ -35,7 +35,7 @@ WRITTEN = TWO + (
 RISES = [1 - 1 / 2, 1 - 1 / 3]
 CASES = [
     Case(
-        "these are sums, but the value of each user is needed for {}",
+        "the value of each user is needed for {}, and these are sums",
         SUMS + "def tested(kept):\n"
         "    if kept is not stream:\n"
         "        models = {'old': kept, 'new': StreamEvaluator('mrr')}\n"

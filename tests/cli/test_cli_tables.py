@@ -350,8 +350,8 @@ def test_training_items_and_packed_files(files, capsys):
                 name.write_bytes(gzip.compress(name.with_suffix("").read_bytes()))
         found = evaluated(capsys, *names[:2], *argv, names[2])
         assert found["of"]["mrr@2"]["mean"] == (1 + 1 / 2) / 2
-        short = "2 lists have fewer than 2 items, the largest cutoff; 1 of them had enough before "
-        assert f"{short}exclude took items out" in found["notes"]
+        short = "2 lists have fewer than 2 items, the largest cutoff; 1 of them because exclude "
+        assert f"{short}took items out" in found["notes"]
 
 
 def test_training_items_that_are_all_of_the_truth_are_told(files, capsys):

@@ -189,7 +189,7 @@ def test_an_empty_batch_changes_nothing():
 def test_printing_computes_nothing():
     one = evaluator("hit@1")
     one.update(SCORES[:2])
-    waiting = "Evaluator(['hit@1'], 3 users x 3 items, 0 updated, 2 more waiting)"
+    waiting = "Evaluator(['hit@1'], 3 users x 3 items, 0 updated, 2 more not computed yet)"
     assert [repr(one), repr(one)] == [waiting, waiting]
     one.counts()  # computes the metrics of the batch
     assert repr(one) == "Evaluator(['hit@1'], 3 users x 3 items, 2 updated)"

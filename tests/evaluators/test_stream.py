@@ -367,7 +367,7 @@ def test_streams_that_differ_are_not_merged():
 
 def test_what_it_shows():
     one = filled()
-    waiting = "StreamEvaluator(['hit@1', 'mrr'], 3 items, 0 events, 4 more waiting)"
+    waiting = "StreamEvaluator(['hit@1', 'mrr'], 3 items, 0 events, 4 more not computed yet)"
     assert [repr(one), repr(one)] == [waiting, waiting]
     one.counts()  # computes the metrics of the batches
     assert repr(one) == "StreamEvaluator(['hit@1', 'mrr'], 3 items, 4 events)"

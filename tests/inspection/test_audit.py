@@ -98,6 +98,15 @@ def test_its_repr_is_the_report_and_a_notebook_shows_it_as_a_table():
     assert "nothing odd" in audit([[2, 1, 0]], [[0, 1, 0]], k=2)._repr_html_()
 
 
+@pytest.mark.parametrize(("n_without", "share"), [(1, "0.1%"), (2_999, "99.9%")])
+def test_a_share_of_some_users_is_neither_none_nor_all(n_without, share):
+    scores = np.tile([2.0, 1.0], (3_000, 1))
+    truth = np.tile([1, 0], (3_000, 1))
+    truth[:n_without] = 0
+    assert f"accuracy is undefined: {n_without:,} user" in str(audit(scores, truth, k=1))
+    assert f"({share}), first user 0" in str(audit(scores, truth, k=1))
+
+
 @pytest.mark.parametrize("dtype", ["float16", ">f2", "float32", "int16"])
 def test_half_precision_that_ties_gets_advice(dtype):
     scores = np.tile(np.array([4, 3, 2, 1], dtype), (200, 1))

@@ -240,10 +240,10 @@ def test_it_prints_and_is_plain():
     assert "definitions: how many give this mean" in lines
     assert "as in a system: 1 of 2 means round to 0.5; by chance 0.24" in lines
     assert (
-        "by chance: how many would match a random number between half and twice 0.5, on average"
-        in lines
+        "by chance: how many would match by accident, on average, if the number were drawn at "
+        "random between half and twice 0.5" in lines
     )
-    assert lines[-1] == "other scores or truth may tell apart definitions that agree here"
+    assert lines[-1] == "definitions that agree here may differ for other scores or another truth"
     assert "<td" in found._repr_html_()
     document = json.loads(json.dumps(found.to_dict()))
     assert document["matches"][0]["metric"] == "hit@1"

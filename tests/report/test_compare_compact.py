@@ -80,7 +80,7 @@ def test_a_baseline_has_the_letters_of_the_models_that_are_worse():
         "",
         "[ ]: the best mean of a metric",
         "letters a, b, ...: significantly better than model a, b, ...; "
-        "models are compared with a_b alone",
+        "only a_b, the baseline, is compared with",
         SIGNIFICANT.replace("3 pairs", "2 pairs"),
         FEW,
     ]

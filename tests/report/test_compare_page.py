@@ -16,7 +16,7 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = (
     "95 % intervals by Student's t over users, corrected for skewness; those of differences are "
-    "wider if fewer than 10 users gain, or lose"
+    "wider if fewer than 10 users gain, or fewer than 10 lose"
 )
 FEW = (
     "where few users gain or lose, or differences are skewed, p before the correction is raised to "

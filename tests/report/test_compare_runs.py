@@ -371,11 +371,11 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     lines = lines[lines.index("", 5) + 1 :]
     assert lines[:4] == [
         "95 % intervals by Student's t over users, corrected for skewness; those of "
-        "differences are wider if fewer than 10 users gain, or lose; the variance over runs is "
-        "added",
+        "differences are wider if fewer than 10 users gain, or fewer than 10 lose; the variance "
+        "over runs is added",
         "the range of m is not known; the least and largest value of all models stand for it",
-        "intervals do not cover the variation over runs of models with a single run, or what "
-        "all runs share, such as the split of the data",
+        "intervals do not cover what all runs share, such as the split of the data, and of a "
+        "model with one run not how much runs would vary",
         "run std: standard deviation of the means of runs; p-values use the users' means over "
         "runs, and do not cover the variation over runs",
     ]
@@ -400,7 +400,7 @@ def test_users_are_not_planned_where_runs_vary():
     old, new = ({"m": run} for run in many(2, 200))
     found = compare({"old": old, "new": [new, old]}, baseline="old")
     assert math.isnan(only(found).detectable)
-    with pytest.raises(ArgumentError, match="'new' has 2 runs, and more users do not make runs"):
+    with pytest.raises(ArgumentError, match="'new' has 2 runs, and more users do not reduce"):
         found.users_needed("m", 0.1)
     alone = compare({"old": old, "new": new})
     assert only(alone).detectable > 0

@@ -208,7 +208,7 @@ def test_a_summary_of_sums():
             assert record.median is None
     page = str(summary)
     assert "q10" not in page.partition("\n")[0]
-    assert "these are sums, but the value of each user is needed for quantiles" in page
+    assert "no quantiles: only sums of the values are kept" in page
     assert "quantile" not in str(summary.to_dict()["means"])
 
 
@@ -278,7 +278,7 @@ def test_json_and_html():
 )
 def test_what_needs_values_says_so(ask, purpose):
     message = message_of(ArgumentError, lambda: ask(stream_of()))
-    needed = f"these are sums, but the value of each user is needed for {purpose}: type"
+    needed = f"the value of each user is needed for {purpose}, and these are sums: type"
     assert message.startswith(needed)
 
 

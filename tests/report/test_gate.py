@@ -112,9 +112,9 @@ def test_several_candidates_and_looks_share_the_error():
     assert gate.verdicts[0].at_least == pytest.approx(expected, rel=1e-9)
     assert gate.of == {"new": True, "other": None}
     level_note = "confidence 99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)"
-    assert f"bounds of the difference to old, each with {level_note}\n" in str(gate)
+    assert f"bound of the difference to old, each with {level_note}\n" in str(gate)
     of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
-    assert f"; the one that decides 'holds' has {level_note}, the one that" in of_two_rules
+    assert f"; whether a rule holds is decided with {level_note}, whether" in of_two_rules
 
 
 def test_one_user_leaves_a_rule_open():
@@ -313,6 +313,8 @@ def test_with_resamples_the_wider_of_both_bounds_counts():
         ("ndcg@10 > 1%", "has no sign; .* type 'ndcg@10 > +1%' or 'ndcg@10 > -1%'"),
         ("ndcg@10 <= -1%", "on the wrong side: higher is better; type 'ndcg@10 >= -1%'"),
         ("gini@10 >= +1%", "on the wrong side: lower is better; type 'gini@10 <= +1%'"),
+        ("ndcg@10 <= 1%", "on the wrong side: higher is better; type 'ndcg@10 >= -1%'"),
+        ("gini@10 > 0.01", "on the wrong side: lower is better; type 'gini@10 < +0.01'"),
         ("ndgc@10 >= 0", "names no metric of the comparison; did you mean 'ndcg@10'?"),
         ("ndcg@10", "cannot read the rule 'ndcg@10'; .* type 'ndcg@10 >= -1%'"),
         ("ndcg@10 => 0", "cannot read the rule 'ndcg@10 => 0'; .* type 'ndcg@10 >= -1%'"),
@@ -453,14 +455,14 @@ def test_where_few_users_differ_the_detectable_difference_counts_one_more():
 
 def test_an_open_rule_says_how_many_users_its_margin_needs():
     verdict = only(gate := even().gate("ndcg@10 >= -0.02"))
-    assert "chance that the rule holds, if the true difference is 0" in str(gate)
+    assert "holds with a chance of 80 % if the true difference is 0" in str(gate)
     assert verdict.verdict == "open"
     power = power_with_one_more(0.2, verdict.n_needed // 2 * 2, 0.02, -0.98, 0.95)
     assert power == pytest.approx(0.8, abs=0.005)
     gain = even().gate("ndcg@10 >= +0.02")
     assert only(gain).n_needed is None
     assert "users needed to show a gain: in Python" in str(gain)
-    assert "the number of looks must be set before the first" in str(gain)
+    assert "is valid only if looks= was set before the first look" in str(gain)
     assert "add users for the next look" in str(even().gate("ndcg@10 >= +0.02", looks=3))
 
 

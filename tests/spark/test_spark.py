@@ -162,7 +162,7 @@ def test_what_needs_no_values_is_refused_before_spark_runs(spark):
         ("* EXCEPT (model)", {}, InputError, "values has no column 'model'; type model= and"),
         ("model, mrr", {}, InputError, "values has no column that identifies the user"),
         ("*, 0.5D AS `gini@3`", {}, ArgumentError, "gini@3 has one value for all lists, not one"),
-        ("*", {"tests": "wilcoxon"}, ArgumentError, "these are sums, but the value of each user"),
+        ("*", {"tests": "wilcoxon"}, ArgumentError, "the value of each user is needed for the"),
     ],
 )
 def test_values_that_are_not_compared(columns, options, error, expected, spark):

@@ -120,8 +120,8 @@ def _read_sizes(n_items: Any, n_ranks: int, n_sampled: int, replace: bool) -> In
         if has_form and array.min() < least and not replace:
             hint = "; if one item may be drawn twice give replace=True"
         msg = (
-            f"n_items must be an integer from {least:,} to {_MAX_COUNT:,}, or one for each of the "
-            f"{n_ranks:,} ranks: the relevant item and the items that may be drawn, got "
+            "n_items counts the relevant item and the items that may be drawn; expected an integer "
+            f"from {least:,} to {_MAX_COUNT:,}, or one for each of the {n_ranks:,} ranks, got "
             f"{wrong_sizes}{hint}"
         )
         raise InputError(msg)

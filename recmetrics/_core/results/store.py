@@ -292,7 +292,7 @@ class Store:
         n_rows = 0 if state.content is None else state.content.n_rows
         text = f"{n_rows} {noun}"
         if state.log:
-            text += f", {state.size[0]} more waiting"
+            text += f", {state.size[0]} more not computed yet"
         return text
 
     def compute(self) -> dict[str, UserValues]:
