@@ -233,7 +233,7 @@ def needs_values(purpose: str) -> str:
     """Say that sums do not suffice for a purpose, and what keeps values."""
     return (
         f"the value of each user is needed for {purpose}, and these are sums: type "
-        "StreamEvaluator(..., keep='values'), one for each model (in Spark: values.toPandas())"
+        "StreamEvaluator(..., keep='values') for each model, or values.toPandas() of Spark"
     )
 
 

@@ -533,6 +533,13 @@ def _read_arguments(name: str, words: Sequence[str]) -> Namespace:
             if flag in _CUTOFF_FLAGS and any(row.flag == "-m" for row in rows):
                 parser.error(f"unknown option {flag!r}; a metric has its cutoff: -m ndcg@10")
             hint = did_you_mean(flag, " ".join(row.flags for row in rows).split())
+            commands = [
+                f"'recmetrics {other}'"
+                for other, another in _COMMANDS.items()
+                if any(flag in row.flags.split() for row in another.rows)
+            ]
+            if commands:
+                hint = f"it belongs to {' and '.join(commands)}"
             message = f"unknown option {flag!r}"
             parser.error(f"{message}; {hint}" if hint else message)
     args.files = [*getattr(args, "files", []), *other_words]  # some stand behind an option

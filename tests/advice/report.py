@@ -287,7 +287,20 @@ CASES = [
         then=COMPARED,
     ),
     Case(
-        "results has no column 'model'",
+        "has one value for all lists, not one per user",
+        LONG + "frame['coverage@5'] = 0.25\n"
+        "from recmetrics._report import ValueReader\n"
+        "def compared(metrics):  # as on a worker of Spark\n"
+        "    reader = ValueReader.of(metrics, 'arm', None, None, is_paired=True)\n"
+        "    reader.user_columns(frame[:0])\n"
+        "    return recmetrics.compare(reader.sums(frame))\n",
+        "compared(metrics=None)",
+        [1 / 2],
+        altered="metrics=['coverage@5']",
+        then=COMPARED,
+    ),
+    Case(
+        "{} has no column 'model'",
         LONG,
         "recmetrics.compare(frame)",
         [1 / 2],

@@ -305,6 +305,7 @@ SEE = "; see 'recmetrics evaluate --help'"
             [*EVALUATE, "--threads", "0"],
             "argument --threads: expected an integer >= 1, got '0'" + SEE,
         ),
+        ([*EVALUATE, "--by=x"], "unknown option '--by'; it belongs to 'recmetrics compare'" + SEE),
         ([*EVALUATE, "--thread=1"], "unknown option '--thread'; did you mean '--threads'?" + SEE),
         (
             [*EVALUATE[:3], "--metrics", "hit@2", "mrr"],
