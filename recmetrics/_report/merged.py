@@ -242,12 +242,15 @@ def read_sums(
 ) -> SummedSamples:
     """Read sums; ``only_of_values`` are arguments that only values can have."""
     for argument, value in only_of_values.items():
-        if value is not None:
+        if value is None:
+            continue
+        msg = needs_values(f"{argument}=")
+        if argument in ("by", "weights"):
             msg = (
                 f"{argument}= is for values, and a stream keeps sums; expected the groups and "
                 "weights in each update: type stream.update(scores, truth, by=by, weights=weights)"
             )
-            raise ArgumentError(msg, argument=argument)
+        raise ArgumentError(msg, argument=argument)
     if isinstance(results, ValueSums):
         sums = results.completed()
         return _samples_of(sums, columns.metrics or sums.per_user, {})

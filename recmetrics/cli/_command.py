@@ -529,19 +529,7 @@ def _read_arguments(name: str, words: Sequence[str]) -> Namespace:
     args, other_words = parser.parse_known_args(words)
     for word in other_words:
         if word.startswith("-"):
-            flag = word.partition("=")[0]
-            if flag in _CUTOFF_FLAGS and any(row.flag == "-m" for row in rows):
-                parser.error(f"unknown option {flag!r}; a metric has its cutoff: -m ndcg@10")
-            hint = did_you_mean(flag, " ".join(row.flags for row in rows).split())
-            commands = [
-                f"'recmetrics {other}'"
-                for other, another in _COMMANDS.items()
-                if any(flag in row.flags.split() for row in another.rows)
-            ]
-            if commands:
-                hint = f"it belongs to {' and '.join(commands)}"
-            message = f"unknown option {flag!r}"
-            parser.error(f"{message}; {hint}" if hint else message)
+            _refuse_unknown_option(parser, word.partition("=")[0], rows)
     args.files = [*getattr(args, "files", []), *other_words]  # some stand behind an option
     args.spellings = dict(_spellings(name))
     _refuse_files_among_metrics(name, args)
@@ -554,6 +542,22 @@ def _read_arguments(name: str, words: Sequence[str]) -> Namespace:
             message += f"; to write JSON to a file type: --json > {word}"
         parser.error(message)
     return args
+
+
+def _refuse_unknown_option(parser: _Parser, flag: str, rows: Sequence[Row]) -> None:
+    """Refuse an option that is none of a command's ``rows``."""
+    message = f"unknown option {flag!r}"
+    if flag in _CUTOFF_FLAGS and any(row.flag == "-m" for row in rows):
+        parser.error(f"{message}; a metric has its cutoff: -m ndcg@10")
+    hint = did_you_mean(flag, " ".join(row.flags for row in rows).split())
+    commands = [
+        f"'recmetrics {name}'"
+        for name, command in _COMMANDS.items()
+        if any(flag in row.flags.split() for row in command.rows)
+    ]
+    if commands:
+        hint = f"it belongs to {' and '.join(commands)}"
+    parser.error(f"{message}; {hint}" if hint else message)
 
 
 @cache

@@ -16,6 +16,7 @@ from functools import partial, reduce
 from typing import Any
 
 from recmetrics._core.errors import ArgumentError, InputError
+from recmetrics._core.options import check_count
 from recmetrics._core.spec import MetricsList, parse
 from recmetrics._report import Comparison, Summary, ValueReader, ValueSums
 from recmetrics._report import compare as compare_values
@@ -237,5 +238,7 @@ def _bucket_of(frame: Any, user: Sequence[Any], chunks: int | None) -> Any:
     """Make the column of the buckets of users, whom the columns ``user`` identify."""
     from pyspark.sql import functions
 
-    n_buckets = chunks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    n_buckets = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    if chunks is not None:
+        n_buckets = check_count("chunks", chunks, 1)
     return functions.pmod(functions.hash(*user), functions.lit(n_buckets)).alias(_BUCKET)

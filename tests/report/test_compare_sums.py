@@ -273,6 +273,7 @@ def test_json_and_html():
         (lambda one: recmetrics.compare(one, tests=["t", "permutation"]), "the test 'permutation'"),
         (lambda one: recmetrics.compare(one, n_resamples=100), "the bootstrap of n_resamples="),
         (lambda one: recmetrics.summary(one, n_resamples=100), "the bootstrap of n_resamples="),
+        (lambda one: recmetrics.summary(one, levels={"chance": {"mrr": 0.1}}), "levels="),
         (lambda one: recmetrics.compare(one).movers("mrr", model="new", against="old"), "movers"),
     ],
 )

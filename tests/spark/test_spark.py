@@ -159,6 +159,8 @@ def test_what_needs_no_values_is_refused_before_spark_runs(spark):
     ("columns", "options", "error", "expected"),
     [
         ("*", {"by": [1, 2]}, ArgumentError, "by must be the name of a column of values, got a li"),
+        ("*", {"chunks": 0}, ArgumentError, "chunks must be an integer >= 1, got 0"),
+        ("*", {"levels": {}}, ArgumentError, "the value of each user is needed for levels="),
         ("* EXCEPT (model)", {}, InputError, "values has no column 'model'; type model= and"),
         ("model, mrr", {}, InputError, "values has no column that identifies the user"),
         ("*, 0.5D AS `gini@3`", {}, ArgumentError, "gini@3 has one value for all lists, not one"),

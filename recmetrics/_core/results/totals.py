@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.inputs import InvalidItems
@@ -133,16 +134,13 @@ class Totals(NamedTuple):
             settled[name] = settled_values[:, is_weighted]
         labels = np.concatenate([batch.events.labels for batch in batches])
         labels = labels[is_weighted[: len(labels)]]  # there are none without groups
-        groups: dict[Any, Any] = {None: slice(None)}
-        for label in np.unique(labels):
-            groups[label.item()] = np.flatnonzero(labels == label)
         new_totals = self._replace(
             n_rows=int(np.count_nonzero(is_weighted)),
             n_weightless=int(np.count_nonzero(~is_weighted)),
             swallowed=np.sum([batch.swallowed for batch in batches], axis=0),
             invalid=invalid,
             chunks=None if self.chunks is None else (values,),
-            joint=JointSums.of(settled, groups, weights[is_weighted]),
+            joint=JointSums.of(settled, _events_of_groups(labels), weights[is_weighted]),
             exposures=exposures_of_models,
         )
         return self.joined(new_totals)
@@ -218,6 +216,14 @@ class Totals(NamedTuple):
                 exposures_of_models[model] = exposure
         chunks = (values,) if schema.keep == "values" else None
         return cls(n_weighted, n_weightless, swallowed, invalid, chunks, joint, exposures_of_models)
+
+
+def _events_of_groups(labels: npt.NDArray[Any]) -> dict[Any, Any]:
+    """Index the events of each label, and those of all by None."""
+    groups: dict[Any, Any] = {None: slice(None)}
+    for label in np.unique(labels):
+        groups[label.item()] = np.flatnonzero(labels == label)
+    return groups
 
 
 def _in_few(chunks: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
