@@ -96,7 +96,7 @@ without relevant items has no judgements, and an excluded item is in no list.
 
 The problems avoid two things: tied scores if the system has no defined order for them, and inputs
 that the system refuses, such as a k above the number of items. The column "explained" counts the
-values that differ, or that only one of the two systems computes, for a known reason. The tables
+values that differ for a known reason, or that only one of the two systems computes. The tables
 below give this reason beside the call. The column "difference" is the largest difference among all
 other values. RecBole, torchmetrics, PyTorch Geometric, WarpRec, KerasRS, ExposureGini of LensKit
 and reciprocal_rank of torcheval compute in float32. torcheval takes the index of one relevant item
