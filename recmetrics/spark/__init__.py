@@ -55,7 +55,7 @@ def evaluate(
     user, item, by
         As in ``evaluate_table``.
     chunks
-        The number of buckets of users. Default: that of the partitions of a shuffle in Spark.
+        How many buckets. Default: as many as a shuffle in Spark has partitions.
     **options
         Other keywords of ``evaluate_table``, such as ``score``, ``rank`` and ``convention``. The
         tables among them are of pandas, and go to every worker.
