@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from asserts import assert_identical
-from inside import ScoreMatrix
+from inside import ScoreMatrix, compiled
 from problems import of_kind
 from sizes import patched
 
@@ -554,7 +554,8 @@ def test_no_array_of_the_size_of_the_scores_is_made(dtype, order):
     shape = (2000, 20_000)
     scores = np.zeros(shape, dtype, order=order)
     truth = [np.array([user]) for user in range(shape[0])]
-    values(scores[:2], truth[:2], n_threads=1)  # compiles
+    with compiled():
+        values(scores[:2], truth[:2], n_threads=1)
     tracemalloc.start()
     try:
         Metrics.compute(scores, truth, ["ndcg@10", "recall@10"], n_threads=2)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from asserts import assert_identical, message_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside import compiled
 from problems import JIT, SCORES, as_index_arrays, cells, item_lists, listed_items
 
 import recmetrics
@@ -351,7 +352,8 @@ def test_items_of_a_large_catalogue_need_no_table_of_it():
 @pytest.mark.needs_jit
 def test_memory_does_not_grow_with_the_lists():
     a, b = np.random.default_rng(0).random((2, 1500, 1000), np.float32)
-    overlap(a[:2], b[:2], EVERY)  # compiles
+    with compiled():
+        overlap(a[:2], b[:2], EVERY)
     tracemalloc.start()
     overlap(a, b, EVERY, n_threads=1)
     _, peak = tracemalloc.get_traced_memory()

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from asserts import assert_same, message_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside import compiled
 from problems import assert_every_metric, of_kind
 
 from recmetrics import ArgumentError, Evaluator, Metrics, UndefinedMetricError
@@ -215,7 +216,8 @@ def test_memory_does_not_grow_with_the_users():
     def peak(n_users):
         scores = np.broadcast_to(np.random.default_rng(0).random(20_000), (n_users, 20_000))
         truth = sp.csr_array((n_users, 20_000))
-        Metrics.compute(scores[:1], truth[:1], metrics)
+        with compiled():
+            Metrics.compute(scores[:1], truth[:1], metrics)
         tracemalloc.start()
         try:
             Metrics.compute(scores, truth, metrics, n_threads=1)
