@@ -1,7 +1,8 @@
 """What a new process loads, and when it compiles."""
 
 import sys
-import threading
+import time
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ def test_the_command_says_once_that_it_compiles(tmp_path):
     np.save(tmp_path / "scores.npy", np.eye(3))
     code = """
 from recmetrics.cli import _terminal, main
-_terminal._LONG_COMPILATION = 0.05
+_terminal._LONG_COMPILATION = 0.5  # to load takes less, to compile more
 main(["evaluate", "scores.npy", "scores.npy", "-m", "ndcg@2", "recall@2", "--json"])
 """
     settings = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
@@ -135,21 +136,49 @@ main(["evaluate", "scores.npy", "scores.npy", "-m", "ndcg@2", "recall@2", "--jso
     assert python("-P", "-c", code, cwd=tmp_path, **settings).stderr == ""
 
 
-@pytest.mark.parametrize("text, before", [("a line\n", "\r\x1b[K"), ("epochs: 0.1", "\n")])
-def test_where_a_terminal_shows_progress_its_line_is_erased_first(
-    text, before, capsys, monkeypatch
-):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(_terminal, "_LONG_COMPILATION", 0.0)
+@pytest.mark.parametrize("text, before", [("a line\n", ""), ("epochs: 0.1", "\n")])
+def test_a_terminal_shows_how_long_a_compilation_takes(text, before, monkeypatch):
+    """In a line that is erased; what stands in the line before it stays."""
+    shown = StringIO()
+    shown.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setattr(_terminal, "_LONG_COMPILATION", 0.01)
     _terminal.write(f"\n{text}")
     with _terminal.telling_of_compilation():
         jit._report_compilation(True)
-        for thread in threading.enumerate():
-            if isinstance(thread, threading.Timer):
-                thread.join()
+        while shown.getvalue().count("\r") < 2:
+            time.sleep(0.01)
         jit._report_compilation(False)
-    assert capsys.readouterr().err == f"{before}recmetrics: compiling for this machine, once\n"
+        jit._report_compilation(True)
+        jit._report_compilation(False)  # too short to be told
+    line = "\r\x1b[Kcompiling for this machine, once"
+    assert shown.getvalue().startswith(f"{before}{line}: 1 s{line}: 2 s")
+    assert shown.getvalue().endswith(" s\r\x1b[K")
     _terminal.write("\n")
+
+
+TWO_THREADS = """
+import threading
+import numpy as np
+from recmetrics import Metrics
+from recmetrics._core import jit
+reports = []
+def compute():
+    Metrics.compute(np.eye(3), np.eye(3), "cg@1")
+with jit.while_compiling(reports.append):
+    threads = [threading.Thread(target=compute) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print(reports == [True, False] * (len(reports) // 2), len(reports) > 0)
+"""
+
+
+def test_threads_that_compile_first_report_it_once(tmp_path):
+    settings = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    done = python("-P", "-c", TWO_THREADS, cwd=tmp_path, RECMETRICS_JIT="always", **settings)
+    assert done.stdout == "True True\n"
 
 
 # --- What is counted ------------------------------------------------------------------------------
@@ -186,7 +215,7 @@ COUNTED = {
     ),
     "excluded items": (
         lambda: Metrics.compute(SCORES, TRUTH, "mrr@1", exclude=1 - TRUTH),
-        HITS + 100 * 2.0,  # relevant items that are sought among them
+        HITS + 200_000 * 1.0 + 100 * 2.0,  # relevant items that are sought among them
     ),
     "lists of scores": (
         lambda: Metrics.compute(SCORES, TRUTH, "coverage@1"),

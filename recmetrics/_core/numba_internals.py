@@ -159,22 +159,27 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG00
     return types.void(array, types.intp), generate
 
 
-def on_compilation(report: Callable[[bool], object]) -> None:
-    """See ``machine_code.on_compilation``."""
-    register("numba:compile", _Listener(report))  # type: ignore[no-untyped-call]
-
-
 class _Listener(Listener):
-    def __init__(self, report: Callable[[bool], object]) -> None:
-        self._report = report
+    def __init__(self) -> None:
+        self.report: Callable[[bool], object] = bool  # does nothing
         self._depth = 0  # a function is compiled while its caller is
 
     def on_start(self, event: object) -> None:  # noqa: ARG002
         if self._depth == 0:
-            self._report(True)
+            self.report(True)
         self._depth += 1
 
     def on_end(self, event: object) -> None:  # noqa: ARG002
         self._depth -= 1
         if self._depth == 0:
-            self._report(False)
+            self.report(False)
+
+
+# Registered once, with this file, since two threads may ask for reports at once.
+_listener = _Listener()
+register("numba:compile", _listener)  # type: ignore[no-untyped-call]
+
+
+def on_compilation(report: Callable[[bool], object]) -> None:
+    """See ``machine_code.on_compilation``."""
+    _listener.report = report

@@ -407,7 +407,7 @@ DEMO = (
             _number(least, default=default),
         )
         for flags, default, least, meaning in (
-            ("--users", 3000, 10, "users to simulate"),
+            ("--users", 600, 10, "users to simulate"),
             ("--items", 2000, 100, "items in the catalogue"),
             ("--epochs", 10, 1, "epochs of training"),
             ("--factors", 16, 1, "latent factors of the model"),

@@ -158,16 +158,17 @@ def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
         yield None
         return
 
-    def draw(line: str) -> None:
-        """Replace the line of progress by ``line``; "" erases it."""
-        sys.stderr.write(_ERASE_LINE + line)
-        sys.stderr.flush()
-
-    draw(f"{title} ...")
+    _draw_progress(f"{title} ...")
     try:
-        yield lambda done, total: draw(f"{title} {done:,} of {total:,}")
+        yield lambda done, total: _draw_progress(f"{title} {done:,} of {total:,}")
     finally:
-        draw("")
+        _draw_progress("")
+
+
+def _draw_progress(line: str) -> None:
+    """Replace the line of progress by ``line``; "" erases it."""
+    sys.stderr.write(_ERASE_LINE + line)
+    sys.stderr.flush()
 
 
 _LONG_COMPILATION = 1.0  # seconds, after which a user is told
@@ -176,27 +177,46 @@ _COMPILES = "compiling for this machine, once"
 
 @contextmanager
 def telling_of_compilation() -> Iterator[None]:
-    """Say on stderr, once, that a kernel is compiled where that takes long."""
-    # The timer that is to tell; at most one, though several threads may compile.
-    timers: list[threading.Timer] = []
+    """Say on stderr that a kernel is compiled where that takes long.
+
+    A terminal shows for how long, in a line that is erased at the end. Elsewhere it is said once.
+    """
+    # The watch over the compilation that runs, and what ends it; Numba runs one at a time.
+    watches: list[tuple[threading.Thread, threading.Event]] = []
     has_told = threading.Event()
 
-    def tell_once() -> None:
-        """Tell of the compilation, from the thread of the timer."""
-        has_told.set()
-        if sys.stderr.isatty():
-            # Text that stands in the line must stay; a line of progress may go.
-            sys.stderr.write("\n" if _LINE_IS_OPEN.is_set() else _ERASE_LINE)
-        tell(_COMPILES)
+    def watch(has_ended: threading.Event) -> None:
+        """Tell of the compilation, each second anew, until it has ended."""
+        n_seconds = 0
+        while not has_ended.wait(_LONG_COMPILATION):
+            n_seconds += 1
+            if sys.stderr.isatty():
+                _end_line()
+                _draw_progress(f"{_COMPILES}: {n_seconds} s")
+            elif not has_told.is_set():
+                has_told.set()
+                tell(_COMPILES)
+        if n_seconds and sys.stderr.isatty():
+            _draw_progress("")
 
     def report(begins: bool) -> None:
-        """Start the timer where a compilation begins, and stop it where one ends."""
-        if begins and not timers and not has_told.is_set():
-            timers.append(threading.Timer(_LONG_COMPILATION, tell_once))
-            timers[0].daemon = True
-            timers[0].start()
-        elif timers and not begins:
-            timers.pop().cancel()
+        """Start to watch where a compilation begins, and stop where one ends."""
+        if begins:
+            has_ended = threading.Event()
+            thread = threading.Thread(target=watch, args=(has_ended,), daemon=True)
+            watches.append((thread, has_ended))
+            thread.start()
+        elif watches:
+            thread, has_ended = watches.pop()
+            has_ended.set()
+            thread.join()  # so that it erases nothing that is written next
 
     with while_compiling(report):
         yield
+
+
+def _end_line() -> None:
+    """End a line of stdout that has begun, so that what stands in it is not erased."""
+    if _LINE_IS_OPEN.is_set():
+        _LINE_IS_OPEN.clear()
+        sys.stderr.write("\n")

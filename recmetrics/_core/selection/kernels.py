@@ -62,7 +62,7 @@ _TILE_SCORES = 4096  # stay in cache while they are compared with all relevant i
 _RUN_ITEMS = 24  # sorted by insertion, before such runs are merged
 
 # Excluded items are hidden in a copy of a row with no more than so many items for each of them.
-_LEAST_PER_HIDDEN = 40
+LEAST_PER_HIDDEN = 40
 _FEW_HITS = 32  # up to so many hits of a user no sort is faster than insertion
 
 # Faults of a ranking that the caller gives: an item outside the catalogue, an item after the end of
@@ -769,7 +769,7 @@ def rank_rows(
     for user in range(excluded.start.size - 1):
         row = scores.values[user if bits is None else 0]
         excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
-        if _LEAST_PER_HIDDEN * excluded_items.size >= n_items and memory.allowed.size > 0:
+        if LEAST_PER_HIDDEN * excluded_items.size >= n_items and memory.allowed.size > 0:
             has_nan[0] |= _hide(row, excluded_items, lowest, memory.allowed)
             row = memory.allowed
             excluded_items = excluded_items[:0]

@@ -14,12 +14,14 @@ import numpy as np
 from recmetrics._core.inputs import Rankings, ScoreMatrix, SparseScores, Users, is_half
 from recmetrics._core.selection.device import DeviceFactors, DeviceScores
 from recmetrics._core.selection.hits import Hits
+from recmetrics._core.selection.kernels import LEAST_PER_HIDDEN
 from recmetrics._core.selection.matrix import MANY_RELEVANT
 from recmetrics._core.selection.memory import n_lanes_for
 from recmetrics._core.selection.tied import EqualScores
 from recmetrics._core.types import IntArray
 
 _LANE_SCORE = 0.16  # a score in the vectorised pass over lanes of ``kernels``
+_HIDING_SCORE = 1.0  # more for a score of a row that is copied, to hide its excluded items
 _HALF_SCORE = 1.2  # more for a score of half precision, which is converted
 _SELECTED_ITEM = 9.0  # one of the k best
 _RELEVANT_ITEM = 20.0
@@ -66,6 +68,8 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
     n_items = scores.shape[1]
     if isinstance(scores, ScoreMatrix) and is_half(scores.array.dtype):
         work += _HALF_SCORE * n_users * n_items
+    if users.exclude is not None and users.exclude.count():
+        work += _work_of_hiding(n_users, n_items, users.exclude.count())
     if k is not None:
         work += _work_of_ranks(n_users, n_items, n_relevant, k)
         work += _work_of_hits(scores, users, k, _expected_hits(users, k))
@@ -73,6 +77,16 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
         score_work = _LISTED_SCORE if n_lanes_for(depth, n_items) else _LISTED_SHORT_SCORE
         work += score_work * n_users * n_items + _LISTED_ITEM * n_users * min(depth, n_items)
     return work
+
+
+def _work_of_hiding(n_users: int, n_items: int, n_excluded: int) -> float:
+    """Estimate the work of copying the rows of users who exclude enough of the items.
+
+    Users exclude more or fewer than the mean, so some rows are copied also where the mean is not
+    enough: the share of the rows is taken to be the square of the share of the mean.
+    """
+    share_of_enough = LEAST_PER_HIDDEN * n_excluded / (n_users * n_items)
+    return _HIDING_SCORE * n_users * n_items * min(1.0, share_of_enough) ** 2
 
 
 def work_beyond(scores: Any, users: Users, k: int | None, hits: Hits) -> float:
