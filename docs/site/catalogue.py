@@ -162,9 +162,8 @@ def split_doctest(details: str) -> tuple[str, str]:
     paragraphs = inspect.cleandoc(details).strip().split("\n\n")
     examples = [paragraph for paragraph in paragraphs if paragraph.startswith(">>> ")]
     prose = "\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples)
-    return re.sub(r":$", ".", prose, flags=re.MULTILINE).replace("``", "`") + "\n", "\n\n".join(
-        examples
-    )
+    prose = re.sub(r":$", ".", prose, flags=re.MULTILINE).replace("``", "`")
+    return f"{prose}\n", "\n\n".join(examples)
 
 
 def formula(metric: Metric) -> str:

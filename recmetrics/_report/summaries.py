@@ -486,6 +486,7 @@ class Summary(Printed):
             *grids.observed_ranges(self.observed),
             *grids.weighted_by(self.n_weightless, self.noun),
             *weighed,
+            *self._without_levels(),
             *self._left_out(),
             *map(one_line, self.notes),
         ]
@@ -520,6 +521,16 @@ class Summary(Printed):
             grids.left_out(records),
         ]
         return grids.table(columns, records)
+
+    def _without_levels(self) -> Iterator[str]:
+        """Say of which metrics the levels are not given, where others have them."""
+        levels_of: dict[str, list[str]] = {}  # by the metrics that lack them
+        for level in self.levels:
+            lacking = [r.metric for r in self.records if level not in (r.levels or {})]
+            if lacking:
+                levels_of.setdefault(", ".join(dict.fromkeys(lacking)), []).append(level)
+        for metrics, levels in levels_of.items():
+            yield one_line(f"{', '.join(levels)}: not computed for {metrics}")
 
     def _left_out(self) -> Iterator[str]:
         """Say how many of all users are left out of which metrics, and why."""

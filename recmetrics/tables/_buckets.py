@@ -6,6 +6,7 @@ The rows are read once, and written to a temporary folder, divided by a hash of 
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -95,6 +96,7 @@ class _Divided(NamedTuple):
     folder: Path
     columns: Columns
     empty: dict[str, pl.DataFrame]  # the tables without rows
+    files: dict[tuple[str, int], list[Path]]  # by label and part
     n_parts: int
     n_rows: int
 
@@ -102,20 +104,22 @@ class _Divided(NamedTuple):
         """Read the rows of some parts of a table, in their order."""
         import polars as pl
 
-        paths = self._files(label, parts)
+        paths = self.files_of(label, parts)
         return pl.concat([self.empty[label].lazy(), *map(pl.scan_ipc, paths)])
 
     def take(self, parts: range) -> dict[str, pl.DataFrame]:
         """Read the rows of some parts of all tables, and delete their files."""
-        bucket = {label: self.rows(label, parts).collect() for label in self.empty}
+        bucket = {}
         for label in self.empty:
-            for path in self._files(label, parts):
+            bucket[label] = self.rows(label, parts).collect()
+            for path in self.files_of(label, parts):
                 with suppress(PermissionError):  # Windows keeps files that are in use
                     path.unlink()
         return bucket
 
-    def _files(self, label: str, parts: range) -> list[Path]:
-        return [path for part in parts for path in sorted(self.folder.glob(f"{label}-{part}-*"))]
+    def files_of(self, label: str, parts: range) -> list[Path]:
+        """The files of some parts of a table, those of a part in the order of its rows."""
+        return [path for part in parts for path in self.files.get((label, part), [])]
 
 
 def _divide(
@@ -133,25 +137,37 @@ def _divide(
     n_parts = options.get("chunks") or _PARTS
     n_rows = 0
     empty = {}
+    files: dict[tuple[str, int], list[Path]] = defaultdict(list)
     for label, head in heads.items():
         require_columns(head, label, [options["user"], columns.item])
         empty[label] = head.select([name for name in head.columns if name in names]).to_native()
         part = (_hash(empty[label], options["user"]) % n_parts).alias(_PART)
         rows = frames[label].select(empty[label].columns).with_columns(part)
         try:
-            n_rows += _write_parts(folder, label, rows.collect_batches(chunk_size=_BLOCK_ROWS))
+            blocks = rows.collect_batches(chunk_size=_BLOCK_ROWS)
+            n_rows += _write_parts(folder, label, blocks, files)
         except pl.exceptions.PolarsError as error:
             msg = f"{label} cannot be read as a table: {' '.join(str(error).split())}"
             raise InputError(msg, argument=label) from error
-    return _Divided(folder, columns, empty, n_parts, n_rows)
+    return _Divided(folder, columns, empty, files, n_parts, n_rows)
 
 
-def _write_parts(folder: Path, label: str, blocks: Iterable[pl.DataFrame]) -> int:
-    """Write the parts of each block, while the next is read and divided; count the rows."""
+def _write_parts(
+    folder: Path,
+    label: str,
+    blocks: Iterable[pl.DataFrame],
+    files: dict[tuple[str, int], list[Path]],
+) -> int:
+    """Write the parts of each block, while the next is read and divided; count the rows.
+
+    The paths are added to ``files``, by label and part.
+    """
 
     def write(number: int, parts: Mapping[Any, pl.DataFrame]) -> None:
         for (code,), rows in parts.items():
-            rows.drop(_PART).write_ipc(folder / f"{label}-{code}-{number:06}")
+            path = folder / f"{label}-{code}-{number}"
+            rows.drop(_PART).write_ipc(path)
+            files[label, code].append(path)
 
     n_rows = 0
     with ThreadPoolExecutor(1) as writer:

@@ -218,6 +218,15 @@ def test_per_user_npz_holds_the_arrays_and_replaces_an_older_file(capsys):
         assert_identical(found, Metrics.compute(SCORES, TRUTH, ASKED))
 
 
+def test_a_system_metric_is_named_that_the_file_of_users_lacks(capsys):
+    argv = [*BASE, "-m", "hit@2", "coverage@2", "gini@2", "--per-user", "users.csv"]
+    note = "not in users.csv: coverage@2, gini@2, which have one value for all lists"
+    assert note in printed(capsys, "evaluate", *argv)
+    assert note in evaluated(capsys, *argv)["notes"]
+    assert "not in" not in printed(capsys, "evaluate", *BASE, "-m", "hit@2", *argv[-2:])
+    assert Path("users.csv").read_text().startswith("user,hit@2\n")
+
+
 def test_a_system_metric_has_one_value_and_no_place_among_users():
     for name in ("users.csv", "users.npz"):
         write_per_user(Path(name), {"coverage@2": np.array(0.25), "hit@2": np.array([1.0, 0.0])})
@@ -259,10 +268,11 @@ def test_chance_and_ceiling_stand_beside_each_mean(capsys):
         values = getattr(Metrics, name)(TRUTH, "ndcg@3", exclude=TRAIN)["ndcg@3"]
         assert found["ndcg@3"][name] == np.nanmean(values)
         assert name not in found["coverage@3"]
-    heading, _, ndcg, coverage, *_ = printed(capsys, "evaluate", *argv).splitlines()
+    heading, _, ndcg, coverage, *notes = printed(capsys, "evaluate", *argv).splitlines()
     assert heading.split()[:4] == ["metric", "mean", "chance", "ceiling"]
     assert ndcg.split()[2:4] == [f"{found['ndcg@3'][name]:.4f}" for name in ("chance", "ceiling")]
     assert coverage.split()[2:4] == ["-", "-"]
+    assert "chance, ceiling: not computed for coverage@3" in notes
     assert "chance" not in evaluated(capsys, *BASE, "-m", "ndcg@3")["of"]["ndcg@3"]
 
 
