@@ -97,7 +97,7 @@ def _read_cells(frame: Frame, item: str) -> _Cells:
     series = frame.get_column(item)
     if series.dtype not in (nw.String, nw.Object, nw.Categorical, nw.Enum):
         return _Cells([], [], "")
-    values = series[:: max(1, len(series) // _MAX_CELLS_READ)].to_list()
+    values = series.gather_every(max(1, len(series) // _MAX_CELLS_READ)).to_list()
     texts = [value for value in values if isinstance(value, str)]
 
     signs = sorted(set(_SIGNS_AROUND_IDS.findall("".join(texts))))
