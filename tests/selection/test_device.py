@@ -189,6 +189,16 @@ def test_any_memory_layout(sent):
 
 
 @on_every_device
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+def test_items_are_hidden_in_a_copy_of_the_scores(dtype, sent):
+    """Scores that need no conversion are read where they lie, and must not change there."""
+    scores = sent(torch.arange(1, 7).reshape(2, 3).to(getattr(torch, dtype)))
+    hits = Metrics.compute(scores, [[1], [1]], "hit@1", exclude=[[2], []])["hit@1"]
+    assert hits.tolist() == [1.0, 0.0]
+    assert scores.cpu().tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+@on_every_device
 def test_nothing_is_kept_for_a_gradient(sent):
     tensor = sent(torch.rand(SHAPE)).requires_grad_() * 1.0
     saved = []  # what autograd keeps for a backward pass

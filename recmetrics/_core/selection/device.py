@@ -102,8 +102,12 @@ class DeviceScores:
         _check(tensor, "scores")
         self._tensor = tensor.detach()
         self.shape: tuple[int, int] = tuple(tensor.shape)
-        # Bytes of device memory that a block takes for each score before it is ranked.
-        self.made_bytes = 0 if tensor.is_floating_point() else 16  # two arrays of int64
+        # Bytes of device memory that a block takes for each score before it is ranked, and for a
+        # copy in which items are hidden: 0 where the block is a copy already.
+        is_float = tensor.is_floating_point()
+        is_read_as_given = is_float or _name(tensor.dtype) == "int64"
+        self.made_bytes = 0 if is_float else 16  # two arrays of int64
+        self.copied_bytes = tensor.element_size() if is_read_as_given else 0
 
     def take(self, rows: slice) -> "DeviceScores":
         return DeviceScores(self._tensor[rows])
@@ -143,6 +147,7 @@ class DeviceFactors(DeviceScores):
         self._user_factors = user_factors.detach()
         self._item_factors = item_factors.detach().to(dtype)
         self.made_bytes = self._item_factors.element_size()
+        self.copied_bytes = 0
         self._bias = None
         if item_bias is not None:
             self._bias = torch.as_tensor(item_bias).detach().to(self._item_factors)
@@ -188,8 +193,10 @@ class DeviceRanker:
     def _bytes_per_user(self, n_best: int, *, is_counted: bool) -> int:
         """About the device memory that a block takes for each of its users."""
         score_bytes = 1 + self._scores.made_bytes
-        if self._users.exclude is not None or self._users.candidates is not None:
+        if self._users.candidates is not None:
             score_bytes += 8  # a copy, and the scores of the candidates
+        elif self._users.exclude is not None:
+            score_bytes += self._scores.copied_bytes
         if is_counted:
             score_bytes += _BYTES_PER_COUNTED_SCORE
         n_read = min(self.n_items, n_best * _group_size(self.n_items, n_best))
@@ -238,6 +245,7 @@ class DeviceRanker:
         first), of the candidates or, without candidates, of all items; excluded ones are included.
         """
         scores, lowest = _comparable(self._scores.block(rows))
+        is_given = self._scores.copied_bytes > 0  # by the caller, so that it must not change
         candidates = self._users.candidates
         if candidates is not None:
             # The rows and columns of the candidates.
@@ -255,6 +263,7 @@ class DeviceRanker:
             all_scores = scores
             scores = all_scores.new_full(all_scores.shape, lowest)
             scores[entries] = all_scores[entries]
+            is_given = False
 
         nan_report = np.zeros(3, np.int64)
         # The maximum of a row with NaN is NaN: one read, where a mask of NaN takes two.
@@ -263,8 +272,10 @@ class DeviceRanker:
             nan_report[N_NAN] = int(is_nan.sum())
             nan_report[NAN_ROW:] = is_nan.nonzero()[0].tolist()
             scores = scores.masked_fill(is_nan, lowest)
+            is_given = False
         if len(excluded.items):
-            scores = scores.index_put(_entries(excluded, scores), scores.new_tensor(lowest))
+            hide = scores.index_put if is_given else scores.index_put_
+            scores = hide(_entries(excluded, scores), scores.new_tensor(lowest))
         return scores, lowest, nan_report
 
 
