@@ -190,6 +190,8 @@ class Gate(Printed):
                 )
             too_few = "too few users or runs" if self.nested else "too few users"
             notes.append(f"open: {too_few} to decide; measure a new sample{add_users}")
+            if self.nested:
+                notes.append("no number of needed users: more users do not make runs agree")
         if any(verdict.n_needed for verdict in open_verdicts):
             notes.append(
                 "needed: how many users of the row's group a new sample must have, so that the "
