@@ -6,6 +6,7 @@ python benchmarks/forms.py relevant    strata, propensities and ranks, alternati
 python benchmarks/forms.py memory      100,000 updates of a stream that stores only sums
 """
 
+import os
 import sys
 import time
 from functools import partial
@@ -17,6 +18,7 @@ import scipy.sparse as sp
 from recmetrics import Evaluator, Metrics, StreamEvaluator
 
 METRICS = ["ndcg@10", "recall@20", "mrr@10"]
+os.environ["RECMETRICS_JIT"] = "always"  # so that the first call, on few rows, compiles
 
 
 def resident() -> float:

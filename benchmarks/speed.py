@@ -406,7 +406,8 @@ def memory(bench: Bench) -> Iterator[Row]:
     users = MIDDLE[0] // 10 if bench.quick else MIDDLE[0]
     for dtype, target in (("float32", 20.0), ("float16", None), ("float64", None)):
         for column, more in (("scores and truth", []), ("with 100 excluded per user", ["exclude"])):
-            answer = in_fresh_process("memory", str(users), str(MIDDLE[1]), dtype, *more)
+            size = str(users), str(MIDDLE[1])
+            answer = in_fresh_process("memory", *size, dtype, *more, RECMETRICS_JIT="always")
             yield Row(dtype, column, answer["extra_mb"], target=target)
 
 
@@ -414,15 +415,21 @@ def memory(bench: Bench) -> Iterator[Row]:
 def first_call(bench: Bench) -> Iterator[Row]:
     """Import and first call in a new process, without the import of NumPy, scipy.sparse and Numba.
 
-    Medians for eight metrics on 64 x 50,000, with an empty and with a filled compilation cache.
+    Medians for eight metrics on 64 x 50,000. With an empty compilation cache the first calls run as
+    Python, or, with `RECMETRICS_JIT=always`, as machine code that is compiled and fills the cache.
     """
-    empty, filled = [], []
+    answers: dict[str, list[dict[str, float]]] = {"empty": [], "empty, always": [], "filled": []}
     for _ in range(1 if bench.quick else 3):
         with tempfile.TemporaryDirectory() as folder:
-            empty.append(in_fresh_process("first-call", NUMBA_CACHE_DIR=folder))
-            filled += [in_fresh_process("first-call", NUMBA_CACHE_DIR=folder) for _ in range(3)]
-    for what, answers, target in (("empty", empty, 8.0), ("filled", filled, 0.6)):
-        medians = {key: float(np.median([a[key] for a in answers])) for key in answers[0]}
+            measure = partial(in_fresh_process, "first-call", NUMBA_CACHE_DIR=folder)
+            answers["empty"].append(measure())  # compiles nothing
+            answers["empty, always"].append(measure(RECMETRICS_JIT="always"))
+            answers["filled"] += [measure() for _ in range(3)]
+    for what, target in (("empty", None), ("empty, always", 8.0), ("filled", 0.6)):
+        medians = {
+            key: float(np.median([a[key] for a in answers[what]]))
+            for key in ("import", "first", "second")
+        }
         yield Row(what, "import", medians["import"])
         yield Row(what, "import and first call", medians["first"], target=target)
         yield Row(what, "second call", medians["second"])
@@ -447,7 +454,7 @@ def processors(bench: Bench) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(1 if bench.quick else 3):
             for name, times in best.items():
-                environ = chosen[name] | {"NUMBA_CACHE_DIR": folder}
+                environ = chosen[name] | {"NUMBA_CACHE_DIR": folder, "RECMETRICS_JIT": "always"}
                 answer = in_fresh_process("targets", "0.1" if bench.quick else "1", **environ)
                 times |= {what: min(ms, times.get(what, ms)) for what, ms in answer.items()}
     for name, times in best.items():
