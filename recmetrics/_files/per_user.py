@@ -118,8 +118,9 @@ def _read_csv(source: Source) -> PerUser:
     """Read a header ``user,METRIC,...`` or ``group,METRIC,...`` and a line for each."""
     header = "'user' or 'group', then metrics of different names"
     advice = (
-        "; recommendations and groups are evaluated first: recmetrics evaluate "
-        f"{shlex.quote(str(source.path))} TRUTH --per-user VALUES.csv, for groups without TRUTH"
+        "; evaluate recommendations first: recmetrics evaluate "
+        f"{shlex.quote(str(source.path))} TRUTH --per-user VALUES.csv, and a table of groups the "
+        "same way, without TRUTH"
     )
     (_, *metrics), rows = _read_by_id(source, _PER_USER_FORMATS, header, advice)
     if "item" in metrics:

@@ -133,7 +133,7 @@ class Identification(Printed):
                 lambda match: "; ".join(match.departures) or _NO_DEPARTURE,
                 is_number=False,
             ),
-            Column("from", _names_of_systems, is_number=False),
+            Column("based on", _names_of_systems, is_number=False),
             Column("definitions", lambda match: f"{match.n_definitions:,}"),
         ]
         notes = [
@@ -141,20 +141,28 @@ class Identification(Printed):
             f"{self.low:.6f} to {self.high:.6f}",
             "definitions: how many give this mean",
         ]
+        if any(match.departures and match.systems for match in self.matches[:_MAX_ROWS]):
+            notes.append(
+                "departure: what differs from the definition of the systems in 'based on', which "
+                "do not give this mean themselves"
+            )
         if len(self.matches) > _MAX_ROWS:
             notes.insert(0, f"the first {_MAX_ROWS} of {len(self.matches):,} matches")
         if self.by_chance is None:
-            notes.append("the nearest means; to match by digits, give the value as text")
+            notes.append(
+                "these are the nearest means, which need not match; to match by digits, give the "
+                "value as text"
+            )
         elif not self.matches:
             notes.append(f"no mean rounds to {self.value}; the nearest is shown")
         for ring, expected in (self.by_chance or {}).items():
             if self.n_means[ring]:
                 n_matches = sum(match.ring == ring for match in self.matches)
-                means = counted(self.n_means[ring], "mean")
+                means = counted(self.n_means[ring], "distinct mean")
                 name = _NO_DEPARTURE if ring == "own" else _UNNAMED.get(ring, ring)
                 notes.append(
-                    f"{name}: {n_matches:,} of {means} round to {self.value}; by chance "
-                    f"{expected:.2g}"
+                    f"{name}: {n_matches:,} of {means} {'rounds' if n_matches == 1 else 'round'} "
+                    f"to {self.value}; by chance {expected:.2g}"
                 )
         if self.by_chance is not None:
             notes.append(
@@ -175,7 +183,7 @@ def _metric_and_settings(match: Match) -> str:
     if match.ties not in ("index", "reversed"):
         settings.append(f"ties={match.ties}")
     if match.weight != "1":
-        settings.append(f"users weigh {match.weight}")
+        settings.append(f"mean weighted by {match.weight}")
     return ", ".join(settings)
 
 
@@ -436,6 +444,11 @@ def _has_options_of(variant: Variant, other: Variant) -> bool:
     return (variant.spec.name, variant.spec.options) == (other.spec.name, other.spec.options)
 
 
+def _n_settings(variant: Variant) -> tuple[int, int]:
+    """The number of options of a variant, and of settings that are written behind them."""
+    return len(variant.spec.options), (variant.undefined != "nan") + (variant.weight != "1")
+
+
 def _match(
     trials: Sequence[Trial],
     systems: Sequence[OfSystem],
@@ -454,8 +467,8 @@ def _match(
     rules: list[str] = []
     scope: list[str] = []
     calls: list[str] = []
-    # Of equally near variants, the one with the fewest options.
-    variant = min(nearest, key=lambda t: (t.n_departures, len(t.variant.spec.options))).variant
+    # Of equally near variants, the one with the fewest options and settings.
+    variant = min(nearest, key=lambda t: (t.n_departures, _n_settings(t.variant))).variant
     if ring == "another metric":
         calls = [call for call, of_system in others if of_system in variants]
     elif ring != "unused options":
@@ -467,7 +480,7 @@ def _match(
         ]
         rules, scope, variant, _ = min(
             pairs,
-            key=lambda pair: (len(pair[0]) + len(pair[1]), len(pair[1]), len(pair[2].spec.options)),
+            key=lambda pair: (len(pair[0]) + len(pair[1]), len(pair[1]), _n_settings(pair[2])),
         )
         calls = [pair[3] for pair in pairs if pair[:2] == (rules, scope)]
     departures = [*rules, *scope]

@@ -22,8 +22,10 @@ def counted(number: int, noun: str) -> str:
 def per_cent(part: int, whole: int) -> str:
     """Write the share of a part: 100.0% only of all, 0.0% only of none."""
     share = part / whole
-    if 0 < share < 1:
-        share = min(max(share, 0.001), 0.999)
+    if 0 < share < 0.001:
+        return "<0.1%"
+    if 0.999 < share < 1:
+        return ">99.9%"
     return f"{share:.1%}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -109,7 +110,9 @@ def compact_legend(
         if _losers(comparison, metrics):
             line = f"{marks} {_BETTER}"
             if comparison.baseline is not None:
-                line += f"; only {one_line(comparison.baseline)}, the baseline, is compared with"
+                line += (
+                    f"; models are compared only with the baseline, {one_line(comparison.baseline)}"
+                )
             lines.append(line)
         lines += _significance(comparison, "significant")
         lines += _few_users(comparison)
@@ -199,10 +202,11 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
         interval = "interval"
         if comparison.n_resamples is not None:
             interval = "t interval (not shown)"
-        yield (
-            "where few users gain or lose, or differences are skewed, p before the correction is "
-            f"raised to fit the {interval}"
+        line = (
+            "where few users gain or lose, or differences are skewed, p is raised to agree with "
+            f"the {interval}"
         )
+        yield line if comparison.correction is None else f"{line}, and then corrected"
     if comparison.correction is not None:
         yield from _many_cutoffs(metrics)
 
@@ -213,7 +217,7 @@ def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups:
         return "not corrected for their number"
     family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
     if n_in_groups:
-        family += f"; in groups, over their {counted(n_in_groups, 'difference')}"
+        family += f"; in the table of groups, over its {counted(n_in_groups, 'row')}"
     return f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
 
 
@@ -242,6 +246,15 @@ def _left_out(comparison: Compared) -> Iterator[str]:
     records: list[Any] = [*comparison.means, *comparison.differences]
     if any(record.n_undefined for record in records):
         yield "left out: users without a value (most often: no relevant items)"
+    n_users: dict[tuple[Any, str], set[int | None]] = defaultdict(set)
+    for mean in comparison.means:
+        if mean.model in comparison.models:
+            n_users[mean.group, mean.metric].add(mean.n_users)
+    if comparison.differences and any(len(numbers) > 1 for numbers in n_users.values()):
+        yield (
+            "models have values of different users: a difference is over the users of both, and "
+            "not that of the means"
+        )
 
 
 def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:

@@ -173,7 +173,7 @@ class Gate(Printed):
         notes = [
             f"verdict {', '.join(of_models)}",
             f"a gate passes if {rules} hold, fails if one fails, and else stays open",
-            "at least, at most: lower and upper bound of the difference to "
+            "at least, at most: one-sided bounds of the difference to "
             f"{one_line(self.baseline)}{self._confidence()}",
             f"bounds: {self._method()}",
             *grids.observed_ranges(self.observed),
@@ -185,21 +185,25 @@ class Gate(Printed):
             add_users = ", or add users for the next look"
             if self.looks == 1:
                 add_users = (
-                    "; adding users to this one is valid only if looks= was set before the first "
-                    "look"
+                    " (to add users to this one and look again, looks= must be set before the "
+                    "first look)"
                 )
             too_few = "too few users or runs" if self.nested else "too few users"
             notes.append(f"open: {too_few} to decide; measure a new sample{add_users}")
             if self.nested:
                 notes.append("no number of needed users: more users do not make runs agree")
         if any(verdict.n_needed for verdict in open_verdicts):
+            in_group = ""
+            if any(verdict.group is not None for verdict in open_verdicts):
+                in_group = " of the row's group"
             notes.append(
-                "needed: how many users of the row's group a new sample must have, so that the "
-                "rule holds with a chance of 80 % if the true difference is 0"
+                f"needed: how many users{in_group} a new sample must have, so that the rule holds "
+                "with a chance of 80 % if the true difference is 0"
             )
         if any(map(_asks_for_gain, open_verdicts)) and not self.nested:
             notes.append(
-                "users needed to show a gain: in Python, compare(...).users_needed(METRIC, GAIN)"
+                "how many users a rule for a gain needs depends on the gain: in Python, "
+                "compare(...).users_needed(METRIC, GAIN)"
             )
         if has_small_groups:
             notes.append(f"not judged: fewer than {self.min_users} users (min_users)")
@@ -211,8 +215,8 @@ class Gate(Printed):
         if self.weighted:
             text = "Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; each counts one more, imagined user, who has the least "
-            "possible difference in 'at least', and the greatest in 'at most'"
+            ", corrected for skewness; to be safe with few users, 'at least' counts one imagined "
+            "user of the most negative difference possible, 'at most' one of the most positive"
         )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"
@@ -225,8 +229,8 @@ class Gate(Printed):
         if len(self.verdicts) == len(self.of):  # one rule
             return f", each with confidence {self._level()}"
         return (
-            f"; whether a rule holds is decided with confidence {self._level()}, whether it fails "
-            "with a higher one, by Holm over rules and groups"
+            f"; the one that decides 'holds' has confidence {self._level()}, the other, which "
+            "decides 'fails', a higher one (Holm over rules and groups)"
         )
 
     def _level(self) -> str:

@@ -478,8 +478,8 @@ class Summary(Printed):
         if self.weighed:
             weighed = grids.weighted_as_system(self.weighed, nouns)
         few = (
-            f"wider if fewer than {FEW_USERS} {nouns} are below the greatest possible value, or "
-            f"fewer than {FEW_USERS} above the least"
+            f"wider where nearly all {nouns} (all but fewer than {FEW_USERS}) have the least "
+            "possible value, or the greatest"
         )
         return [
             grids.intervals_by(self.confidence, self.n_resamples, few, nouns),

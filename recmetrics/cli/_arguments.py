@@ -300,8 +300,7 @@ COMPARE = (
     Row("--min-users", "groups of fewer users are not judged (default 30)", _number(2)),
     Row(
         "--looks",
-        "how many times you plan to run the gate, each time on new data, until it is decided "
-        "(default 1)",
+        "how many times you plan to run the gate at most, each time with more users (default 1)",
         _number(1),
     ),
     Row("--open", "take an open verdict as passed or failed", {"choices": ("pass", "fail")}),

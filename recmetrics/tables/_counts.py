@@ -127,8 +127,8 @@ class TableSummary:
         if self.by:
             columns = ", ".join(map(repr, self.by))
             lines.append(
-                f"each mean is over the lists of all values of {columns} together; "
-                "recmetrics.summary gives one for each"
+                f"each mean mixes the lists of every {columns}; recmetrics.summary gives one for "
+                "each"
             )
         return "\n".join(lines)
 
@@ -144,9 +144,10 @@ class TableSummary:
     def short(self) -> str:
         """The line on lists that are shorter than the largest cutoff."""
         noun = "list has" if self.n_short == 1 else "lists have"
-        text = f"{self.n_short:,} {noun} fewer than {self.largest_cutoff} items, the largest cutoff"
+        text = f"{self.n_short:,} {noun} fewer than {self.largest_cutoff} items, the largest k"
         if self.n_shortened:
             text += f"; {self.n_shortened:,} of them because exclude took items out"
+        text += ": their values may be too low"
         return text
 
     @property

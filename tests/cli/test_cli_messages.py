@@ -350,8 +350,8 @@ def test_recommendations_are_evaluated_before_they_are_compared(capsys):
         "groups.csv": "line 3: group 'q' is already on line 2; expected every group once",
     }.items():
         assert refused(capsys, "compare", file, "old.npz") == (
-            f"FILE {file!r}, {fault}; recommendations and groups are evaluated first: recmetrics "
-            f"evaluate {file} TRUTH --per-user VALUES.csv, for groups without TRUTH"
+            f"FILE {file!r}, {fault}; evaluate recommendations first: recmetrics evaluate {file} "
+            "TRUTH --per-user VALUES.csv, and a table of groups the same way, without TRUTH"
         )
     # User a has y second, user b x first; in the truth of b alone is one.
     for recs, values in {"recs.csv": "u.csv", "twice.csv": "v.csv"}.items():

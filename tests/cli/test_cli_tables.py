@@ -73,7 +73,7 @@ def test_the_table_tells_who_is_left_out(files, capsys):
         "left out: 1 of 4 users has no relevant item",
         "4 users",
         "lists ordered by score, descending",
-        "1 list has fewer than 2 items, the largest cutoff",
+        "1 list has fewer than 2 items, the largest k: their values may be too low",
         "users of TRUTH without recommendations: 1, the first user='c', counted as empty lists; "
         "--no-include-missing leaves them out",
         "to count users without a value as 0, give undefined='zero' (--undefined)",
@@ -81,7 +81,7 @@ def test_the_table_tells_who_is_left_out(files, capsys):
     assert printed(capsys, *argv, "--no-include-missing").splitlines()[-5:-1] == [
         "3 users",
         "lists ordered by score, descending",
-        "1 list has fewer than 2 items, the largest cutoff",
+        "1 list has fewer than 2 items, the largest k: their values may be too low",
         "users of TRUTH without recommendations: 1, the first user='c', left out; "
         "--include-missing counts them",
     ]
@@ -350,8 +350,8 @@ def test_training_items_and_packed_files(files, capsys):
                 name.write_bytes(gzip.compress(name.with_suffix("").read_bytes()))
         found = evaluated(capsys, *names[:2], *argv, names[2])
         assert found["of"]["mrr@2"]["mean"] == (1 + 1 / 2) / 2
-        short = "2 lists have fewer than 2 items, the largest cutoff; 1 of them because exclude "
-        assert f"{short}took items out" in found["notes"]
+        short = "2 lists have fewer than 2 items, the largest k; 1 of them because exclude took "
+        assert f"{short}items out: their values may be too low" in found["notes"]
 
 
 def test_training_items_that_are_all_of_the_truth_are_told(files, capsys):

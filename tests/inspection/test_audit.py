@@ -98,7 +98,9 @@ def test_its_repr_is_the_report_and_a_notebook_shows_it_as_a_table():
     assert "nothing odd" in audit([[2, 1, 0]], [[0, 1, 0]], k=2)._repr_html_()
 
 
-@pytest.mark.parametrize(("n_without", "share"), [(1, "0.1%"), (2_999, "99.9%")])
+@pytest.mark.parametrize(
+    ("n_without", "share"), [(1, "<0.1%"), (2_999, ">99.9%"), (3, "0.1%"), (2_997, "99.9%")]
+)
 def test_a_share_of_some_users_is_neither_none_nor_all(n_without, share):
     scores = np.tile([2.0, 1.0], (3_000, 1))
     truth = np.tile([1, 0], (3_000, 1))

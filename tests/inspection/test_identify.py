@@ -167,7 +167,7 @@ def test_the_weight_of_a_user_is_part_of_a_definition():
     truth = [[1, 0, 0, 0, 0], [1, 1, 0, 0, 1]]
     for metric in ("recall@3", "precision@3"):  # which is its name for it
         found = identify(scores, truth, "0.5", metric)
-        assert "\nrecall@3, users weigh min(k, R) " in str(found)
+        assert "\nrecall@3, mean weighted by min(k, R) " in str(found)
         match = found.matches[0]
         assert match.systems == ("implicit: precision_at_k(model, train, test, K=3)",)
         assert (match.metric, match.weight, match.departures) == ("recall@3", "min(k, R)", ())
@@ -232,13 +232,13 @@ def test_typed_options_are_kept():
 def test_it_prints_and_is_plain():
     found = identify(HIT_SCORES, HIT_TRUTH, "0.5", "hit@1")
     lines = str(found).splitlines()
-    assert lines[0].split() == ["metric", "mean", "departure", "from", "definitions"]
+    assert lines[0].split() == ["metric", "mean", "departure", "based", "on", "definitions"]
     assert lines[2].split()[:6] == ["hit@1", "0.500000", "as", "in", "a", "system"]
     distinct = f"{found.n_distinct} distinct means, from {found.low:.6f} to {found.high:.6f}"
     definitions = f"{found.n_definitions} definitions have {distinct}"
     assert definitions in lines
     assert "definitions: how many give this mean" in lines
-    assert "as in a system: 1 of 2 means round to 0.5; by chance 0.24" in lines
+    assert "as in a system: 1 of 2 distinct means rounds to 0.5; by chance 0.24" in lines
     assert (
         "by chance: how many would match by accident, on average, if the number were drawn at "
         "random between half and twice 0.5" in lines
@@ -248,7 +248,7 @@ def test_it_prints_and_is_plain():
     document = json.loads(json.dumps(found.to_dict()))
     assert document["matches"][0]["metric"] == "hit@1"
     assert document["by_chance"] == found.by_chance
-    assert "the nearest means; to match by digits, give the value as text" in str(
+    assert "nearest means, which need not match; to match by digits, give the value as text" in str(
         identify(HIT_SCORES, HIT_TRUTH, 0.5, "hit@1")
     )
 

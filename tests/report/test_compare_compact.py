@@ -20,8 +20,8 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "where few users gain or lose, or differences are skewed, p before the correction is raised to "
-    "fit the interval"
+    "where few users gain or lose, or differences are skewed, p is raised to agree with the "
+    "interval, and then corrected"
 )
 
 
@@ -80,7 +80,7 @@ def test_a_baseline_has_the_letters_of_the_models_that_are_worse():
         "",
         "[ ]: the best mean of a metric",
         "letters a, b, ...: significantly better than model a, b, ...; "
-        "only a_b, the baseline, is compared with",
+        "models are compared only with the baseline, a_b",
         SIGNIFICANT.replace("3 pairs", "2 pairs"),
         FEW,
     ]

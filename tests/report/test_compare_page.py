@@ -19,8 +19,8 @@ INTERVALS = (
     "wider if fewer than 10 users gain, or fewer than 10 lose"
 )
 FEW = (
-    "where few users gain or lose, or differences are skewed, p before the correction is raised to "
-    "fit the interval"
+    "where few users gain or lose, or differences are skewed, p is raised to agree with the "
+    "interval, and then corrected"
 )
 
 
@@ -55,28 +55,34 @@ def test_the_legend_says_what_was_done():
     values = {"a": {"gini@5": [1.0, NAN, 3.0]}, "b": {"gini@5": [2.0, 3.0, 3.5]}}
     options = {"confidence": 0.9, "tests": ("permutation", "t"), "correction": None}
     lines = str(compare(values, n_resamples=500, **options)).splitlines()
-    assert lines[-7:-3] == [
+    assert lines[-8:-4] == [
         "90 % intervals by percentile bootstrap over users, 500 resamples",
         "lower is better: gini@5",
         "no difference is significant, which needs p < 0.1 by sign-flip permutation test "
         "(also shown: paired t test), not corrected for their number",
         "the intervals are not those of the sign-flip permutation test, and may disagree with it",
     ]
-    assert lines[-1] == ("left out: users without a value (most often: no relevant items)")
+    assert lines[-2:] == [
+        "left out: users without a value (most often: no relevant items)",
+        "models have values of different users: a difference is over the users of both, and not "
+        "that of the means",
+    ]
+    same_users = {"a": values["a"], "b": {"gini@5": [2.0, NAN, 3.5]}}
+    assert "different users" not in str(compare(same_users))
     header = next(line for line in lines if "d_z  w/t/l" in line).split("  ")
     assert [cell.strip() for cell in header if cell.strip().startswith("p")] == [
         *("p (permutation)", "p (t)")
     ]
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
-        "corrected by Benjamini-Hochberg over 1 metric x 1 pair; in groups, over their "
-        "2 differences"
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair; in the table of groups, over its "
+        "2 rows"
     ) in grouped
-    assert "; in groups, over their 1 difference\n" in str(compare(SMALL, by=["x"] * 6))
+    assert "; in the table of groups, over its 1 row\n" in str(compare(SMALL, by=["x"] * 6))
     alone = "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact
-    assert "in groups" not in compact  # which it does not show
+    assert "table of groups" not in compact  # which it does not show
     assert "not shown: groups; print the whole comparison" in compact.splitlines()
 
 
@@ -94,7 +100,7 @@ def test_few_users_on_a_side_are_noted(n_losers, is_noted):
     low, high = found.differences[0].low, found.differences[0].high
     bootstrap = compare(values, n_resamples=500)
     assert bootstrap.differences[0].p == found.differences[0].p
-    of_bootstrap = FEW.replace("the interval", "the t interval (not shown)")
+    of_bootstrap = FEW.replace("interval,", "t interval (not shown),")
     assert (of_bootstrap in str(bootstrap).splitlines()) == is_noted
     permuted = compare(values, tests="permutation")
     assert (permuted.differences[0].low, permuted.differences[0].high) == (low, high)
@@ -424,11 +430,11 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "p before the correction is raised to fit the interval"
+    note = "p is raised to agree with the interval, and then corrected"
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
-    assert "fit the t interval (not shown)\n" in drawn
+    assert "agree with the t interval (not shown), and then corrected\n" in drawn
 
 
 def test_no_note_on_p_where_nothing_bounds_the_difference():

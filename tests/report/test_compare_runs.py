@@ -408,5 +408,5 @@ def test_users_are_not_planned_where_runs_vary():
     gate = found.gate("m > 0")
     assert gate.passed is None
     assert "open: too few users or runs to decide; measure a new sample" in str(gate)
-    assert "users needed to show a gain" not in str(gate)
+    assert "a rule for a gain needs" not in str(gate)
     assert "no number of needed users: more users do not make runs agree" in str(gate)

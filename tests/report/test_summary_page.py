@@ -10,8 +10,8 @@ import recmetrics
 from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
 
 INTERVALS = (
-    "intervals by Student's t over users, corrected for skewness; wider if fewer than 10 users "
-    "are below the greatest possible value, or fewer than 10 above the least"
+    "intervals by Student's t over users, corrected for skewness; wider where nearly all users "
+    "(all but fewer than 10) have the least possible value, or the greatest"
 )
 
 

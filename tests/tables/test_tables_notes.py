@@ -50,10 +50,7 @@ def test_these_systems_follow_the_score_and_not_the_rank(convention, kind):
 
 def test_means_over_several_models_say_so():
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
-    note = (
-        "each mean is over the lists of all values of 'model' together; recmetrics.summary gives "
-        "one for each"
-    )
+    note = "each mean mixes the lists of every 'model'; recmetrics.summary gives one for each"
     assert measured(of_models, RELEVANT, "mrr", by="model")[1][-1] == note
     assert note not in measured(BOTH, RELEVANT, "mrr")[1]
 
@@ -170,12 +167,12 @@ def test_lists_that_exclude_makes_short_are_told(kind):
     mean, lines = measured(recs, RELEVANT, "mrr@2", kind, exclude=train)
     assert mean == 0
     assert lines[1:3] == [
-        "3 lists have fewer than 2 items, the largest cutoff; 2 of them because exclude took items "
-        "out",
+        "3 lists have fewer than 2 items, the largest k; 2 of them because exclude took items "
+        "out: their values may be too low",
         "exclude holds all relevant items of 2 of the 2 users with relevant items, and excluded "
         "items are never hits; is exclude= the test set instead of the training set? give the "
         "items seen in training",
     ]
     _, lines = measured(recs, RELEVANT, "mrr@2", kind)
-    assert lines[1] == "1 list has fewer than 2 items, the largest cutoff"
+    assert lines[1] == "1 list has fewer than 2 items, the largest k: their values may be too low"
     assert "exclude" not in "".join(lines)
