@@ -9,7 +9,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 import functools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -155,24 +155,28 @@ class Identification(Printed):
             )
         elif not self.matches:
             notes.append(f"no mean rounds to {self.value}; the nearest is shown")
-        for ring, expected in (self.by_chance or {}).items():
-            if self.n_means[ring]:
-                n_matches = sum(match.ring == ring for match in self.matches)
-                means = counted(self.n_means[ring], "distinct mean")
-                name = _NO_DEPARTURE if ring == "own" else _UNNAMED.get(ring, ring)
-                notes.append(
-                    f"{name}: {n_matches:,} of {means} {'rounds' if n_matches == 1 else 'round'} "
-                    f"to {self.value}; by chance {expected:.2g}"
-                )
-        if self.by_chance is not None:
-            notes.append(
-                "by chance: how many would match by accident, on average, if the number were drawn "
-                f"at random between half and twice {self.value}"
-            )
+        notes += self._notes_by_chance()
         if self.hint:
             notes.append(self.hint)
         notes.append("definitions that agree here may differ for other scores or another truth")
         return [table(columns, self.matches[:_MAX_ROWS] or [self.nearest])], notes
+
+    def _notes_by_chance(self) -> Iterator[str]:
+        """Say how many means of each ring match, and how many would by chance."""
+        if self.by_chance is None:
+            return
+        for ring, expected in self.by_chance.items():
+            if not self.n_means[ring]:
+                continue
+            n_matches = sum(match.ring == ring for match in self.matches)
+            means = counted(self.n_means[ring], "distinct mean")
+            name = _NO_DEPARTURE if ring == "own" else _UNNAMED.get(ring, ring)
+            round_to = f"round{'s' * (n_matches == 1)} to {self.value}"
+            yield f"{name}: {n_matches:,} of {means} {round_to}; by chance {expected:.2g}"
+        yield (
+            "by chance: how many would match by accident, on average, if the number were drawn at "
+            f"random between half and twice {self.value}"
+        )
 
 
 def _metric_and_settings(match: Match) -> str:

@@ -217,7 +217,7 @@ def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups:
         return "not corrected for their number"
     family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
     if n_in_groups:
-        family += f"; in the table of groups, over its {counted(n_in_groups, 'row')}"
+        family += f"; of groups, over {counted(n_in_groups, 'difference')} in all"
     return f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
 
 

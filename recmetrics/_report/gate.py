@@ -180,6 +180,13 @@ class Gate(Printed):
         ]
         if any(verdict.n_users is None for verdict in self.verdicts):
             notes.append("a metric of all lists has no bounds: its difference alone decides")
+        notes += self._open_notes()
+        if has_small_groups:
+            notes.append(f"not judged: fewer than {self.min_users} users (min_users)")
+        return notes
+
+    def _open_notes(self) -> Iterator[str]:
+        """Say what to do about open rules, and what their numbers of needed users mean."""
         open_verdicts = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
         if any(verdict.n_users is not None for verdict in open_verdicts):
             add_users = ", or add users for the next look"
@@ -189,25 +196,22 @@ class Gate(Printed):
                     "first look)"
                 )
             too_few = "too few users or runs" if self.nested else "too few users"
-            notes.append(f"open: {too_few} to decide; measure a new sample{add_users}")
+            yield f"open: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
-                notes.append("no number of needed users: more users do not make runs agree")
+                yield "no number of needed users: more users do not make runs agree"
         if any(verdict.n_needed for verdict in open_verdicts):
             in_group = ""
             if any(verdict.group is not None for verdict in open_verdicts):
                 in_group = " of the row's group"
-            notes.append(
+            yield (
                 f"needed: how many users{in_group} a new sample must have, so that the rule holds "
                 "with a chance of 80 % if the true difference is 0"
             )
         if any(map(_asks_for_gain, open_verdicts)) and not self.nested:
-            notes.append(
+            yield (
                 "how many users a rule for a gain needs depends on the gain: in Python, "
                 "compare(...).users_needed(METRIC, GAIN)"
             )
-        if has_small_groups:
-            notes.append(f"not judged: fewer than {self.min_users} users (min_users)")
-        return notes
 
     def _method(self) -> str:
         """Say how the bounds are computed."""

@@ -75,14 +75,14 @@ def test_the_legend_says_what_was_done():
     ]
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
-        "corrected by Benjamini-Hochberg over 1 metric x 1 pair; in the table of groups, over its "
-        "2 rows"
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair; of groups, over "
+        "2 differences in all"
     ) in grouped
-    assert "; in the table of groups, over its 1 row\n" in str(compare(SMALL, by=["x"] * 6))
+    assert "; of groups, over 1 difference in all\n" in str(compare(SMALL, by=["x"] * 6))
     alone = "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact
-    assert "table of groups" not in compact  # which it does not show
+    assert "of groups" not in compact  # which it does not show
     assert "not shown: groups; print the whole comparison" in compact.splitlines()
 
 
