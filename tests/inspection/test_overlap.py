@@ -351,7 +351,7 @@ def test_items_of_a_large_catalogue_need_no_table_of_it():
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.needs_jit
 def test_memory_does_not_grow_with_the_lists():
-    a, b = np.random.default_rng(0).random((2, 1500, 1000), np.float32)
+    a, b = np.random.default_rng(0).random((2, 1500, 2000), np.float32)
     with compiled():
         overlap(a[:2], b[:2], EVERY)
     tracemalloc.start()
