@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_NO_UPDATE = "no update"  # why users of an evaluator lack a value
 _FORMS = (  # that a result may have, in errors
     "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, a "
     "data frame with a float column per metric, or the path of a file that 'recmetrics evaluate "
@@ -187,11 +188,12 @@ def summary(
 
 def _reason_of_updates(values: Any) -> str:
     """Words for users of an evaluator who lack a value for want of an update; "" if none do."""
-    if callable(getattr(values, "counts", None)):
-        for counts in values.counts().values():
-            if getattr(counts, "not_updated", 0):
-                return ", or no update"
-    return ""
+    counts = list(values.counts().values()) if callable(getattr(values, "counts", None)) else []
+    if not any(getattr(of_metric, "not_updated", 0) for of_metric in counts):
+        return ""
+    if not any(of_metric.undefined for of_metric in counts):
+        return _NO_UPDATE
+    return f", or {_NO_UPDATE}"
 
 
 def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Table:
@@ -343,6 +345,8 @@ def _reason(metric: str, values: Any, update_reason: str) -> str:
     """Say why users lack a value; "" if none does."""
     if not values.n_undefined:
         return ""
+    if update_reason == _NO_UPDATE:  # the only reason
+        return _NO_UPDATE
     spec = result_tables.spec_if_known(metric)
     return f"{'no value' if spec is None else why_undefined(spec)}{update_reason}"
 

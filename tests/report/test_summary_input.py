@@ -84,14 +84,20 @@ def test_levels_without_names_or_metrics_are_refused(levels, message):
     assert str(caught.value) == message
 
 
-def test_users_without_an_update():
+@pytest.mark.parametrize(
+    ("updated", "why"),
+    [
+        (slice(0, 2), "left out: 2 of 4 users have no update"),
+        (slice(2, 4), "left out: 3 of 4 users have no relevant item, or no update"),
+    ],
+)
+def test_users_without_an_update(updated, why):
     evaluator = Evaluator(TRUTH, "hit@1")
-    evaluator.update(SCORES[:2])
+    evaluator.update(SCORES[updated], users=updated)
     with pytest.warns(recmetrics.NotUpdatedWarning, match=r"^2 of 4 users were never updated"):
         found = summary(evaluator)
-    last = str(found).splitlines()[-1]
-    assert last == "left out: 2 of 4 users have no relevant item, or no update"
-    evaluator.update(SCORES[2:], users=[2, 3])
+    assert str(found).splitlines()[-1] == why
+    evaluator.update(SCORES, users=slice(None))
     last = str(summary(evaluator)).splitlines()[-1]
     assert last == "left out: 1 of 4 users has no relevant item"
 
