@@ -371,8 +371,8 @@ _OF_FILES = {
          "tests/selection/test_device.py -k 'every_dtype and uint64'",
          "whole = whole ^ lowest", "pass"),
         ("a device ranks excluded items", DEVICE,
-         "        if len(excluded.items):\n            scores =",
-         "        if not len(excluded.items):\n            scores ="),
+         "        if len(excluded.items):\n            hide =",
+         "        if not len(excluded.items):\n            hide ="),
         ("a device forgets an excluded NaN", "tests/selection/test_device.py -k nan",
          "scores, lowest = _comparable(self._scores.block(rows))",
          "scores, lowest = _comparable(self._scores.block(rows))\n"
