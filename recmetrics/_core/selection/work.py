@@ -68,7 +68,7 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
     n_items = scores.shape[1]
     if isinstance(scores, ScoreMatrix) and is_half(scores.array.dtype):
         work += _HALF_SCORE * n_users * n_items
-    if users.exclude is not None and users.exclude.count():
+    if users.exclude is not None and n_users * n_items:
         work += _work_of_hiding(n_users, n_items, users.exclude.count())
     if k is not None:
         work += _work_of_ranks(n_users, n_items, n_relevant, k)
