@@ -280,11 +280,10 @@ def _print_evaluation(args: Namespace, measured: Measured, notes: list[str]) -> 
     evaluation = measured.evaluation
     evaluation.notes = tuple(with_options(note, None, args.spellings) for note in evaluation.notes)
     if args.per_user is not None:
-        write_per_user(args.per_user, evaluation.values, measured.ids, evaluation.noun)
-        of_all = [metric for metric, values in evaluation.values.items() if not values.ndim]
-        if of_all:
-            have = "has" if len(of_all) == 1 else "have"
-            metrics = ", ".join(of_all)
+        left_out = write_per_user(args.per_user, evaluation.values, measured.ids, evaluation.noun)
+        if left_out:
+            have = "has" if len(left_out) == 1 else "have"
+            metrics = ", ".join(left_out)
             note = f"not in {args.per_user}: {metrics}, which {have} one value for all lists"
             evaluation.notes += (note,)
     keywords = {"levels": measured.levels, "confidence": args.confidence}
