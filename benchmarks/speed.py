@@ -406,8 +406,7 @@ def memory(bench: Bench) -> Iterator[Row]:
     users = MIDDLE[0] // 10 if bench.quick else MIDDLE[0]
     for dtype, target in (("float32", 20.0), ("float16", None), ("float64", None)):
         for column, more in (("scores and truth", []), ("with 100 excluded per user", ["exclude"])):
-            size = str(users), str(MIDDLE[1])
-            answer = in_fresh_process("memory", *size, dtype, *more, RECMETRICS_JIT="always")
+            answer = in_fresh_process("memory", str(users), str(MIDDLE[1]), dtype, *more)
             yield Row(dtype, column, answer["extra_mb"], target=target)
 
 
@@ -454,7 +453,7 @@ def processors(bench: Bench) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(1 if bench.quick else 3):
             for name, times in best.items():
-                environ = chosen[name] | {"NUMBA_CACHE_DIR": folder, "RECMETRICS_JIT": "always"}
+                environ = chosen[name] | {"NUMBA_CACHE_DIR": folder}
                 answer = in_fresh_process("targets", "0.1" if bench.quick else "1", **environ)
                 times |= {what: min(ms, times.get(what, ms)) for what, ms in answer.items()}
     for name, times in best.items():
