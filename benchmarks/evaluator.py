@@ -53,7 +53,7 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
     work = kernels.RankMemory(
         memory.lanes_for(k, n_items, dtype),
         memory.pool_for(k, n_items, dtype),
-        memory.places_for(relevant.start),
+        memory.possible_hits_for(relevant.start),
         np.empty(0, dtype),
     )
     select = partial(
@@ -67,6 +67,7 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         None,
         np.zeros(1, np.bool_),
         work,
+        None,
     )
     select()
     views = Views(top)

@@ -84,7 +84,7 @@ class Metrics(compute.Metrics):
         request = Request(metrics_list, **shared)
         scores = read_scores(pred_scores)
         users = read_users(scores, ground_truth, shared, request)
-        selection = find_hits(scores, users, request)
+        selection = find_hits(scores, users, request, keeps_ideal=True)
         values = whole_values(selection, request)
         notes = notes_on_weights(selection, request)
         specs = [definition.spec for definition in request.definitions.values()]

@@ -43,6 +43,12 @@ def add_work(microseconds: float) -> None:
     _Work.total += microseconds
 
 
+def compiles() -> bool:
+    """Say whether a kernel that is called from now on runs as machine code in any case."""
+    mode = _mode()
+    return mode == "always" or (mode == "auto" and _Work.total >= _WORK_TO_COMPILE)
+
+
 def compile_all() -> None:
     """Compile every kernel that is called from now on."""
     _Work.total = float("inf")
@@ -153,7 +159,7 @@ def _chosen(
         return kernel.python
     if mode == "auto" and _Work.total < _WORK_TO_LOAD:
         return kernel.python
-    may_compile = mode == "always" or _Work.total >= _WORK_TO_COMPILE
+    may_compile = compiles()
     if kernel.was_missing and not may_compile:
         return kernel.python
     machine_code = _machine_code()

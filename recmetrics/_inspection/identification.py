@@ -312,7 +312,8 @@ def _of_list_items(hits: Hits) -> Hits:
         name: getattr(hits, name)[is_hit] for name in ("rank", "first", "last", "gain")
     }
     start = np.append(0, np.cumsum(hits.n_hits))
-    return hits._replace(start=start, ideal=fields["gain"].copy(), **fields)
+    ideal = fields["gain"].copy()
+    return hits._replace(start=start, n_relevant=hits.n_hits, ideal=ideal, **fields)
 
 
 def _reversed(hits: Hits) -> Hits:

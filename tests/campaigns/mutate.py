@@ -30,6 +30,7 @@ TILES = "tests/selection/test_selection.py -k from_tile"
 FACTORS = f"{FUZZ} -k 'problems and factors and not dask'"
 BATCHES = f"{FUZZ} -k 'problems and evaluator'"
 DEVICE = "tests/selection/test_device.py -k 'every_dtype and (float32 or int8)'"
+MANY = "tests/selection/test_many_relevant.py"
 SORTED_ROWS = "tests/selection/test_device.py -k rows_sorted"
 
 
@@ -49,7 +50,10 @@ _OF_FILES = {
         ("a discount that begins one rank late", KERNELS,
          '"log2": lambda rank: np.log2(rank + 1.0)', '"log2": lambda rank: np.log2(rank + 2.0)'),
         ("the ideal ascends", SCORES,
-         "head[i] = -head[i]\n        sort", "head[i] = +head[i]\n        sort"),
+         "head[i] = -head[i]\n        if", "head[i] = +head[i]\n        if"),
+        ("R is the number of slots", MANY,
+         "return hits._replace(n_relevant=n_relevant)", "return hits"),
+        ("users without slots have an ideal", MANY, "if n_sorted == 0:", "if False:"),
         ("exp2 without the - 1", KERNELS, "np.exp2(relevance) - 1.0)", "np.exp2(relevance))"),
         ("the slots of a block without its offset", SCORES,
          "starts = [b.start[:-1] + o for", "starts = [b.start[:-1] + 0 * o for"),
@@ -87,8 +91,8 @@ _OF_FILES = {
         ("precision divides by the list as k", KERNELS,
          "if denom == _PRECISION_LIST:", "if True:"),
         ("R counted within k only", KERNELS,
-         "    n_relevant = end - begin\n",
-         "    n_relevant = min(end - begin, hits.n_hits[user])\n"),
+         "    n_relevant = hits.n_relevant[user]\n",
+         "    n_relevant = min(hits.n_relevant[user], hits.n_hits[user])\n"),
         ("rel excludes its own value", KERNELS,
          "+= hits.ideal[slot] >= rel", "+= hits.ideal[slot] > rel"),
         ("a hit at rank k is missed", KERNELS,
@@ -157,9 +161,17 @@ _OF_FILES = {
         ("ties of an earlier tile come later", TILES,
          "if n_before < 0:", "if not 0 <= n_before <= tile.size:"),
         ("a slot without a hit keeps its place", SCORES,
-         "            tied.first[slot] = 0\n            tied.last[slot] = 0\n", ""),
+         "            tied.first[begin + p] = 0\n            tied.last[begin + p] = 0\n", ""),
+        ("an item at the bound is no hit", MANY,
+         "+= row[relevant_items[i]] >= bound", "+= row[relevant_items[i]] > bound"),
+        ("an excluded item that reaches the bound is a hit", MANY,
+         "        i = possible.places[p]\n        item = relevant_items[i]\n"
+         "        if _position(excluded, item) < 0:",
+         "        i = possible.places[p]\n        item = relevant_items[i]\n        if True:"),
     ],
     "_core/inputs/sets.py": [
+        ("refused relevances are looked up", MANY,
+         "n_refused += row.size - n_valid", "n_refused += 0"),
         ("items in no order take the places of others", "tests/inputs/test_inputs.py",
          "place += keys[j] < keys[i]\n", "place += keys[j] <= keys[i]\n"),
         ("a repeated item in no order is not noticed", "tests/inputs/test_inputs.py",
@@ -194,6 +206,8 @@ _OF_FILES = {
          "        if n_missing:\n", "        if False:\n"),
     ],
     "_core/selection/matrix.py": [
+        ("items behind the end of a list are looked up", MANY,
+         "np.nonzero(is_listed & (gains > 0))", "np.nonzero(gains > 0)"),
         ("exclude ignored beside candidates", SCORES,
          "is_allowed = ~items.among(block.excluded)",
          "is_allowed = np.ones(len(items.items), bool)"),
@@ -333,6 +347,8 @@ _OF_FILES = {
          "self.invalid[:, batch.users] += 0 if batch.invalid is None else batch.invalid"),
     ],
     "_core/spec/request.py": [
+        ("relevances below rel are not kept", MANY,
+         'if self.ties or spec.values.get("rel") is not None:', "if self.ties:"),
         ("the range of a metric where lower is better is upside down",
          "tests/selection/test_ties.py -k three_keys",
          "least, greatest = greatest, least", "pass"),
@@ -394,6 +410,8 @@ _OF_FILES = {
          "_Work.total < _WORK_TO_LOAD", "_Work.total < 0"),
     ],
     "_core/selection/find.py": [
+        ("the lowest grades are lost to the notes", MANY,
+         "if relevant is None and not keeps_ideal:", "if relevant is None:"),
         ("the work of selection is not counted", "tests/test_first_second.py -k adds_up",
          "add_work(work_of(scores, users, k, depth))", "add_work(0)"),
         ("hits are counted as expected", "tests/test_first_second.py -k once_they_are_known",

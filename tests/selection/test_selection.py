@@ -278,14 +278,16 @@ def test_relevant_items_in_any_order_of_their_scores(k, dtype):
 MASKED = r"""
 import re
 import numpy as np
+import scipy.sparse as sp
 from recmetrics import Metrics
 from recmetrics._core.selection import kernels
 
 rng = np.random.default_rng(0)
 scores = rng.integers(1 << 60, size=(2, 800))
-truth = scores % 9 == 0
+truth = sp.csr_array(scores % 9 == 0)
 for values in (scores, *(rng.random((2, 800)).astype(kind) for kind in ("f2", "f4", "f8"))):
     Metrics.compute(values, truth, ["hit@2"])
+    Metrics.compute(values, truth, ["hit@20"])  # most users have a hit
     Metrics.compute(values, truth, ["coverage@2"])
 for kind in ("f4", "f8"):
     factors = rng.random((12_289, 2)).astype(kind)
@@ -305,7 +307,7 @@ def test_no_score_is_stored_under_a_mask(tmp_path):
     target = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "", "RECMETRICS_JIT": "always"}
     found = python("-c", MASKED, NUMBA_CACHE_DIR=str(tmp_path), **target).stdout.splitlines()
     vectorised = "True False 0"
-    numbers = {"rank_rows": 4, "list_rows": 3, "select_tile": 2}
+    numbers = {"rank_rows": 8, "list_rows": 3, "select_tile": 2}
     assert found == [f"{name} {vectorised}" for name, n in numbers.items() for _ in range(n)]
 
 

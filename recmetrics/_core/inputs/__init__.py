@@ -35,6 +35,7 @@ from recmetrics._core.inputs.arrays import (
     is_half,
     is_sparse_tensor,
     places_of_entries,
+    starts_of,
     users_of_entries,
 )
 from recmetrics._core.inputs.flat_groups import read_groups
@@ -65,6 +66,7 @@ from recmetrics._core.inputs.scores import (
 from recmetrics._core.inputs.sets import (
     LARGEST_RELEVANCE,
     NO_SIDE,
+    DenseSets,
     ItemSets,
     Rows,
     SharedSet,
@@ -73,6 +75,7 @@ from recmetrics._core.inputs.sets import (
     UserIndex,
     Users,
     as_indices,
+    count_relevant,
     one_below_another,
     place_of,
     sort_ascending,

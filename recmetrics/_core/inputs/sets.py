@@ -17,6 +17,7 @@ from recmetrics._core.errors import InputError
 from recmetrics._core.inputs.arrays import (
     as_kernel_array,
     half_to_single,
+    is_half,
     is_nonzero,
     may_be_indices,
     starts_of,
@@ -31,6 +32,8 @@ LARGEST_RELEVANCE = 1e100  # so that no sum of gains overflows
 _FINITE = float(np.finfo(np.float64).max)
 _DENSE_ENTRIES = 1 << 20  # entries of a dense matrix that are read at once
 _SORTED_ENTRIES = 1 << 16  # entries that are sorted in a block, in about half a millisecond
+_HEAD_VALUES = 64  # looked at first, to see whether all values are equal
+_SAMPLED_USERS = 4  # whose relevant items are counted to estimate the mean of a dense truth
 _MAX_COUNTED_ITEMS = 64  # of so few items, counting their places beats sorting
 # Microseconds of Python, see ``jit``: to sort an item, to compare it with another for its place,
 # and to look it up among others. Measured with 2 to 1,000 items a user.
@@ -119,15 +122,15 @@ class Rows(NamedTuple):
         start = self.start
         values = as_kernel_array(np.ascontiguousarray(self.values, np.float64))
         items = np.empty(len(self.items), np.int64)
-        are_equal = bool((values == values[:1]).all())  # as in binary truth
+        is_binary = bool((values == values[:1]).all())
         sorted_values = values  # equal values stay where they are
-        if not are_equal:
+        if not is_binary:
             sorted_values = np.empty(len(items))
 
         def sort(rows: slice) -> bool:
             entries = slice(start[rows.start], start[rows.stop])
             block_values = sorted_values[entries]
-            if are_equal:  # the kernel writes values in any case: here they are thrown away
+            if is_binary:  # the kernel writes values in any case: here they are thrown away
                 block_values = np.empty(len(block_values))
             return _sort_items(
                 start[rows.start : rows.stop + 1] - entries.start,
@@ -262,6 +265,47 @@ def _mark_among(
             is_among[i] = place_of(items[i], other_items, begin, end) >= 0
 
 
+def count_relevant(relevances: npt.NDArray[Any], n_relevant: IntArray) -> tuple[bool, bool]:
+    """Count the relevances > 0 of each row; say whether none is refused, and whether all are 1.
+
+    Negative and NaN relevances are refused, and those above ``LARGEST_RELEVANCE``.
+    """
+    # In the dtype of the relevances, since to convert them takes longer than to compare them.
+    dtype = relevances.dtype
+    if dtype.kind == "f":
+        largest = dtype.type(min(LARGEST_RELEVANCE, float(np.finfo(dtype).max)))
+    else:
+        largest = dtype.type(np.iinfo(dtype).max)
+    n_refused, n_others = _count_relevant(relevances, largest, n_relevant)
+    return n_refused == 0, n_others == 0
+
+
+@kernel
+def _count_relevant(
+    relevances: npt.NDArray[Any], largest: Any, n_relevant: IntArray
+) -> tuple[int, int]:
+    """Count the relevances > 0 of each row.
+
+    Returns two counts of all rows: the relevances outside 0 .. ``largest``, which are refused, and
+    the relevances > 0 other than 1.
+    """
+    n_refused = 0
+    n_others = 0
+    for user in range(n_relevant.size):
+        row = relevances[user]
+        n_above: Any = np.int32(0)  # int32, as in ``_count_reaching`` of ``selection``
+        n_valid: Any = np.int32(0)
+        n_ones: Any = np.int32(0)
+        for i in range(row.size):
+            n_above = np.int32(n_above + np.int32(row[i] > 0))
+            n_ones = np.int32(n_ones + np.int32(row[i] == 1))
+            n_valid = np.int32(n_valid + np.int32((row[i] >= 0) & (row[i] <= largest)))
+        n_relevant[user] = n_above
+        n_refused += row.size - n_valid
+        n_others += n_above - n_ones
+    return n_refused, n_others
+
+
 @kernel
 def _count_within(
     start: IntArray, items: IntArray, other_start: IntArray, other_items: IntArray
@@ -305,6 +349,7 @@ class ItemSets(ABC):
         self.n_users = n_users
         self.n_items = n_items
         self.mean_items = mean_items  # per user; an estimate that sizes the row blocks
+        self.estimated_items = mean_items  # of a dense truth, the mean of a few users
 
     @abstractmethod
     def rows(self, block: slice) -> Rows:
@@ -336,22 +381,31 @@ class ItemSets(ABC):
 
 
 class SparseSets(ItemSets):
-    """Sets in the internal form, read from sparse matrices or lists."""
+    """Sets read from sparse matrices or lists; items and values may have any real dtype.
+
+    They are converted block by block, in threads: to convert 1,000 items a user at once took as
+    long as to rank them.
+    """
 
     def __init__(self, rows: Rows, n_items: int | None) -> None:
         n_users = len(rows.start) - 1
         super().__init__(n_users, n_items, len(rows.items) / max(1, n_users))
         self._rows = rows
+        self.start = rows.start
 
     def rows(self, block: slice) -> Rows:
-        return self._rows.take(block)
+        start, items, values = self._rows.take(block)
+        return Rows(
+            start, items.astype(np.int64, copy=False), values.astype(np.float64, copy=False)
+        )
 
     def in_memory(self) -> ItemSets:
         return self
 
     def own(self) -> ItemSets:
         start, items, values = self._rows
-        return SparseSets(Rows(start.copy(), items.copy(), values.copy()), self.n_items)
+        rows = Rows(start.copy(), items.astype(np.int64), values.astype(np.float64))
+        return SparseSets(rows, self.n_items)
 
     def take(self, users: UserIndex) -> ItemSets:
         return SparseSets(self._rows.take(users), self.n_items)
@@ -366,6 +420,9 @@ class DenseSets(ItemSets):
         self, matrix: npt.NDArray[Any], name: str, if_negative: str | None = "", array: str = ""
     ) -> None:
         super().__init__(matrix.shape[0], matrix.shape[1], matrix.shape[1])
+        if name == "truth":
+            sample = matrix[:: max(1, self.n_users // _SAMPLED_USERS)]
+            self.estimated_items = float(np.count_nonzero(sample)) / max(1, len(sample))
         self._matrix = matrix
         self._name = name  # of the argument, in errors
         # The advice in the error for a negative number; None takes such numbers as 0.
@@ -393,6 +450,18 @@ class DenseSets(ItemSets):
                 indices = f"list({self._array})"
                 if_negative = f"for item indices type {indices}; for relevances {if_negative}"
         return checked_values(rows, self._name, block.start, if_negative)
+
+    def relevances(self, block: slice) -> npt.NDArray[Any] | None:
+        """The matrix of a block of users in a form that kernels read, not checked.
+
+        None for a dtype that they do not read.
+        """
+        matrix = self._matrix[block]
+        if matrix.dtype == np.bool_:
+            matrix = is_nonzero(matrix).view(np.uint8)
+        elif matrix.dtype.kind not in "iuf" or is_half(matrix.dtype) or matrix.itemsize > 8:
+            return None
+        return as_kernel_array(np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("=")))
 
     def take(self, users: UserIndex) -> ItemSets:
         return DenseSets(self._matrix[users], self._name, self._if_negative, self._array)
@@ -537,12 +606,24 @@ def checked_values(
     """
     values = rows.values
     least, largest, valid_values, (row_axis, column_axis) = VALUES.get(name, _SET)
+    if values.itemsize > 8 or if_negative is None:
+        values = values.astype(np.float64)
+        rows = rows._replace(values=values)
     if if_negative is None:  # -inf stays, and is refused
         rows = rows.keep(~((values < 0.0) & (values >= -_FINITE)))
         values = rows.values
-    smallest = values.min(initial=np.inf)
+    if not values.size:
+        return rows
+    # If all are equal, as in binary truth, one comparison replaces min and max. Grades mostly
+    # differ among the first values, which are compared before.
+    smallest = greatest = float(values[0])
+    differs_early = (values[:_HEAD_VALUES] != values[0]).any()
+    if differs_early or (values != values[0]).any():
+        smallest = float(values.min())
+        greatest = float(values.max())
     # NaN is never >= a number, so it fails the first comparison.
-    if not (smallest >= least and values.max(initial=-np.inf) <= largest):
+    if not (smallest >= least and greatest <= largest):
+        values = values.astype(np.float64)
         is_wrong = ~((values >= least) & (values <= largest))
         entry = int(is_wrong.argmax())
         user = first_user + int(rows.users()[entry])

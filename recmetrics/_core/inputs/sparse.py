@@ -44,7 +44,8 @@ def rows_of_sparse(
 ) -> Rows:
     """Read a sparse matrix as sorted, unique, non-zero entries, without changing its arrays.
 
-    Repeated entries are added. ``if_negative`` is that of ``checked_values``.
+    Items and values keep their dtypes. Repeated entries are added. ``if_negative`` is that of
+    ``checked_values``.
     """
     csr = _checked_csr(matrix, name, lambda sound: _to_csr(sound, name))
     indptr, indices, values = _entries(csr)
@@ -61,8 +62,8 @@ def rows_of_sparse(
             values = np.minimum(values, 1.0)
     rows = Rows(
         as_kernel_array(indptr.astype(np.int64, copy=False)),
-        as_kernel_array(indices.astype(np.int64, copy=False)),
-        as_kernel_array(values.astype(np.float64, copy=False)),
+        as_kernel_array(indices),
+        as_kernel_array(values),
     )
     return checked_values(rows, name, if_negative=if_negative)
 

@@ -129,12 +129,10 @@ def _cutoff_of(hits: Hits, k: int, user: int) -> int:
 @helper
 def _n_relevant(hits: Hits, user: int, rel: float) -> int:
     """R: the number of a user's relevant items, those of at least ``rel`` if that is not 0."""
-    begin = hits.start[user]
-    end = hits.start[user + 1]
-    n_relevant = end - begin
+    n_relevant = hits.n_relevant[user]
     if rel > 0.0:
         n_relevant = 0
-        for slot in range(begin, end):
+        for slot in range(hits.start[user], hits.start[user + 1]):
             n_relevant += hits.ideal[slot] >= rel
     return n_relevant  # type: ignore[no-any-return]
 
@@ -905,7 +903,7 @@ def _ndcg(hits: Hits, k: int, out: FloatArray, ideal_depth: int) -> None:
 
         ideal_ranks = cut
         begin = hits.start[user]
-        relevant = hits.start[user + 1] - begin
+        relevant = hits.n_relevant[user]
         step = 1  # from the gain of a rank of the ideal to that of the next
         if ideal_depth == _DEPTH_FULL:
             step = 0  # the largest gain at every rank

@@ -142,8 +142,7 @@ def ranks_of(
 def user_values(selection: Selection, request: Request) -> dict[str, UserValues]:
     """Compute the user metrics of a request, (n_users,) each, NaN where they are undefined."""
     n_users = len(selection.hits.n_hits)
-    ideal_depth = _ideal_depth_of(request, selection.cutoffs)
-    everyone = Views(selection.hits, selection.slots, ideal_depth)
+    everyone = Views(selection.hits, selection.slots, selection.cutoffs.ideal)
     values = dict(selection.list_values)
     # One array: the pages of many take longer to come by than the metrics of users without hits.
     values.update(zip(request.of_hits, np.empty((len(request.of_hits), n_users)), strict=True))
@@ -178,20 +177,6 @@ def user_values(selection: Selection, request: Request) -> dict[str, UserValues]
     blocks = row_blocks(n_users, math.ceil(n_users / n_blocks))
     map_blocks(lambda rows: measure(everyone.part(rows), rows), blocks, n_threads)
     return values
-
-
-def _ideal_depth_of(request: Request, cutoffs: Cutoffs) -> int | None:
-    """How many of a user's largest relevances metrics read in order, None for all.
-
-    A metric that the caller defines gets all of them.
-    """
-    depth = 0
-    for text, (spec, _, _) in request.of_hits.items():
-        k = cutoffs.of[text]
-        if k is None or spec.values.get("ideal_depth") == "all" or spec.metric.module:
-            return None
-        depth = max(depth, k)
-    return depth
 
 
 def user_rows(selection: Selection, request: Request) -> FloatArray:

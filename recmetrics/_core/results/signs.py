@@ -45,7 +45,7 @@ def places_of(hits: Hits, depth: int | None, longest: int) -> Places:
         n_candidates = np.full(len(hits.length), -1)
     elif depth < longest:
         n_candidates = np.where(hits.length < depth, hits.length, -1)
-    return Places(np.diff(hits.start), n_candidates, hits.n_hits)
+    return Places(hits.n_relevant, n_candidates, hits.n_hits)
 
 
 def users_of_relevant_alone(places: Places, *, are_lists: bool = False) -> IntArray:

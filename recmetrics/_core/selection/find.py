@@ -40,6 +40,7 @@ from recmetrics._core.types import IntArray, UserValues
 # Fewer users may all lack their relevant items, since candidates may come from a model.
 _MIN_USERS = 10
 
+
 AnyScores = ScoreMatrix | FactorScores | DeviceScores
 Source = AnyScores | Rankings | EqualScores
 
@@ -61,8 +62,8 @@ class Selection(NamedTuple):
 
         Also gives the number of users with relevant items, and that of all relevant items.
         """
-        n_users = int(np.count_nonzero(np.diff(self.hits.start)))
-        return self.n_swallowed_users, n_users, int(self.hits.start[-1])
+        n_relevant = self.hits.n_relevant
+        return self.n_swallowed_users, int(np.count_nonzero(n_relevant)), int(n_relevant.sum())
 
 
 def find_hits(
@@ -73,14 +74,16 @@ def find_hits(
     cutoffs: Cutoffs | None = None,
     *,
     with_slots: bool = False,
+    keeps_ideal: bool = False,
 ) -> Selection:
     """Find the rank of each relevant item in its user's ranking.
 
-    Each relevant item has a slot in the hits. The lists that metrics of all lists read go to
-    ``sink``, by default an ``Exposures`` of the call. ``request`` holds the metrics and the options
-    of the call; ``cutoffs`` are those of the request, if the caller has them. With ``with_slots``
-    the result has ``slots``, which say which item each hit is; metrics that name a stratum or weigh
-    get them anyway.
+    Each relevant item has a slot in the hits. Of users with many relevant items, only the slots
+    that the metrics read may be kept, unless ``keeps_ideal``. The lists that metrics of all lists
+    read go to ``sink``, by default an ``Exposures`` of the call. ``request`` holds the metrics and
+    the options of the call; ``cutoffs`` are those of the request, if the caller has them. With
+    ``with_slots`` the result has ``slots``, which say which item each hit is; metrics that name a
+    stratum or weigh get them anyway.
     """
     if cutoffs is None:
         cutoffs = request.cutoffs(users.n_items, longest_list(scores))
@@ -97,14 +100,17 @@ def find_hits(
         # Numbers in place of the relevances tell which item each hit is; they are put back below.
         users = users._replace(truth=SparseSets(_labelled(relevant), users.truth.n_items))
 
-    ranker = ranker_of(scores, users)
+    most_slots = None
+    if relevant is None and not keeps_ideal:
+        most_slots = cutoffs.slots
+    ranker = ranker_of(scores, users, most_slots)
     hits, n_swallowed_users = ranker.hits(cutoffs.hits, request, reader)
     if counts_work():
         add_work(work_beyond(scores, users, cutoffs.hits, hits))
     if cutoffs.hits is not None and not hits.n_hits.any():
         _warn_of_lacking(users)
     list_values = {} if reader is None else reader.values
-    n_invalid = ranker.n_invalid if isinstance(ranker, ListRanker) else None
+    n_invalid = getattr(ranker, "n_invalid", None)  # of lists
     if relevant is not None and slots is not None:
         # The numbers of ``_labelled`` are read, and the relevances put back.
         gain, place = read_labels(hits, relevant.values)
@@ -237,10 +243,13 @@ def _is_matrix(value: Any) -> bool:
     return ndim == 2
 
 
-def ranker_of(scores: Source, users: Users) -> Ranker:
-    """The ranker of these scores, which finds the hits of the users."""
+def ranker_of(scores: Source, users: Users, most_slots: int | None = None) -> Ranker:
+    """The ranker of these scores, which finds the hits of the users.
+
+    Where it can, it keeps at most ``most_slots`` hits and relevances of a user, None for all.
+    """
     if isinstance(scores, ScoreMatrix):
-        return MatrixRanker(scores, users)
+        return MatrixRanker(scores, users, most_slots)
     if isinstance(scores, Rankings):
         return ListRanker(scores, users)
     if isinstance(scores, EqualScores):

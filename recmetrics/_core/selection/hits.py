@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputError
 from recmetrics._core.inputs import places_of_entries, sort_ascending, users_of_entries
@@ -44,8 +45,9 @@ _REMEMBERED_RANKS = 1 << 12  # up to so many, discounts are kept: 32 KiB, at mos
 class Hits(NamedTuple):
     """The hits of each user's ranking, cut at k_max, and the ideal to compare them with.
 
-    User u has the slots ``start[u]:start[u + 1]``, one for each relevant item. ``ideal`` fills
-    them all; ``rank``, ``first``, ``last`` and ``gain`` the first ``n_hits[u]``, in rank order.
+    User u has the slots ``start[u]:start[u + 1]``, one for each relevant item, or only as many as
+    metrics read, see ``compact_hits``. ``ideal`` fills them all; ``rank``, ``first``, ``last`` and
+    ``gain`` the first ``n_hits[u]``, in rank order.
 
     Metrics read ``first`` and ``last``, never ``rank``: a hit is at each of the ranks first .. last
     with the same chance. ``under`` sets them by the tie policy; they differ only under "expected".
@@ -54,6 +56,7 @@ class Hits(NamedTuple):
     start: IntArray  # (n_users + 1,)
     # (slots,) the user's relevances; after ``Views`` the largest come first, descending
     ideal: FloatArray
+    n_relevant: IntArray  # (n_users,) R, also where a user has fewer slots
     n_hits: IntArray  # (n_users,) relevant items in the ranking
     rank: IntArray  # (slots,) 1-based, equal scores by lower item index
     first: IntArray  # (slots,) the first rank of the tie group, where ties may have any order
@@ -68,7 +71,7 @@ class Hits(NamedTuple):
 
 
 # The fields of ``Hits`` that have an entry for each user, and those whose slots hold hits.
-_USER_FIELDS = ("n_hits", "length")
+_USER_FIELDS = ("n_relevant", "n_hits", "length")
 _HIT_FIELDS = ("rank", "first", "last", "gain")
 
 
@@ -131,6 +134,7 @@ def empty_hits(
     return Hits(
         start=start,
         ideal=relevance,
+        n_relevant=start[1:] - start[:-1],
         n_hits=words[:n_users],
         rank=words[rank:gain],
         first=words[first:last],
@@ -141,11 +145,32 @@ def empty_hits(
     )
 
 
+def compact_hits(start: IntArray, most_slots: int, allocate: Callable[..., Any] = np.zeros) -> Hits:
+    """Allocate hits as ``empty_hits``, without ties, with at most ``most_slots`` for a user.
+
+    ``start`` is that of the relevant items. ``fill_ideal`` sets the ideal. For 1,000 relevant items
+    a user, the pages of slots that no hit needs took a third of a call.
+    """
+    n_relevant = start[1:] - start[:-1]
+    slot_start = np.zeros_like(start)
+    np.cumsum(np.minimum(n_relevant, most_slots), out=slot_start[1:])
+    hits = empty_hits(slot_start, np.empty(slot_start[-1]), ties=False, allocate=allocate)
+    return hits._replace(n_relevant=n_relevant)
+
+
 def cleared(hits: Hits) -> Hits:
     """Make hits of unset memory empty; ``rank`` and ``gain`` are read in slots with a hit alone."""
     for array in (hits.n_hits, hits.first, hits.last, hits.length):
         array.fill(0)
     return hits
+
+
+def fill_ideal(hits: Hits, start: IntArray, values: npt.NDArray[Any]) -> None:
+    """Set the ideal of ``compact_hits`` to the largest relevances of each user, descending.
+
+    User u has the relevances ``values[start[u]:start[u + 1]]``, perhaps with zeros among them.
+    """
+    _sort_largest(start, values, hits.start, hits.ideal, None)
 
 
 def part_of(hits: Hits, users: slice) -> Hits:
@@ -180,28 +205,39 @@ def _descending(start: IntArray, values: FloatArray, depth: int | None) -> Float
     if values.size == 0 or (values == values[0]).all():
         return values
     largest_first = values.copy()
-    _sort_largest(start, largest_first, values.size if depth is None else depth)
+    most_sorted = values.size if depth is None else depth
+    _sort_largest(start, values, start, largest_first, most_sorted)
     return largest_first
 
 
 @kernel
-def _sort_largest(start: IntArray, values: FloatArray, depth: int) -> None:
-    """Sort the ``depth`` largest values of each user in place, descending, before the others.
+def _sort_largest(
+    start: IntArray, values: npt.NDArray[Any], slot_start: IntArray, largest: FloatArray, depth: Any
+) -> None:
+    """Write the largest values of each user, descending, to the front of the user's slots.
+
+    User u has the values ``start[u]:start[u + 1]``, and the slots ``slot_start[u]`` to
+    ``slot_start[u + 1]`` of ``largest``. If ``depth`` is None, a user has at most as many slots as
+    values, and all slots are filled. Otherwise ``largest`` is a copy of the values, of which the
+    ``depth`` largest come first.
 
     The first values are sorted, and each later one that exceeds the last of these takes its place.
     A pass over blocks leaves out nearly all others: a twentieth of the time of sorting 1,000.
     """
     for user in range(start.size - 1):
         row = values[start[user] : start[user + 1]]
-        n_sorted = depth
-        if row.size < _LEAST_PER_SORTED * depth:
-            n_sorted = row.size
-        head = row[:n_sorted]
+        slots_of_user = largest[slot_start[user] : slot_start[user + 1]]
+        n_sorted = slots_of_user.size
+        if depth is not None and row.size >= _LEAST_PER_SORTED * depth:
+            n_sorted = depth
+        head = slots_of_user[:n_sorted]
         for i in range(head.size):
-            head[i] = -head[i]
+            head[i] = -1.0 * row[i]  # a float, also where the values are whole numbers
         sort_ascending(head, None)
         for i in range(head.size):
             head[i] = -head[i]
+        if n_sorted == 0:  # a user without relevant items, whose values are zeros
+            continue
 
         for begin in range(n_sorted, row.size, _BLOCK_VALUES):
             block = row[begin : begin + _BLOCK_VALUES]
@@ -214,7 +250,8 @@ def _sort_largest(start: IntArray, values: FloatArray, depth: int) -> None:
             for i in range(block.size):
                 value = block[i]
                 if value > least:
-                    block[i] = least
+                    if depth is not None:
+                        slots_of_user[begin + i] = least
                     place = n_sorted - 1
                     while place > 0 and head[place - 1] < value:
                         head[place] = head[place - 1]
@@ -235,7 +272,7 @@ class Views:
     ) -> None:
         self._ideal_depth = ideal_depth
         self._longest = int(hits.length.max(initial=0))
-        self._most_relevant = int((hits.start[1:] - hits.start[:-1]).max(initial=0))
+        self._most_relevant = int(hits.n_relevant.max(initial=0))
         self._hits = hits
         self._slots = slots
         self._views: dict[object, Any] = {}
@@ -470,12 +507,11 @@ def _place_selected(
 
 def _with_users(hits: Hits, rel: float | None = None) -> Hits:
     """Fill in ``blank`` and ``users``, where only a relevance of at least ``rel`` is relevant."""
-    first = hits.start[:-1]
-    has_relevant = hits.start[1:] > first
+    has_relevant = hits.n_relevant > 0
     n_hits = hits.n_hits
     if rel is not None:
         # The first entry of the ideal is the largest relevance of the user.
-        top_relevance = hits.ideal[first[has_relevant]]
+        top_relevance = hits.ideal[hits.start[:-1][has_relevant]]
         has_relevant[has_relevant] = top_relevance >= rel
         n_hits = n_hits * has_relevant
     return hits._replace(blank=np.where(has_relevant, 0.0, np.nan), users=np.flatnonzero(n_hits))
@@ -504,7 +540,13 @@ def _select(hits: Hits, is_relevant: BoolArray, is_hit: BoolArray) -> Hits:
         if len(values):  # none are the ranks of tie groups where no policy asked for them
             fields[name] = np.zeros(start[-1], values.dtype)
             fields[name][target[:n_moved]] = values[source[:n_moved]]
-    return hits._replace(start=start, ideal=hits.ideal[is_relevant], n_hits=n_hits, **fields)
+    return hits._replace(
+        start=start,
+        ideal=hits.ideal[is_relevant],
+        n_relevant=start[1:] - start[:-1],
+        n_hits=n_hits,
+        **fields,
+    )
 
 
 @without_warnings  # gains without a hit may be any number

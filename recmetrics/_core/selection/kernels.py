@@ -53,11 +53,11 @@ LANES = 2 * _HALF_TILE  # the number of lanes of a row is a multiple of this one
 _CACHE_LINE_BYTES = 64
 _PREFETCH_LINES = 128  # cache lines between the scores that are read and those that are asked for
 BLOCK_SCORES = 64  # counted together
-_CHUNK_SCORES = 512  # skipped together by the second pass
+_GATHERED_BLOCKS = 64  # of a row that are looked through before items of these are collected
 _MAX_COUNTED = 256  # sorted scores that are counted rather than searched
 
-# To collect the scores of a block one by one costs as much as so many vectorised counts of it.
-_COLLECTING_COUNTS = 26
+# To collect one of the k best in a pool takes as long as so many comparisons of a count.
+_COMPARED_PER_COLLECTED = 768
 _TILE_SCORES = 4096  # stay in cache while they are compared with all relevant items
 _RUN_ITEMS = 24  # sorted by insertion, before such runs are merged
 
@@ -96,8 +96,18 @@ class Pool(NamedTuple):
 
     values: Array  # (room,) scores
     items: IntArray  # (room,)
-    spare_values: Array  # (room,) to sort with
+    # (room,) to sort with; the second also for the blocks that ``_gather`` finds.
+    spare_values: Array
     spare_items: IntArray
+
+
+class PossibleHits(NamedTuple):
+    """Work memory for the relevant items of a user that may be hits, in item order."""
+
+    # (relevant items,) each one's index among the scores that are ranked, its relevance and rank.
+    places: IntArray
+    gain: FloatArray
+    rank: IntArray
 
 
 class RankMemory(NamedTuple):
@@ -105,7 +115,7 @@ class RankMemory(NamedTuple):
 
     lane_maxima: Array
     pool: Pool
-    places: IntArray  # of the relevant items of a user that may be hits
+    possible: PossibleHits
     # (n_items,) for a copy of the row of a user with many excluded items, or empty.
     allowed: Array
 
@@ -363,45 +373,64 @@ def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> 
 
 
 @helper
-def _gather(
-    row: Array,
-    begin: int,
-    bound: Any,
-    excluded: IntArray,
-    count: int,
-    values: Array,
-    items: IntArray,
-) -> tuple[int, int]:
-    """Append the items of a row from ``begin`` on that reach ``bound`` to ``values`` and ``items``.
+def _find_blocks(values: Array, bound: Any, begins: IntArray) -> int:
+    """Write to ``begins`` the first place of each block with a score >= ``bound``.
 
-    These hold ``count`` items already; excluded items are left out. Returns the new count, and the
-    item from which to go on: the end of the row, or an item before it where the memory might not
-    hold the next block.
+    Returns the number of these blocks. Blocks have ``BLOCK_SCORES`` values, the last one perhaps
+    fewer.
     """
+    n_found = 0
+    n_whole = values.size // BLOCK_SCORES
+    for b in range(n_whole):
+        block = values[b * BLOCK_SCORES : (b + 1) * BLOCK_SCORES]
+        any_reaching: Any = np.int32(0)
+        for i in range(BLOCK_SCORES):
+            any_reaching = np.int32(any_reaching | np.int32(block[i] >= bound))
+        begins[n_found] = b * BLOCK_SCORES
+        n_found += any_reaching > 0
+    if _count_reaching(values[n_whole * BLOCK_SCORES :], bound) > 0:
+        begins[n_found] = n_whole * BLOCK_SCORES
+        n_found += 1
+    return n_found
+
+
+@helper
+def _gather(
+    row: Array, begin: int, bound: Any, excluded: IntArray, count: int, room: int, pool: Pool
+) -> tuple[int, int]:
+    """Append the items of a row from ``begin`` on that reach ``bound`` to a pool.
+
+    The first ``room`` places of the pool may be used, of which ``count`` hold items already;
+    excluded items are left out. Returns the new count, and the item from which to go on: the end of
+    the row, or an item before it where the room might not hold the next block.
+
+    The blocks with such items are found first, without a branch for each: in one loop it took twice
+    as long.
+    """
+    values = pool.values
+    items = pool.items
     e = 0  # the place of the next excluded item
-    width = _CHUNK_SCORES
-    while begin < row.size:
-        block = row[begin : begin + width]
-        if _count_reaching(block, bound) > 0:
-            if width > BLOCK_SCORES:  # look again, at a part of the chunk
-                width = BLOCK_SCORES
-                continue
-            if count + BLOCK_SCORES > values.size:
+    is_full = False
+    while begin < row.size and not is_full:
+        end = min(begin + _GATHERED_BLOCKS * BLOCK_SCORES, row.size)
+        n_blocks = _find_blocks(row[begin:end], bound, pool.spare_items)
+        for b in range(n_blocks):
+            first = begin + pool.spare_items[b]
+            if count + BLOCK_SCORES > room:
+                is_full = True
+                end = first
                 break
+            block = row[first : min(first + BLOCK_SCORES, end)]
             for i in range(block.size):
                 if block[i] >= bound:
-                    item = begin + i
+                    item = first + i
                     while e < excluded.size and excluded[e] < item:
                         e += 1
                     if not (e < excluded.size and excluded[e] == item):
                         values[count] = block[i]
                         items[count] = item
                         count += 1
-        begin += width
-        if begin % _CHUNK_SCORES == 0:
-            width = _CHUNK_SCORES
-    if begin > row.size:
-        begin = row.size
+        begin = end
     return count, begin
 
 
@@ -543,32 +572,31 @@ def _best_score(row: Array, items: IntArray, lowest: Any) -> Any:
 
 
 @helper
-def _find_places(
+def _find_possible(
     row: Array,
     lane_maxima: Array,
     excluded: IntArray,
-    relevant: Rows,
-    user: int,
+    relevant_items: IntArray,
+    relevances: FloatArray,
     k: int,
     least: Any,
-    hits: Hits,
-    places: IntArray,
+    possible: PossibleHits,
 ) -> tuple[int, Any]:
-    """Collect the relevant items of a user that may be hits: not excluded, ``least`` or more.
+    """Collect the relevant items of a user that may be hits.
 
-    Nor may k of ``lane_maxima`` be above their scores. Writes the items to ``places``, and their
-    gains to the first of the user's slots in ``hits``. Returns the number of items, and a score
+    These are not excluded, score ``least`` or more, and have fewer than k of ``lane_maxima`` above
+    their scores. ``relevances`` are those of the relevant
+    items. Writes the items and their relevances to ``possible``. Returns their number, and a score
     that all of them reach. For most users the maxima are counted two or three times, for any number
     of relevant items, since a count settles all scores above or below the one it was made for.
     """
-    first = hits.start[user]
-    n_places = 0
+    n_possible = 0
     bound = least  # the smallest score that passed a count, if any did
     any_reached = False
     missed = least  # the largest score that failed a count, if any did
     any_missed = False
-    for slot in range(first, hits.start[user + 1]):
-        item = relevant.items[slot]
+    for i in range(relevant_items.size):
+        item = relevant_items[i]
         score = row[item]
         if not (score >= least) or (any_missed and score <= missed):
             continue
@@ -580,47 +608,80 @@ def _find_places(
             bound = score
             any_reached = True
         if _position(excluded, item) < 0:
-            places[n_places] = item
-            hits.gain[first + n_places] = relevant.values[slot]
-            n_places += 1
-    return n_places, bound
+            possible.places[n_possible] = item
+            possible.gain[n_possible] = relevances[i]
+            n_possible += 1
+    return n_possible, bound
 
 
 @helper
-def _rank_places(
+def _find_reaching(
+    row: Array,
+    lane_maxima: Array,
+    excluded: IntArray,
+    relevant_items: IntArray,
+    relevances: FloatArray,
+    k: int,
+    least: Any,
+    possible: PossibleHits,
+) -> tuple[int, Any]:
+    """Collect many relevant items of a user that may be hits, as ``_find_possible`` does few.
+
+    All of them are compared with one lower bound of the k-th best score. The index of each one is
+    written to the next place, which moves on only if its score reaches the bound: a branch for each
+    of 1,000 items took four times as long.
+    """
+    bound = _bound(lane_maxima, k, least)
+    n_reaching = 0
+    for i in range(relevant_items.size):
+        possible.places[n_reaching] = i
+        n_reaching += row[relevant_items[i]] >= bound
+
+    n_possible = 0
+    for p in range(n_reaching):
+        i = possible.places[p]
+        item = relevant_items[i]
+        if _position(excluded, item) < 0:
+            possible.places[n_possible] = item
+            possible.gain[n_possible] = relevances[i]
+            n_possible += 1
+    return n_possible, bound
+
+
+@helper
+def _rank_possible(
     values: Array,
     ordered: Any,
-    places: IntArray,
+    possible: PossibleHits,
+    n_possible: int,
     excluded: IntArray,
     user: int,
     k: int,
     hits: Hits,
     tied: Any,
 ) -> None:
-    """Rank a user's relevant items, whose scores are ``values[places]``, and keep the hits.
+    """Rank a user's possible hits, whose scores are ``values[places]``, and keep the hits.
 
-    ``places`` ascend. ``values`` are the scores of a row, or of a pool; ``excluded`` are the places
-    in ``values`` of items that take no rank. ``ordered`` are the same scores ascending, by which
-    ranks are searched, or None, by which they are counted. The first slots of the user in ``hits``
-    hold the gains; afterwards they hold the hits, and 0 behind these.
+    ``values`` are the scores of a row, or of a pool; ``excluded`` are the places in ``values`` of
+    items that take no rank. ``ordered`` are the same scores ascending, by which ranks are searched,
+    or None, by which they are counted.
     """
-    first = hits.start[user]
-    end = first + places.size
-    hits.n_hits[user] = places.size
-    rank = hits.rank[first:end]
+    places = possible.places[:n_possible]
+    rank = possible.rank[:n_possible]
     rank[:] = 1
     above: Any = None
     reaching: Any = None
-    if tied is not None:
-        above = tied.first[first:end]
-        reaching = tied.last[first:end]
+    if tied is not None:  # then the user has a slot for each possible hit
+        first = hits.start[user]
+        above = tied.first[first : first + n_possible]
+        reaching = tied.last[first : first + n_possible]
     if ordered is None:
         _count_ranks(values, places, rank, above, reaching)
     else:
         _search_ranks(values, ordered, places, rank, above, reaching)
 
     # Excluded items were counted like the others, so those before an item are subtracted.
-    for p in range(places.size):
+    for p in range(n_possible):
         score = values[places[p]]
         for item in excluded:
             other = values[item]
@@ -628,36 +689,34 @@ def _rank_places(
             if tied is not None:
                 above[p] -= other > score
                 reaching[p] -= other >= score
-    _keep_hits(hits, user, k, tied)
+    _keep_hits(possible, n_possible, user, k, hits, tied)
 
 
 @helper
-def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
-    """Keep the hits, those of a user's ranked items that are among the first ``k``.
+def _keep_hits(
+    possible: PossibleHits, n_possible: int, user: int, k: int, hits: Hits, tied: Any
+) -> None:
+    """Write the hits, those of a user's possible hits that are among the first ``k``, to ``hits``.
 
-    They move to the first slots of the user; the slots behind them hold 0. Up to ``_FEW_HITS`` are
-    sorted by rank here, and more by ``sort_many_hits``. With ``tied``, an item that is among the
-    first ``k`` in any order of equal scores is a hit.
+    Up to ``_FEW_HITS`` are sorted by rank here, and more by ``sort_many_hits``. With ``tied``, an
+    item that is among the first ``k`` in any order of equal scores is a hit.
 
-    Before, ``hits.n_hits`` counts the ranked items and ``tied.first`` the scores greater than that
-    of an item; after, they are the number of hits and the first rank. ``tied.last`` is the last
-    rank both times.
+    Before, ``tied`` has for each possible hit the number of greater scores and its last rank, in
+    the first slots of the user; after, the first and the last rank of each hit, and 0 behind them.
     """
     ranks = hits.rank
     gains = hits.gain
     begin = hits.start[user]
     n_hits = 0
-    for slot in range(begin, begin + hits.n_hits[user]):
-        rank = ranks[slot]
-        gain = gains[slot]
+    for p in range(n_possible):
+        rank = possible.rank[p]
+        gain = possible.gain[p]
         best_rank = rank
-        ranks[slot] = 0  # slots without a hit hold 0
-        gains[slot] = 0.0
         if tied is not None:
-            best_rank = tied.first[slot] + 1
-            last_rank = tied.last[slot]
-            tied.first[slot] = 0
-            tied.last[slot] = 0
+            best_rank = tied.first[begin + p] + 1
+            last_rank = tied.last[begin + p]
+            tied.first[begin + p] = 0
+            tied.last[begin + p] = 0
         if best_rank > k:
             continue
 
@@ -679,12 +738,12 @@ def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
 
 
 @helper
-def _count_recommendable(row: Array, excluded: IntArray, least: Any) -> int:
-    """Count the items of a row that are not excluded and score ``least`` or more."""
-    count = _count_reaching(row, least)
+def _length_of(row: Array, excluded: IntArray, k: int, least: Any) -> int:
+    """The number of items that are not excluded and score ``least`` or more, at most k."""
+    length = _count_reaching(row, least)
     for item in excluded:
-        count -= row[item] >= least
-    return count
+        length -= row[item] >= least
+    return length if length < k else k
 
 
 @helper
@@ -707,8 +766,8 @@ def _fill_pool(row: Array, bound: Any, excluded: IntArray, tied: Any, pool: Pool
     """
     begin: Any = np.int64(0)  # typed, as in ``_list_best``
     count: Any = np.int64(0)
-    half = pool.values[: pool.values.size // 2]
-    count, begin = _gather(row, begin, bound, excluded, count, half, pool.items)
+    room = pool.values.size
+    count, begin = _gather(row, begin, bound, excluded, count, room // 2, pool)
     # Half of the pool holds more than k items, so later ones must exceed the bound: they lose ties.
     # But to count a tie group takes all of its items.
     if begin < row.size and tied is None:
@@ -716,29 +775,27 @@ def _fill_pool(row: Array, bound: Any, excluded: IntArray, tied: Any, pool: Pool
         if above == bound:
             return count  # type: ignore[no-any-return]
         bound = above
-    count, begin = _gather(row, begin, bound, excluded, count, pool.values, pool.items)
+    count, begin = _gather(row, begin, bound, excluded, count, room, pool)
     if begin < row.size:
         count = np.int64(-1)
     return count  # type: ignore[no-any-return]
 
 
 @helper
-def _move_to_pool(items: IntArray, places: IntArray, gains: FloatArray) -> int:
-    """Turn ``places``, which are items of a row, into their places among the items of a pool.
+def _move_to_pool(items: IntArray, possible: PossibleHits, n_possible: int) -> int:
+    """Turn the places of possible hits, which are items of a row, into places in a pool.
 
-    ``items`` are those of the pool. Places that are not among them are dropped, and the ``gains``
-    of the places move along. Returns the number of places that are left.
+    ``items`` are those of the pool. Possible hits that are not among them are dropped. Returns the
+    number of those that are left.
     """
-    n_places = 0
-    for p in range(places.size):
-        place = _position(items, places[p])
-        gain = gains[p]
-        gains[p] = 0.0
+    n_left = 0
+    for p in range(n_possible):
+        place = _position(items, possible.places[p])
         if place >= 0:
-            places[n_places] = place
-            gains[n_places] = gain
-            n_places += 1
-    return n_places
+            possible.places[n_left] = place
+            possible.gain[n_left] = possible.gain[p]
+            n_left += 1
+    return n_left
 
 
 @kernel
@@ -752,11 +809,14 @@ def rank_rows(
     tied: Any,
     has_nan: BoolArray,
     memory: RankMemory,
+    expects_hits: Any,
 ) -> None:
     """Rank the relevant items that may be hits, for a block of dense rows; then ``sort_hits``.
 
     Fills ``hits``, which holds no hits yet, and ``tied``, which ``memory.tied_of`` makes.
-    ``has_nan`` (1,) becomes True with any NaN.
+    ``has_nan`` (1,) becomes True with any NaN. ``expects_hits`` is None, or True where a random
+    order would have a hit of most users: then there are lanes, and all relevant items are compared
+    with a bound of the k-th best score.
 
     ``bits`` are those of ``scores``, scores in half precision, or None. They are an argument, since
     Numba leaves out the branches behind ``is None`` of arguments alone, which takes 0.3 s off the
@@ -766,6 +826,7 @@ def rank_rows(
     lowest = scores.lowest
     n_items = scores.values.shape[1]
     lane_maxima = memory.lane_maxima
+    possible = memory.possible
     for user in range(excluded.start.size - 1):
         row = scores.values[user if bits is None else 0]
         excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
@@ -784,38 +845,40 @@ def rank_rows(
         maxima = lane_maxima[:n_lanes]
 
         # Where k maxima are above the best relevant item, none is a hit, as for most users.
-        items = relevant.items[hits.start[user] : hits.start[user + 1]]
-        if n_lanes > 0 and _count_above(maxima, _best_score(row, items, lowest)) >= k:
-            hits.length[user] = k
-            continue
+        relevant_items = relevant.items[relevant.start[user] : relevant.start[user + 1]]
+        if n_lanes > 0 and expects_hits is None:
+            best = _best_score(row, relevant_items, lowest)
+            if _count_above(maxima, best) >= k:
+                hits.length[user] = k
+                continue
 
         # Unless k lanes have an item for the list, the list may be shorter than k.
         hits.length[user] = k
         if _count_above(maxima, lowest) < k:
-            n_recommendable = _count_recommendable(row, excluded_items, scores.least)
-            if n_recommendable < k:
-                hits.length[user] = n_recommendable
-        n_places, bound = _find_places(
-            row, maxima, excluded_items, relevant, user, k, scores.least, hits, memory.places
-        )
-        if n_places == 0:
+            hits.length[user] = _length_of(row, excluded_items, k, scores.least)
+        relevances = relevant.values[relevant.start[user] : relevant.start[user + 1]]
+        if expects_hits is not None:
+            n_possible, bound = _find_reaching(
+                row, maxima, excluded_items, relevant_items, relevances, k, scores.least, possible
+            )
+        else:
+            n_possible, bound = _find_possible(
+                row, maxima, excluded_items, relevant_items, relevances, k, scores.least, possible
+            )
+        if n_possible == 0:
             continue
 
-        # Ranks are counted in the whole row, or, where that takes more comparisons than to collect
-        # it, in a pool of the few items that reach the bound.
+        # Ranks are counted in the whole row, or, where that takes longer than to collect it, in a
+        # pool of the few items that reach the bound.
         values = row
-        n_collected = BLOCK_SCORES * k  # scores of the blocks that have these items, at most
-        if n_items < n_collected:
-            n_collected = n_items
-        n_counted = n_items + _COLLECTING_COUNTS * n_collected
-        if n_lanes > 0 and bound > scores.least and n_places * n_items > n_counted:
+        n_counted = n_items + _COMPARED_PER_COLLECTED * k
+        if n_lanes > 0 and bound > scores.least and n_possible * n_items > n_counted:
             count = _fill_pool(row, bound, excluded_items, tied, memory.pool)
             if count >= 0:
                 values = memory.pool.values[:count]
                 excluded_items = excluded_items[:0]
-                gains = hits.gain[hits.start[user] :]
-                n_places = _move_to_pool(memory.pool.items[:count], memory.places[:n_places], gains)
-        _rank_places(values, None, memory.places[:n_places], excluded_items, user, k, hits, tied)
+                n_possible = _move_to_pool(memory.pool.items[:count], possible, n_possible)
+        _rank_possible(values, None, possible, n_possible, excluded_items, user, k, hits, tied)
 
 
 @kernel
@@ -828,7 +891,7 @@ def rank_sorted_rows(
     hits: Hits,
     tied: Any,
     has_nan: BoolArray,
-    places: IntArray,
+    possible: PossibleHits,
 ) -> None:
     """Fill ``hits`` as ``rank_rows`` does; users have so many relevant items that a sort pays off.
 
@@ -842,7 +905,7 @@ def rank_sorted_rows(
         excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
         end = _count_reaching(row, scores.lowest)  # NaN sorts behind the numbers
         has_nan[0] |= end < n_items
-        hits.length[user] = min(k, _count_recommendable(row, excluded_items, scores.least))
+        hits.length[user] = _length_of(row, excluded_items, k, scores.least)
 
         # This bound skips most relevant items that are no hits: a third of the time with k = 370 of
         # 3,700 and 500 relevant. Excluded items may be among the best.
@@ -851,11 +914,14 @@ def rank_sorted_rows(
         if end > n_before:
             reached = ordered[end - n_before]
             bound = reached if reached > bound else bound
-        n_places, _ = _find_places(
-            row, row[:0], excluded_items, relevant, user, k, bound, hits, places
+        relevant_items = relevant.items[relevant.start[user] : relevant.start[user + 1]]
+        relevances = relevant.values[relevant.start[user] : relevant.start[user + 1]]
+        n_possible, _ = _find_possible(
+            row, row[:0], excluded_items, relevant_items, relevances, k, bound, possible
         )
-        if n_places > 0:
-            _rank_places(row, ordered[:end], places[:n_places], excluded_items, user, k, hits, tied)
+        _rank_possible(
+            row, ordered[:end], possible, n_possible, excluded_items, user, k, hits, tied
+        )
 
 
 @kernel
@@ -868,7 +934,7 @@ def rank_candidates(
     least: Any,
     hits: Hits,
     tied: Any,
-    places: IntArray,
+    possible: PossibleHits,
 ) -> None:
     """Fill ``hits`` and ``tied`` from the scores of the candidates alone; then ``sort_hits``.
 
@@ -883,16 +949,15 @@ def rank_candidates(
         items = candidate_items[begin:end]
         hits.length[user] = min(k, _count_reaching(scores, least))
 
-        first = hits.start[user]
-        n_places = 0
-        for slot in range(first, hits.start[user + 1]):
-            place = _position(items, relevant.items[slot])
+        n_possible = 0
+        for i in range(relevant.start[user], relevant.start[user + 1]):
+            place = _position(items, relevant.items[i])
             if place >= 0 and scores[place] >= least:
-                places[n_places] = place
-                hits.gain[first + n_places] = relevant.values[slot]
-                n_places += 1
-        if n_places > 0:
-            _rank_places(scores, None, places[:n_places], items[:0], user, k, hits, tied)
+                possible.places[n_possible] = place
+                possible.gain[n_possible] = relevant.values[i]
+                n_possible += 1
+        if n_possible > 0:
+            _rank_possible(scores, None, possible, n_possible, items[:0], user, k, hits, tied)
 
 
 @kernel
@@ -993,7 +1058,7 @@ def _list_best(row: Array, bound: Any, excluded: IntArray, k: int, pool: Pool) -
     count: Any = np.int64(0)
     begin: Any = np.int64(0)
     while begin < row.size:
-        count, begin = _gather(row, begin, bound, excluded, count, values, items)
+        count, begin = _gather(row, begin, bound, excluded, count, values.size, pool)
         if count > k:
             worst = _shrink(values, items, count, k, lowest)
             count = np.int64(k)

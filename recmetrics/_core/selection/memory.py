@@ -13,6 +13,7 @@ from recmetrics._core.selection.kernels import (
     Collected,
     ListTables,
     Pool,
+    PossibleHits,
     Tied,
     TileMemory,
 )
@@ -26,9 +27,11 @@ def tied_of(hits: Hits, *, ties: bool) -> Tied | None:
     return Tied(hits.first, hits.last) if ties else None
 
 
-def places_for(start: IntArray) -> IntArray:
-    """Work memory for the places of one user's relevant items; ``start`` is that of the truth."""
-    return np.empty(int((start[1:] - start[:-1]).max(initial=0)), np.int64)
+def possible_hits_for(start: IntArray) -> PossibleHits:
+    """Work memory for the possible hits of one user; ``start`` is that of the truth."""
+    n_relevant = int((start[1:] - start[:-1]).max(initial=0))
+    places, rank = np.empty((2, n_relevant), np.int64)
+    return PossibleHits(places, np.empty(n_relevant), rank)
 
 
 def pool_for(k: int, longest: int, dtype: np.dtype[Any]) -> Pool:

@@ -44,6 +44,8 @@ class Cutoffs(NamedTuple):
     hits: int | None  # the last rank searched for relevant items; None: no metric needs ranks
     lists: int | None  # the length read of each list; None: no metric needs lists
     exposure: int  # the length that metrics of all lists read
+    ideal: int | None  # how many of a user's largest relevances are read in order; None: all
+    slots: int | None  # how many of these, and of a user's hits, are read at all; None: all
 
 
 class SideWords(NamedTuple):
@@ -159,6 +161,9 @@ class Request:
         # True where selection must find tie groups, and where it must read whole rows.
         self.ties = False
         self.whole_rows = False
+        # True where all relevances of a user are read: they are compared with rel, or tie groups
+        # reach beyond the cutoff.
+        self.whole_sets = False
         # The metrics that may need side information: of lists, of strata, weighted by propensities.
         self.of_side: list[MetricSpec] = []
         self.strata: dict[str, str] = {}  # by stratum, the first metric that names it
@@ -178,6 +183,8 @@ class Request:
                 self.ties = True
             if self.ties or spec.reads_whole_list:
                 self.whole_rows = True
+            if self.ties or spec.values.get("rel") is not None:
+                self.whole_sets = True
 
     @classmethod
     def of(
@@ -245,7 +252,24 @@ class Request:
         lists = None
         if self.of_lists or self.of_exposure:
             lists = max(deepest["lists"], deepest["exposure"])
-        return Cutoffs(n_items, of, hits, lists, deepest["exposure"])
+        ideal = self._ideal_depth(of)
+        slots = None
+        if hits is not None and ideal is not None and not self.whole_sets:
+            slots = max(ideal, deepest["hits"])
+        return Cutoffs(n_items, of, hits, lists, deepest["exposure"], ideal, slots)
+
+    def _ideal_depth(self, of: Mapping[str, int | None]) -> int | None:
+        """How many of a user's largest relevances metrics read in order, None for all.
+
+        ``of`` are the cutoffs. A metric that the caller defines gets all of them.
+        """
+        depth = 0
+        for text, (spec, _, _) in self.of_hits.items():
+            k = of[text]
+            if k is None or spec.values.get("ideal_depth") == "all" or spec.metric.module:
+                return None
+            depth = max(depth, k)
+        return depth
 
 
 def _refuse_cutoffs(cutoffs: Mapping[Any, Any]) -> None:
