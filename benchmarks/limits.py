@@ -1,12 +1,18 @@
 """Time the forms that read far above the limit, each over ``scores.max(axis=1)``, with one thread.
 
-The limits are those of a quiet machine. Measured on one, as CPU time of ndcg@10 in float32:
+The limits are those of a quiet machine, an AMD EPYC that reads 24 GB a second with one core. A
+machine that reads more slowly has lower ratios. Measured there, as CPU time of ndcg@10 in float32:
 
-    10, 100, 1,000 relevant          1.5, 2.3, 12     of 3,700 items
-    with grades 1 to 5               1.6, 3.0, 13
-    no two grades equal              1.6, 3.2, 14
-    10, 100, 1,000 excluded          1.8, 2.7, 5.7
-    Fortran order                    7.0 at 1,024 x 20,000, 5.7 at 4,000 x 5,000
+    of 3,700 items                   10     100    300    1,000
+    relevant                         2.3    2.9    5.2    8.7
+    with grades 1 to 5               2.5    3.8    6.2    9.6
+    no two grades equal              2.3    4.3    7.2    11.2
+    dense truth of bool              3.7    5.7    6.3    6.3
+    dense truth of float32           4.5    6.1    7.2    5.2
+    excluded, with 1 relevant        2.3    3.0    4.3    7.5
+    excluded, and as many relevant   2.4    3.9    7.1    13.0
+
+    Fortran order                    5.8 at 1,024 x 20,000, 3.8 at 4,000 x 5,000
 
 python benchmarks/limits.py            all rows; exits with 1 where one is above its limit
 python benchmarks/limits.py Fortran    the rows whose names begin so
@@ -27,6 +33,14 @@ from recmetrics import Metrics
 REPEATS = 9
 SIZE = (4_000, 3_700)
 COLUMNS = ((1_024, 20_000), (4_000, 5_000))
+# By the relevant, or excluded, items of a user: the limits with CSR truth, with grades, with dense
+# truth, with excluded items, and with as many relevant as excluded ones.
+LIMITS = {
+    10: (2.7, 2.9, 5.1, 2.7, 2.9),
+    100: (3.3, 4.8, 6.8, 3.5, 4.5),
+    300: (5.8, 8.0, 8.0, 4.9, 8.0),
+    1_000: (10.0, 13.0, 7.2, 9.0, 14.5),
+}
 PAIRS = ((1_000, 50_000), (2_000, 12_000))  # rows that leave, or fill, the nearest cache
 
 
@@ -60,8 +74,8 @@ def rows() -> Iterator[Row]:
     scores = scores_of(SIZE)
     read = partial(scores.max, 1)
     ndcg = partial(Metrics.ndcg_at_k, scores, k=10, n_threads=1)
-    limits = {10: (1.8, 1.9, 2.1), 100: (2.8, 3.7, 3.1), 1_000: (14.0, 16.0, 6.5)}
-    for number, (binary_limit, graded_limit, excluded_limit) in limits.items():
+    for number, limits in LIMITS.items():
+        binary_limit, graded_limit, dense_limit, excluded_limit, both_limit = limits
         truth = item_sets(SIZE, number, rng)
         n_grades = truth.nnz
         yield Row(f"{number} relevant", partial(ndcg, truth), read, binary_limit)
@@ -69,14 +83,20 @@ def rows() -> Iterator[Row]:
         yield Row(f"{number} relevant, grades 1 to 5", partial(ndcg, of_five), read, graded_limit)
         distinct = graded(truth, rng.permutation(n_grades) + 1.0)
         yield Row(f"{number} relevant, no two equal", partial(ndcg, distinct), read, graded_limit)
-        apart = graded(truth, np.ones(n_grades))
+        for dtype in (np.bool_, np.float32):
+            dense = truth.toarray().astype(dtype)
+            name = f"{number} relevant, dense truth of {dense.dtype}"
+            yield Row(name, partial(ndcg, dense), read, dense_limit)
+        call = partial(ndcg, truth, exclude=item_sets(SIZE, number, rng))
+        yield Row(f"{number} excluded, {number} relevant", call, read, both_limit)
+        apart = graded(truth, np.ones(n_grades)).copy()
         apart.indices = np.maximum(apart.indices, 1)  # item 0 is relevant, and is not excluded
         apart.sum_duplicates()
         first = sp.csr_array(np.eye(1, SIZE[1])[np.zeros(SIZE[0], int)])
         call = partial(ndcg, first, exclude=apart)
         yield Row(f"{number} excluded, 1 relevant", call, read, excluded_limit)
 
-    for size, limit in zip(PAIRS, (2.4, 4.0), strict=True):
+    for size, limit in zip(PAIRS, (2.7, 4.1), strict=True):
         scores = scores_of(size)
         excluded = item_sets(size, 1_000, rng)
         relevant = item_sets(size, 10, rng)
