@@ -61,7 +61,7 @@ def truth_of(grades, seed=1):
 
 
 def csr(truth, items, values):
-    """The same truth as CSR with these dtypes."""
+    """Convert a dense truth to CSR with these dtypes."""
     stored = sp.csr_array(truth)
     return sp.csr_array(
         (stored.data.astype(values), stored.indices.astype(items), stored.indptr.astype(items)),
@@ -190,7 +190,7 @@ def test_the_best_of_a_dense_truth_are_looked_up(form, monkeypatch):
         Metrics.compute(scores, GRADED[form](truth), ["ndcg@10"])
         assert bool(calls) == (not form.startswith("CSR") and form != "float16")
         calls.clear()
-        few = np.where(np.arange(N_ITEMS) < 30, truth, 0)  # 30 x 10 x 5 < 1,537
+        few = np.where(np.arange(N_ITEMS) < 30, truth, 0)  # fewer than six for each rank
         Metrics.compute(scores, GRADED[form](few), ["ndcg@10"])
         assert not calls
 

@@ -246,7 +246,7 @@ def _is_matrix(value: Any) -> bool:
 def ranker_of(scores: Source, users: Users, most_slots: int | None = None) -> Ranker:
     """The ranker of these scores, which finds the hits of the users.
 
-    Where it can, it keeps at most ``most_slots`` hits and relevances of a user, None for all.
+    The ranker of a matrix may keep only ``most_slots`` hits and relevances of a user, None for all.
     """
     if isinstance(scores, ScoreMatrix):
         return MatrixRanker(scores, users, most_slots)

@@ -585,10 +585,10 @@ def _find_possible(
     """Collect the relevant items of a user that may be hits.
 
     These are not excluded, score ``least`` or more, and have fewer than k of ``lane_maxima`` above
-    their scores. ``relevances`` are those of the relevant
-    items. Writes the items and their relevances to ``possible``. Returns their number, and a score
-    that all of them reach. For most users the maxima are counted two or three times, for any number
-    of relevant items, since a count settles all scores above or below the one it was made for.
+    their scores. ``relevances`` are those of the relevant items. Writes the items and their
+    relevances to ``possible``. Returns their number, and a score that all of them reach. For most
+    users the maxima are counted two or three times, for any number of relevant items, since a count
+    settles all scores above or below the one it was made for.
     """
     n_possible = 0
     bound = least  # the smallest score that passed a count, if any did

@@ -1,7 +1,6 @@
 """Scores in memory -> hits and lists, in row blocks and threads."""
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -53,7 +52,6 @@ _MAX_PAIRS_WITH_LANES = 64
 # instead of 14 (80 relevant items) or 50 (300).
 _LEAST_PER_SLOT = 6
 
-
 Array = npt.NDArray[Any]
 
 
@@ -67,7 +65,7 @@ class MatrixRanker:
     def __init__(self, scores: ScoreMatrix, users: Users, most_slots: int | None = None) -> None:
         self.scores = scores
         self._most_slots = most_slots
-        if most_slots and users.truth.estimated_items < _LEAST_PER_SLOT * most_slots:
+        if most_slots is not None and users.truth.estimated_items < _LEAST_PER_SLOT * most_slots:
             self._most_slots = None
         self.n_users, self.n_items = scores.shape
         self.users = users
@@ -90,16 +88,13 @@ class MatrixRanker:
                 relevant = truth.rows(slice(0, self.n_users))
                 ties = rules.ties and k is not None
                 all_hits = empty_hits(relevant.start, relevant.values, ties=ties, allocate=np.empty)
-        users = self.users
-        looks_up = False
-        if self._most_slots is not None and k is not None and reader is None:
-            looks_up = self._can_look_up(k)
-        if looks_up:  # the truth is not listed
-            users = users._replace(truth=SparseSets(Rows.none(self.n_users), None))
-        rank: Callable[..., RankedBlock] = self._rank_candidates
-        if self._items_read is None:
-            rank = functools.partial(self._rank_rows, looks_up=looks_up)
+        rank = self._rank_rows if self._items_read is None else self._rank_candidates
         rank_block = functools.partial(rank, k=k, rules=rules, reader=reader, all_hits=all_hits)
+        users = self.users
+        keeps_few = self._most_slots is not None and reader is None
+        if keeps_few and k is not None and self._can_look_up(k):  # then the truth is not listed
+            rank_block = functools.partial(self._rank_by_lookup, k=k, rules=rules)
+            users = users._replace(truth=SparseSets(Rows.none(self.n_users), None))
         return hits_of_blocks(rank_block, blocks, n_threads, users, k, rules, all_hits)
 
     def _rank_rows(
@@ -109,26 +104,17 @@ class MatrixRanker:
         rules: Request,
         reader: Reader | None,
         all_hits: Hits | None,
-        looks_up: bool,
     ) -> RankedBlock:
         """Rank a block by whole rows of scores, and pass on its lists.
 
         ``k`` is None where no metric reads hits. The hits are written into their part of
-        ``all_hits``, where it is not None. If ``looks_up``, the relevant items of ``block`` are not
-        listed, and its best items are looked up in the dense truth.
+        ``all_hits``, where it is not None.
         """
-        hits = None
-        if not looks_up:
-            hits = self._no_hits(block, all_hits, ties=rules.ties and k is not None)
+        hits = self._no_hits(block, all_hits, ties=rules.ties and k is not None)
         # Lists read all rows a second time; to convert them twice takes longer.
-        scores = self.scores.block(block.rows, packed=reader is None and not looks_up)
+        scores = self.scores.block(block.rows, packed=reader is None)
         has_nan = np.zeros(1, np.bool_)
-        if hits is None:
-            hits = self._hits_by_lookup(scores, block, cast(int, k), has_nan)
-            if hits is None:  # the relevant items must be listed after all
-                block = block._replace(relevant=self.users.truth.rows(block.rows))
-                return self._rank_rows(block, k, rules, reader, all_hits, looks_up=False)
-        elif k is not None:
+        if k is not None:
             self._fill_from_rows(hits, scores, block, k, rules, has_nan)
         if reader is not None:
             reader.read(self._list_rows(scores, block, reader.depth, has_nan))
@@ -137,12 +123,23 @@ class MatrixRanker:
             nan_report = find_nan(scores.whole().values, scores.lowest)
         return RankedBlock(hits, nan_report)
 
+    def _rank_by_lookup(self, block: Block, k: int, rules: Request) -> RankedBlock:
+        """Rank a block, of which no relevant items are listed, by looking up its k best items."""
+        scores = self.scores.block(block.rows, packed=False)
+        has_nan = np.zeros(1, np.bool_)
+        hits = self._hits_by_lookup(scores, block, k, has_nan)
+        is_refused = has_nan[0] and rules.nan == "raise"
+        if hits is None or is_refused:  # the relevant items are listed, and NaN reported, after all
+            block = block._replace(relevant=self.users.truth.rows(block.rows))
+            return self._rank_rows(block, k, rules, reader=None, all_hits=None)
+        return RankedBlock(hits, np.zeros(3, np.int64))
+
     def _can_look_up(self, k: int) -> bool:
         """Say whether the k best items of each user are to be looked up in a dense truth.
 
-        Where relevant items are many, that takes less than to list them and to rank them; but not
-        in short rows, which have no lanes, nor in Python, where it takes nine times as long. Beside
-        excluded items, the relevant ones are listed in any case.
+        Looking up takes less than listing and ranking many relevant items; but not in short rows,
+        which have no lanes, nor in Python, where it takes nine times as long. Beside excluded
+        items, the relevant ones are listed in any case.
         """
         users = self.users
         if self._items_read is not None or users.exclude is not None or not compiles():
