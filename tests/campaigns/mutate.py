@@ -31,6 +31,7 @@ FACTORS = f"{FUZZ} -k 'problems and factors and not dask'"
 BATCHES = f"{FUZZ} -k 'problems and evaluator'"
 DEVICE = "tests/selection/test_device.py -k 'every_dtype and (float32 or int8)'"
 MANY = "tests/selection/test_many_relevant.py"
+BINS = "tests/selection/test_selection.py -k ranks_are_those_of_a_sort"
 SORTED_ROWS = "tests/selection/test_device.py -k rows_sorted"
 
 
@@ -114,10 +115,10 @@ _OF_FILES = {
     ],
     "_core/selection/kernels.py": [
         ("reversed ties", SCORES,
-         "n_reaching_before = _count_reaching(tile[:n_before], score)\n"
-         "            n_above_after = _count_above(tile[n_before:], score)",
-         "n_reaching_before = _count_above(tile[:n_before], score)\n"
-         "            n_above_after = _count_reaching(tile[n_before + 1 :], score)"),
+         "+= _count_reaching(tile[:n_before], score)\n"
+         "                rank[p] += _count_above(tile[n_before:], score)",
+         "+= _count_above(tile[:n_before], score)\n"
+         "                rank[p] += _count_reaching(tile[n_before + 1 :], score)"),
         ("reversed ties of lists", SCORES,
          "while j > begin and values[j - 1] < score:",
          "while j > begin and values[j - 1] <= score:"),
@@ -156,8 +157,12 @@ _OF_FILES = {
          "lowest)\n            count = np.int64(k)\n            if begin",
          "bound)\n            count = np.int64(k)\n            if begin"),
         ("a tie group without those after it", SCORES,
-         "n_reaching_before + _count_reaching(tile[n_before:], score)",
-         "n_reaching_before + (_count_reaching(tile[n_before:], score) if n_before else 0)"),
+         "reaching[p] += n_reaching", "reaching[p] += n_above + (begin <= places[p])"),
+        ("an equal score lies above the relevant one", BINS,
+         "+ last)] < tile[i]", "+ last)] <= tile[i]"),
+        ("two equal scores share a rank", BINS, "bins.n_equal[b] > 1", "bins.n_equal[b] > 2"),
+        ("the bound of bins forgets excluded items", BINS,
+         ">= k + excluded_items.size:", ">= k:"),
         ("ties of an earlier tile come later", TILES,
          "if n_before < 0:", "if not 0 <= n_before <= tile.size:"),
         ("a slot without a hit keeps its place", SCORES,

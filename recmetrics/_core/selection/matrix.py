@@ -36,10 +36,11 @@ from recmetrics._core.selection.rankers import Block, RankedBlock, hits_of_block
 from recmetrics._core.spec import Request
 from recmetrics._core.types import BoolArray, IntArray, NaNPolicy
 
-# From so many relevant items a user on, to sort a row and search ranks in it beats counting them.
-MANY_RELEVANT = 64
+# From so many relevant items a user on, to search for the place of each score among theirs takes
+# less than to compare it with all of theirs: as long as with 80 to 130 of them.
+MANY_RELEVANT = 100
 # The lane maxima of ``kernels`` leave out most of the relevant items before ranks are counted. But
-# where a random order would have so many hits of a user among the k best, to sort takes less: 20
+# where a random order would have so many hits of a user among the k best, to search takes less: 20
 # against 27 us of a user with 500 relevant of 3,700 items, k = 370.
 _MANY_HITS = 32
 # Kernels compare each relevant item with each excluded one. With more pairs of these per score, the
@@ -243,11 +244,11 @@ class MatrixRanker:
         lanes = memory.lanes_for(k, self.n_items, dtype)
         n_relevant = len(relevant.items)
         has_few_hits = lanes.size > 0 and n_relevant * k <= _MANY_HITS * n_scores
-        is_sorted = n_relevant >= MANY_RELEVANT * n_users and not has_few_hits
+        has_many = n_relevant >= MANY_RELEVANT * n_users and not has_few_hits
         allowed = lanes[:0]
         if len(excluded.items):
             allowed = memory.row_for(scores, self.n_items)
-        if len(excluded.items) and (is_sorted or not allowed.size):
+        if len(excluded.items) and (has_many or not allowed.size):
             n_pairs = int((np.diff(relevant.start) * np.diff(excluded.start)).sum())
             if n_pairs > n_scores * (_MAX_PAIRS_WITH_LANES if lanes.size else _MAX_PAIRS):
                 scores = scores.whole()
@@ -259,10 +260,11 @@ class MatrixRanker:
         tied = memory.tied_of(hits, ties=ties)
         possible = memory.possible_hits_for(relevant.start)
         for_both = relevant, excluded, k, hits, tied, has_nan  # the arguments of both kernels
-        if is_sorted:
+        if has_many:
             scores = scores.whole()
-            ordered = np.sort(scores.values, axis=1)
-            kernels.rank_sorted_rows(scores, ordered, *for_both, possible)
+            relevant_scores = _relevant_scores(scores.values, relevant)
+            bins = memory.bins_for(self.n_items, relevant_scores.shape[1])
+            kernels.rank_many_relevant(scores, relevant_scores, *for_both, possible, bins)
         else:
             pool = memory.pool_for(k, self.n_items, dtype)
             work = kernels.RankMemory(lanes, pool, possible, allowed)
@@ -345,6 +347,21 @@ class _Candidates(NamedTuple):
     items: Rows
     scores: ScoreBlock  # values of shape (items,)
     nan_report: IntArray  # as ``find_nan`` has it, of excluded candidates as well
+
+
+def _relevant_scores(scores: Array, relevant: Rows) -> Array:
+    """The scores of each user's relevant items, ascending; then the greatest value of the dtype.
+
+    As many columns as a power of two, more than any user has relevant items.
+    """
+    n_relevant = np.diff(relevant.start)
+    n_columns = 1 << int(n_relevant.max(initial=0)).bit_length()
+    greatest = np.inf if scores.dtype.kind == "f" else np.iinfo(scores.dtype).max
+    relevant_scores = np.full((len(scores), n_columns), greatest, scores.dtype)
+    is_filled = np.arange(n_columns) < n_relevant[:, np.newaxis]
+    relevant_scores[is_filled] = scores[relevant.users(), relevant.items]
+    relevant_scores.sort(axis=1)
+    return relevant_scores
 
 
 def _hidden(scores: ScoreBlock, excluded: Rows, nan: NaNPolicy) -> ScoreBlock | None:

@@ -10,6 +10,7 @@ from recmetrics._core.selection.kernels import (
     BLOCK_SCORES,
     LANES,
     Array,
+    Bins,
     Collected,
     ListTables,
     Pool,
@@ -32,6 +33,15 @@ def possible_hits_for(start: IntArray) -> PossibleHits:
     n_relevant = int((start[1:] - start[:-1]).max(initial=0))
     places, rank = np.empty((2, n_relevant), np.int64)
     return PossibleHits(places, np.empty(n_relevant), rank)
+
+
+def bins_for(n_items: int, n_bins: int) -> Bins:
+    """Work memory for the bins of the ``n_items`` scores of one user."""
+    return Bins(
+        bin_of=np.empty(n_items, np.uint32),
+        n_above=np.empty(n_bins, np.int32),
+        n_equal=np.empty(n_bins, np.int32),
+    )
 
 
 def pool_for(k: int, longest: int, dtype: np.dtype[Any]) -> Pool:

@@ -29,7 +29,7 @@ _COMPARED_PAIR = 1.1  # a relevant item and a score, where rows are too short fo
 _SHORT_SCORE = 2.0  # a score of a row that is too short for lanes
 _COMPARED_PAIR_TO_THE_END = 1.7  # such a pair without a cutoff
 _MOST_OF_HITS = 10_000.0  # the hits of a user, of which many are compared with few scores
-_SORTED_SCORE = 5.4  # a score of a sorted row, with many relevant items
+_BINNED_SCORE = 9.5  # a score whose bin is searched for, with many relevant items
 _LISTED_SCORE = 1.6  # a score of a row from which a list is made
 _LISTED_SHORT_SCORE = 8.0  # one of a row that is too short for lanes
 _LISTED_ITEM = 30.0  # an item of a list
@@ -119,6 +119,6 @@ def _work_of_ranks(n_users: int, n_items: int, n_relevant: int, k: int) -> float
     if n_lanes_for(k, n_items):
         return _LANE_SCORE * n_users * n_items + _SELECTED_ITEM * n_users * k
     if n_relevant >= MANY_RELEVANT * n_users:
-        return _SORTED_SCORE * n_users * n_items
+        return _BINNED_SCORE * n_users * n_items
     pair_work = _COMPARED_PAIR if k < n_items else _COMPARED_PAIR_TO_THE_END
     return pair_work * n_relevant * n_items + _SHORT_SCORE * n_users * n_items
