@@ -55,7 +55,8 @@ class ValueSums(NamedTuple):
             model: self.n_weightless.get(model, 0) + other.n_weightless.get(model, 0)
             for model in {**self.n_weightless, **other.n_weightless}
         }
-        return self._replace(joint=self.joint.joined(other.joint), n_weightless=n_weightless)
+        joint = JointSums.joined([self.joint, other.joint])
+        return self._replace(joint=joint, n_weightless=n_weightless)
 
     def completed(self) -> Self:
         """These sums, with those of no user for each model in a group where it has none."""

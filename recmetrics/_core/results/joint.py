@@ -10,7 +10,7 @@ spread of new - old would have no digits left. Distances are those from the mean
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -99,31 +99,45 @@ class JointSums(NamedTuple):
             array[rows] = own_array
         return sums
 
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The sums of the events of all parts; half of them are joined to the other half at once.
+
+        1,000 parts take ten such steps, and a hundredth of the time of 999 pairs.
+        """
+        samples = tuple(dict.fromkeys(sample for part in parts for sample in part.samples))
+        columns = zip(*(part.with_samples(samples)[1:] for part in parts), strict=True)
+        arrays: list[Any] = [np.stack(column) for column in columns]
+        while len(arrays[0]) > 1:
+            half = len(arrays[0]) // 2
+            first = cls(samples, *(array[:half] for array in arrays))
+            second = cls(samples, *(array[half : 2 * half] for array in arrays))
+            pairs = first._paired(second)[1:]
+            rest = [array[2 * half :] for array in arrays]
+            arrays = [np.concatenate(column) for column in zip(pairs, rest, strict=True)]
+        return cls(samples, *(array[0] for array in arrays))
+
     @without_warnings
-    def joined(self, other: Self) -> Self:
+    def _paired(self, other: Self) -> Self:
         """The sums of the events of both (Pebay 2008, of moments about the mean of all)."""
-        samples = tuple(dict.fromkeys(self.samples + other.samples))
-        sums = self.with_samples(samples)
-        other_sums = other.with_samples(samples)
-        ends = np.minimum(sums.ends, other_sums.ends)
-        at_ends = np.where(sums.ends == ends, sums.at_ends, 0)
-        at_ends += np.where(other_sums.ends == ends, other_sums.at_ends, 0)
+        ends = np.minimum(self.ends, other.ends)
+        at_ends = np.where(self.ends == ends, self.at_ends, 0)
+        at_ends += np.where(other.ends == ends, other.at_ends, 0)
 
         # The means of both parts are distances from the mean of all.
-        weight = sums.tables[..., 0, 0, 0, :1]
-        other_weight = other_sums.tables[..., 0, 0, 0, :1]
-        distance = np.subtract(_means(sums), _means(other_sums)).sum(axis=-1)
+        weight = self.tables[..., 0, 0, 0, :1]
+        other_weight = other.tables[..., 0, 0, 0, :1]
+        distance = np.subtract(_means(self), _means(other)).sum(axis=-1)
         total_weight = _or_one(weight + other_weight)
-        gain = _gain(sums.tables[..., 0], distance * other_weight / total_weight)
-        gain += _gain(other_sums.tables[..., 0], -distance * weight / total_weight)
-        tables = added(sums.tables, other_sums.tables)
-        return type(self)(
-            samples,
-            sums.counts + other_sums.counts,
-            ends,
-            at_ends,
-            added(sums.totals, other_sums.totals),
-            added(tables, np.stack([gain, np.zeros_like(gain)], axis=-1)),
+        gain = _gain(self.tables[..., 0], distance * other_weight / total_weight)
+        gain += _gain(other.tables[..., 0], -distance * weight / total_weight)
+        tables = added(self.tables, other.tables)
+        return self._replace(
+            counts=self.counts + other.counts,
+            ends=ends,
+            at_ends=at_ends,
+            totals=added(self.totals, other.totals),
+            tables=added(tables, np.stack([gain, np.zeros_like(gain)], axis=-1)),
         )
 
     def arrays(self) -> Arrays:

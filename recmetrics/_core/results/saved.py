@@ -84,6 +84,8 @@ class Schema(NamedTuple):
 
         Warns of parts that another version of the package computed.
         """
+        if self == other:
+            return
 
         def refuse(quantity: str, ours: object = "", theirs: object = "") -> None:
             values = f": {ours} and {theirs}" if ours else ""

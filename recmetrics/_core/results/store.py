@@ -46,10 +46,12 @@ class Kept(NamedTuple):
 
     n_items: int | None  # the size of the catalogue, None until a batch gives it
     content: Any = None  # rows or totals of earlier batches, made when they are first needed
-    log: tuple[Batch, ...] = ()
+    # Batches, and the totals of streams that were merged, which are joined many at once.
+    log: tuple[Batch | Totals, ...] = ()
     size: tuple[int, int, int] = (0, 0, 0)  # of the batches in the log
     next_user: int = 0  # the first row of the next batch where it does not name its users
     has_merged: bool = False  # users that no batch named may have been updated
+    models: tuple[str, ...] | None = None  # of the events, None without any
 
 
 class Store:
@@ -108,8 +110,12 @@ class Store:
     @property
     def schema(self) -> Schema:
         """The schema that a store must share for its rows to be merged."""
-        shape = self.shape[0], self.n_items
-        return Schema.of(self.request, self.keep, shape, self.data, self.version)
+        return self._schema._replace(shape=(self.shape[0], self.n_items))
+
+    @functools.cached_property
+    def _schema(self) -> Schema:
+        """The schema with the size of the catalogue that was given, which may be unknown."""
+        return Schema.of(self.request, self.keep, self.shape, self.data, self.version)
 
     @property
     def n_items(self) -> int | None:
@@ -227,8 +233,10 @@ class Store:
             return  # a batch without rows must not change the next users, or the catalogue
         with self._lock:
             self._check_size(n_items, size[0])
-            if batch.events is not None and batch.events.models != ("",):
-                cast(Totals, self.content()).of_models(batch.events.models)
+            if batch.events is not None:
+                self._check_models(batch.events.models)
+                self._append(batch, batch.size, n_items=n_items, models=batch.events.models)
+                return
             next_user = 0
             if isinstance(users, slice):
                 if in_order and users.start != self.next_user:
@@ -242,20 +250,34 @@ class Store:
                 next_user = int(users[-1]) + 1
             if users is not None:
                 batch = batch._replace(users=self._among_all(users))
-            self._append(batch, n_items=n_items, next_user=next_user)
+            self._append(batch, size, n_items=n_items, next_user=next_user)
 
-    def _append(self, batch: Batch, **changes: Any) -> None:
-        """Append a batch to the log, which is written into the rows first if it is full.
+    def _check_models(self, models: tuple[str, ...]) -> None:
+        """Refuse events of other models than those before."""
+        known_models = self._kept.models
+        if known_models is None or sorted(models) == sorted(known_models):
+            return
+        msg = (
+            f"the events are of {_named(models)}, and earlier ones of {_named(known_models)}; "
+            "expected the same models in every update and part, so that each pair has all events"
+        )
+        raise ArgumentError(msg)
 
-        ``changes`` are other fields of ``Kept`` that change with it.
+    def _append(
+        self, entry: Batch | Totals, entry_size: tuple[int, int, int], **changes: Any
+    ) -> None:
+        """Append an entry to the log, which is written into the content first if it is full.
+
+        ``entry_size`` is that of ``Batch``. ``changes`` are other fields of ``Kept`` that change
+        with it.
         """
         log = self._kept.log
-        size: Any = tuple(map(operator.add, self._kept.size, batch.size))
+        size: Any = tuple(map(operator.add, self._kept.size, entry_size))
         if log and not (_fits(size) and len(log) < MAX_WAITING_BATCHES):
             self.content()
             log = ()
-            size = batch.size
-        self._kept = self._kept._replace(log=(*log, batch), size=size, **changes)
+            size = entry_size
+        self._kept = self._kept._replace(log=(*log, entry), size=size, **changes)
 
     # --- Reading
 
@@ -269,10 +291,14 @@ class Store:
                 content = UserTable(self.request, self.n_users, self.n_items or 0, of_part)
             elif content is None:
                 content = Totals.none(self.request, self.keep)
-            # Each group is a run of waiting batches, whose metrics are computed together, or one
-            # batch that has its values.
+            # Each group is a run of waiting batches, whose metrics are computed together, or of
+            # totals, or one batch that has its values.
             for _, group in groupby(state.log, _waits_or_alone):
-                batches = list(group)
+                entries = list(group)
+                if isinstance(entries[0], Totals):
+                    content = cast(Totals, content).joined(cast(list[Totals], entries))
+                    continue
+                batches = cast(list[Batch], entries)
                 values = batches[0].values
                 if isinstance(values, Selection):
                     selection = _joined([batch.values for batch in batches])
@@ -290,8 +316,9 @@ class Store:
         """Write the numbers of rows in the content and in the log, without computing anything."""
         state = self._kept
         n_rows = 0 if state.content is None else state.content.n_rows
+        n_rows += sum(entry.n_rows for entry in state.log if isinstance(entry, Totals))
         text = f"{n_rows} {noun}"
-        if state.log:
+        if state.size[0]:
             text += f", {state.size[0]} more not computed yet"
         return text
 
@@ -381,16 +408,21 @@ class Store:
     def take(self, schema: Schema, part: UserRows | Totals) -> None:
         """Add the part of another store, which has ``schema``; another schema is refused."""
         self.schema.check_same(schema)
-        # Both have the same metrics, but maybe in another order.
         part_texts = [text for text in schema.metrics if text in self._per_user]
-        part = part.in_order([part_texts.index(text) for text in self._per_user])
+        if part_texts != self._per_user:  # the same metrics in another order
+            part = part.in_order([part_texts.index(text) for text in self._per_user])
         with self._lock:
             if isinstance(part, UserRows):
-                self._append(part.batch(), has_merged=True)
+                batch = part.batch()
+                self._append(batch, batch.size, has_merged=True)
                 return
             self._check_size(schema.shape[1], part.n_rows)
+            models = self._kept.models
+            if part.has_events:
+                models = part.joint.models
+                self._check_models(models)
             n_items = self.n_items if schema.shape[1] is None else schema.shape[1]
-            self._kept = Kept(n_items, cast(Totals, self.content()).joined(part))
+            self._append(part, (0, 0, 0), n_items=n_items, models=models)
 
     def empty(self) -> Self:
         """Make a store of the same schema without rows."""
@@ -551,19 +583,26 @@ def _lists_of(selection: Selection) -> tuple[IntArray, BoolArray]:
     return np.empty((len(selection.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
 
 
+def _named(models: tuple[str, ...]) -> str:
+    """Name the models of events in an error."""
+    return "a model without a name" if models == ("",) else f"the models {sorted(models)}"
+
+
 def _fits(size: tuple[int, int, int]) -> bool:
     """Say whether batches of this size may wait: users, relevant items and bytes of lists."""
     return all(map(operator.le, size, MAX_WAITING))
 
 
-def _waits_or_alone(batch: Batch) -> object:
-    """The key that groups batches: one for all that wait, a number of its own for any other.
+def _waits_or_alone(entry: Batch | Totals) -> object:
+    """The key that groups a log: one for totals, one for batches that wait, its own for any other.
 
     Batches with labels of one kind, or without, are together: text would make text of numbers.
     """
-    if not isinstance(batch.values, Selection):
-        return id(batch)
-    return batch.events and batch.events.labels.dtype.kind
+    if isinstance(entry, Totals):
+        return Totals
+    if not isinstance(entry.values, Selection):
+        return id(entry)
+    return entry.events and entry.events.labels.dtype.kind
 
 
 def _joined(selections: Sequence[Selection]) -> Selection:

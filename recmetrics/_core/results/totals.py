@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import ArgumentError
 from recmetrics._core.inputs import InvalidItems
 from recmetrics._core.results.joint import JointSums
 from recmetrics._core.results.rows import Batch
@@ -62,6 +61,11 @@ class Totals(NamedTuple):
         return InvalidItems(*self.invalid.tolist())
 
     @property
+    def has_events(self) -> bool:
+        """True if there is an event, also one of weight 0."""
+        return self.n_rows + self.n_weightless > 0
+
+    @property
     def updated(self) -> None:
         """None: no mask of updated rows, since all events count."""
 
@@ -70,20 +74,6 @@ class Totals(NamedTuple):
         """The number of events for which each metric is defined, (metrics,), by model."""
         counts = zip(self.joint.models, self.joint.counts, strict=False)
         return {model: numbers[:, 1] for model, numbers in counts}
-
-    def of_models(self, models: tuple[str, ...]) -> Self:
-        """These totals, which without events become those of ``models``; refuse other models."""
-        joint = self.joint
-        if sorted(models) == sorted(joint.models):
-            return self
-        if self.n_rows or self.n_weightless:
-            msg = (
-                f"the events are of the models {sorted(models)}, and earlier ones of "
-                f"{sorted(joint.models)}; expected the same models in every update and part, so "
-                "that each pair has all events"
-            )
-            raise ArgumentError(msg)
-        return self._replace(joint=joint.none((), joint.counts.shape[1]))
 
     def exposures_of(self, request: Request) -> dict[str, Exposures]:  # noqa: ARG002
         """The sums of all lists, by model; empty without events."""
@@ -143,28 +133,27 @@ class Totals(NamedTuple):
             joint=JointSums.of(settled, _events_of_groups(labels), weights[is_weighted]),
             exposures=exposures_of_models,
         )
-        return self.joined(new_totals)
+        return self.joined([new_totals])
 
-    def joined(self, other: Self) -> Self:
-        """The totals of both, with the events of ``other`` after those of this one."""
-        if not other.n_rows + other.n_weightless:
-            return self
-        if not self.n_rows + self.n_weightless:
-            return other
-        totals = self.of_models(other.joint.models)
-        exposures = copy.deepcopy(other.exposures)
-        for model, exposure in totals.exposures.items():
-            exposures[model].merge(exposure)
-        chunks = totals.chunks
+    def joined(self, others: Sequence[Self]) -> Self:
+        """The totals of all, with the events of ``others`` after those of this one, in order."""
+        parts = [part for part in (self, *others) if part.has_events]
+        if len(parts) < 2:
+            return parts[0] if parts else self
+        exposures = copy.deepcopy(parts[0].exposures)
+        for part in parts[1:]:
+            for model, exposure in part.exposures.items():
+                exposures[model].merge(exposure)
+        chunks = self.chunks
         if chunks is not None:
-            chunks = _in_few(chunks + (other.chunks or ()))
-        return totals._replace(
-            n_rows=totals.n_rows + other.n_rows,
-            n_weightless=totals.n_weightless + other.n_weightless,
-            swallowed=totals.swallowed + other.swallowed,
-            invalid=totals.invalid + other.invalid,
+            chunks = _in_few([chunk for part in parts for chunk in part.chunks or ()])
+        return self._replace(
+            n_rows=sum(part.n_rows for part in parts),
+            n_weightless=sum(part.n_weightless for part in parts),
+            swallowed=np.sum([part.swallowed for part in parts], axis=0),
+            invalid=np.sum([part.invalid for part in parts], axis=0),
             chunks=chunks,
-            joint=totals.joint.joined(other.joint),
+            joint=JointSums.joined([part.joint for part in parts]),
             exposures=exposures,
         )
 
@@ -226,7 +215,7 @@ def _events_of_groups(labels: npt.NDArray[Any]) -> dict[Any, Any]:
     return groups
 
 
-def _in_few(chunks: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+def _in_few(chunks: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
     """Join chunks (metrics, events) until each is more than twice as long as the next.
 
     So there are few chunks, and the values of an event are rarely copied.
