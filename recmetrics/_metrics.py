@@ -12,7 +12,7 @@ from recmetrics._core.options import Shared, takes
 from recmetrics._core.results import (
     how_graded,
     notes_of_signs,
-    notes_on_weights,
+    notes_on_users,
     system_weights,
     who_is_swallowed,
     whole_values,
@@ -86,7 +86,7 @@ class Metrics(compute.Metrics):
         users = read_users(scores, ground_truth, shared, request)
         selection = find_hits(scores, users, request, keeps_ideal=True)
         values = whole_values(selection, request)
-        notes = notes_on_weights(selection, request)
+        notes = notes_on_users(selection, request)
         specs = [definition.spec for definition in request.definitions.values()]
         is_sparse = sp.issparse(ground_truth)
         notes += how_graded(selection.hits.ideal, specs, is_sparse=is_sparse)

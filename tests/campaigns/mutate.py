@@ -204,6 +204,9 @@ _OF_FILES = {
          "        is_missing &= updated\n", "        pass\n"),
     ],
     "_core/results/notes.py": [
+        ("users without an item of a stratum are taken for those without any",
+         "tests/report/test_evaluation.py -k count_as_a_number",
+         " and reads_all:", ":"),
         ("half of the users are enough to warn",
          "tests/inputs/test_warnings.py -k 'half and compute'",
          "return 2 * n_swallowed > n_users", "return 2 * n_swallowed >= n_users"),

@@ -56,6 +56,7 @@ def test_counts_and_notes():
         f"exclude holds the one relevant item of 2 of the 2 users with relevant items{NEVER}; is "
         "exclude= the test set instead of the training set? give the items seen in training"
         f"{TARGET}",
+        "1 of 3 users has no relevant item and counts as 0",
     )
     # 0 would be the best mean rank.
     assert Metrics.evaluate(SCORES, TRUTH, "mean_rank").notes == ()
@@ -63,7 +64,38 @@ def test_counts_and_notes():
         SCORES, TRUTH, "recall(weigh=snips)@1", propensity=[0.5, 1, 1, 1], undefined="one"
     )
     # (2 + 1)^2 / (2^2 + 1^2)
-    assert weighed.notes == ("weighed by propensities: 2 relevant items, effective number 1.8",)
+    assert weighed.notes == (
+        "1 of 3 users has no relevant item and counts as 1",
+        "weighed by propensities: 2 relevant items, effective number 1.8",
+    )
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options", "notes"),
+    [
+        (["ndcg@1", "recall@2"], {"convention": "rectorch"}, ()),  # which leaves the users out
+        (["mrr", "novelty@1"], {}, ("2 of 4 users have no relevant item and count as 0 in mrr",)),
+        # User 1 has no relevance of 3 either, and user 0 has no relevant item in the stratum.
+        (["recall(rel=3)@1", "recall(of=b)@1"], {}, ()),
+        # A sum over no item is 0, whatever a mean counts as.
+        (
+            ["dcg@1", "mrr"],
+            {"undefined": "one"},
+            (
+                "2 of 4 users have no relevant item and count as 0 in dcg@1",
+                "2 of 4 users have no relevant item and count as 1 in mrr",
+            ),
+        ),
+    ],
+)
+def test_users_who_count_as_a_number(metrics, options, notes):
+    keywords = {"undefined": "zero", "popularity": [1, 0.5, 0.5, 0.5], "strata": {"b": [3]}} | options
+    if "convention" in options:
+        keywords = options
+    scores = np.vstack([SCORES, SCORES[:1]])
+    truth = np.vstack([TRUTH, TRUTH[2:]])
+    got = Metrics.evaluate(scores, truth, metrics, **keywords).notes
+    assert tuple(note for note in got if "users have" in note) == notes
 
 
 def test_it_prints_as_its_summary_and_notes():

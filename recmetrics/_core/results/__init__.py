@@ -48,7 +48,7 @@ from recmetrics._core.results.notes import (
     advice_for,
     how_graded,
     left_out,
-    notes_on_weights,
+    notes_on_users,
     warn_of_swallowed,
     who_is_swallowed,
     who_lacks,

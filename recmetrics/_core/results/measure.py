@@ -20,7 +20,7 @@ from recmetrics._core.results.notes import (
     Missing,
     advice_for,
     left_out,
-    notes_on_weights,
+    notes_on_users,
     warn_of_swallowed,
     why_undefined,
 )
@@ -70,7 +70,7 @@ def values_of(
         values = whole_values(selection, request, rows)
     if selection.n_invalid is not None:
         print(InvalidItems.of(selection.n_invalid), file=sys.stderr)  # noqa: T201
-    for note in (*_notes_on_means(values, request), *notes_on_weights(selection, request)):
+    for note in (*_notes_on_means(values, request), *notes_on_users(selection, request)):
         print(note, file=sys.stderr)  # noqa: T201
     return values
 

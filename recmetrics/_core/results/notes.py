@@ -10,7 +10,7 @@ import numpy as np
 
 from recmetrics._core.errors import warn
 from recmetrics._core.selection import Selection
-from recmetrics._core.spec import NO_RELEVANT_ITEM, MetricSpec, Request, make_spec
+from recmetrics._core.spec import NO_RELEVANT_ITEM, MetricSpec, Request, make_spec, number_for
 from recmetrics._core.types import FloatArray
 
 
@@ -155,7 +155,41 @@ def how_graded(
     return [note]
 
 
-def notes_on_weights(selection: Selection, request: Request) -> list[str]:
+def notes_on_users(selection: Selection, request: Request) -> list[str]:
+    """Say which users count as a number, and how few relevant items decide under weights."""
+    return [*_counted_as_a_number(selection, request), *_notes_on_weights(selection, request)]
+
+
+def _counted_as_a_number(selection: Selection, request: Request) -> list[str]:
+    """Say how many users without a relevant item count as 0, or 1, as ``undefined=`` asks.
+
+    Not of strata and of ``rel``, for which other users count so as well.
+    """
+    n_users = len(selection.hits.n_relevant)
+    n_without = n_users - int(np.count_nonzero(selection.hits.n_relevant))
+    if not n_without:
+        return []
+
+    metrics: dict[float, list[str]] = {}
+    for text in request.per_user:
+        spec, _, undefined = request.definitions[text]
+        number = number_for(undefined)
+        reads_all = spec.stratum is None and spec.values.get("rel") is None
+        if number is not None and spec.metric.needs_relevant and reads_all:
+            metrics.setdefault(number, []).append(text)
+
+    who = who_lacks(n_without, n_users, NO_RELEVANT_ITEM)
+    count = "counts" if n_without == 1 else "count"
+    notes = []
+    for number, names in metrics.items():
+        where = ""
+        if len(names) < len(request.per_user):
+            where = f" in {', '.join(names)}"
+        notes.append(f"{who} and {count} as {number:g}{where}")
+    return notes
+
+
+def _notes_on_weights(selection: Selection, request: Request) -> list[str]:
     """Write the effective number of relevant items under the weights of propensities.
 
     There is a line for each stratum and ``rel`` of a weighted metric, and none without weights.
