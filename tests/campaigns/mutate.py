@@ -265,6 +265,12 @@ _OF_FILES = {
          "appearance = np.argsort(first_rows)", "appearance = np.arange(len(first_rows))"),
     ],
     "_core/results/joint.py": [
+        ("the terms of a sum are rounded as they are added",
+         "tests/evaluators/test_stream.py -k same_bits_in_any",
+         "    multiples = (terms + above_sum) - above_sum\n", "    multiples = terms\n"),
+        ("weights are rounded as they are added",
+         "tests/evaluators/test_stream.py -k same_bits_in_any",
+         "tables[:, 0, 0, 0] = _summed(defined_weights)", "pass"),
         ("a sum that forgets what rounding took", "tests/evaluators/test_stream.py -k no_digit",
          "lost + pairs[..., 1] + others[..., 1]", "lost + others[..., 1]"),
         ("the spread of parts without the distance of their means",

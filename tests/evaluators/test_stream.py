@@ -136,6 +136,29 @@ def test_a_sum_of_many_parts_loses_no_digit(order):
     assert whole.mean()["cg@1"] == pytest.approx((1 + 300 * 2.0**-53) / 301, rel=1e-15, abs=0)
 
 
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_means_have_the_same_bits_in_any_batches(is_weighted):
+    rng = np.random.default_rng(3)
+    scores = rng.standard_normal((500, 40))
+    truth = rng.random(scores.shape) < 0.1
+    weights = rng.random(500) if is_weighted else np.ones(500)
+    values = Metrics.compute(scores, truth, ["ndcg@20", "dcg(gain=exp2)"], undefined="zero")
+    total = math.fsum(weights)
+    expected = {text: math.fsum(weights * of) / total for text, of in values.items()}
+
+    means = []
+    for n_batches in (1, 3, 50, 500):
+        whole = stream(list(values), keep="means", undefined="zero")
+        for rows in np.array_split(rng.permutation(500), n_batches):
+            part = stream(list(values), keep="means", undefined="zero")
+            part.update(scores[rows], truth[rows], weights=weights[rows])
+            whole.merge(part)
+        means.append(whole.mean())
+    assert means[1:] == means[:-1]
+    # The sum has no error. One of the quotient is at most the last digit.
+    assert means[0] == pytest.approx(expected, rel=2e-16, abs=0)
+
+
 @pytest.mark.parametrize("keep", ["values", "means"])
 @pytest.mark.parametrize("way", ["batches", "merge"])
 def test_the_interval_of_values_that_vary_little_beside_their_mean(keep, way):

@@ -178,24 +178,26 @@ def _sums(
     defined_weights = weights * is_defined
     total_weight = _or_one(defined_weights.sum(axis=-1))
     totals = np.zeros((n_metrics, 2, 2))
-    powers = []
-    for variable, column in enumerate((earlier, difference)):
-        values = np.where(is_defined, column, 0.0)
-        totals[:, variable, 0] = (defined_weights * values).sum(axis=-1)
-        distances = values - (totals[:, variable, 0] / total_weight)[:, np.newaxis]
-        squares = distances * distances
-        powers.append(
-            np.stack([np.ones_like(distances), distances, squares, squares * distances], axis=1)
-        )
+    powers_of_earlier = np.ones((n_metrics, 1, len(weights)))  # the powers of 0 that are not 0
+    if earlier.shape == difference.shape:
+        values = np.where(is_defined, earlier, 0.0)
+        totals[:, 0] = _summed(defined_weights * values)
+        powers_of_earlier = _powers(values, totals[:, 0, 0] / total_weight)
+    values = np.where(is_defined, difference, 0.0)
+    totals[:, 1] = _summed(defined_weights * values)
+    powers = _powers(values, totals[:, 1, 0] / total_weight)
+
     tables = np.zeros((n_metrics, 3, _N_POWERS, _N_POWERS, 2))
-    n_powers = _N_POWERS if earlier.shape == difference.shape else 1
+    n_powers = powers_of_earlier.shape[1]
     for power in range(3):
         if power and np.all(weights == 1):
             tables[:, power] = tables[:, 0]
             continue
-        weighted = powers[1] * (defined_weights * weights**power)[:, np.newaxis]
-        table = np.einsum("mie,mje->mij", powers[0][:, :n_powers], weighted)
+        weighted = powers * (defined_weights * weights**power)[:, np.newaxis]
+        table = np.einsum("mie,mje->mij", powers_of_earlier, weighted)
         tables[:, power, :n_powers, :, 0] = table
+    if not np.all(weights == 1):
+        tables[:, 0, 0, 0] = _summed(defined_weights)
     # The sums of distances would be 0 if the means were not rounded.
     rest = tables[:, 0, (1, 0), (0, 1), 0] / total_weight[:, np.newaxis]
     tables[..., 0] += _gain(tables[..., 0], -rest)
@@ -203,6 +205,30 @@ def _sums(
     masks = [np.ones_like(is_defined), is_defined, difference > 0, difference < 0]
     counts = np.count_nonzero(np.stack(masks, axis=1), axis=-1)
     return counts, ends.T, at_ends.T, totals, tables
+
+
+def _powers(values: FloatArray, means: FloatArray) -> FloatArray:
+    """The powers 0 to 3 of the distances of ``values`` (metrics, events) from the means."""
+    distances = values - means[:, np.newaxis]
+    squares = distances * distances
+    return np.stack([np.ones_like(distances), distances, squares, squares * distances], axis=1)
+
+
+def _summed(terms: FloatArray) -> FloatArray:
+    """Sum the terms of each row, (rows, n), as a pair, (rows, 2): a float64 and its rounding error.
+
+    Multiples of one power of two add up without rounding, and what they leave of the terms is less
+    than the last digit of the sum (Rump, Ogita, Oishi 2008, ExtractVector). So the events may come
+    in any batches.
+    """
+    largest = np.abs(terms).max(axis=-1, keepdims=True, initial=0.0)
+    above_sum = np.ldexp(1.0, np.frexp(largest)[1] + terms.shape[-1].bit_length())
+    multiples = (terms + above_sum) - above_sum
+    multiples = np.where(np.isfinite(largest), multiples, terms)
+    pairs = np.zeros((2, len(terms), 2))
+    pairs[0, :, 0] = multiples.sum(axis=-1)
+    pairs[1, :, 0] = (terms - multiples).sum(axis=-1)
+    return added(*pairs)
 
 
 def _gain(tables: FloatArray, shift: FloatArray) -> FloatArray:
