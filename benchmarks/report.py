@@ -48,7 +48,7 @@ REASONS: dict[str, str] = {
         "the rank of each of the 20 relevant items is counted over the row in cache. auc needs two "
         "counts, which share a pass. A pass takes 0.06 ns per score, because the compiled loop "
         "compares eight scores at a time. The cores limit this loop, while the memory limits the "
-        "read. From about 64 relevant items on, the row is sorted instead, which is faster."
+        "read. From 100 relevant items on, each score is searched for among theirs instead."
     ),
     "batch": (
         "the kernel takes at most a quarter of the call. The rest is Python: checks of the inputs, "
@@ -63,8 +63,8 @@ REASONS: dict[str, str] = {
         "the steps: [integrations](integrations.md#a-cold-process)."
     ),
     "large_k": (
-        "with 500 relevant items, recmetrics sorts the whole row, and looks up the ranks of the "
-        "relevant items in it. np.argpartition computes no ranks of items."
+        "recmetrics ranks up to 500 relevant items of each user. np.argpartition computes no ranks "
+        "of items."
     ),
     "rivals": (
         "torch.topk runs vectorised code on both cores. ranx has no selection of its own: "

@@ -86,7 +86,7 @@ class Metrics(compute.Metrics):
         users = read_users(scores, ground_truth, shared, request)
         selection = find_hits(scores, users, request, keeps_ideal=True)
         values = whole_values(selection, request)
-        notes = notes_on_users(selection, request)
+        notes = notes_on_users(selection, request, users)
         specs = [definition.spec for definition in request.definitions.values()]
         is_sparse = sp.issparse(ground_truth)
         notes += how_graded(selection.hits.ideal, specs, is_sparse=is_sparse)

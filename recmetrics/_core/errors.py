@@ -90,10 +90,13 @@ def blame(error: RecmetricsError, argument: str) -> None:
         error.argument = argument
 
 
-def did_you_mean(name: str, names: abc.Iterable[str]) -> str:
-    """Write the hint for a misspelt name; "" if none of the names is near."""
+def did_you_mean(name: str, names: abc.Iterable[str], ending: str = "") -> str:
+    """Write the hint for a misspelt name; "" if none of the names is near.
+
+    ``ending`` is what stands behind the name, such as "@10".
+    """
     near = difflib.get_close_matches(name, list(names), n=1)
-    return f"did you mean {near[0]!r}?" if near else ""
+    return f"did you mean {near[0] + ending!r}?" if near else ""
 
 
 def warn(

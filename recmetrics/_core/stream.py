@@ -281,7 +281,8 @@ class StreamEvaluator(Accumulator):
         if self._results.keep == "means":
             msg = (
                 "the stream has keep='means' and keeps no values of events; type "
-                "StreamEvaluator(..., keep='values'), or call mean()"
+                "StreamEvaluator(..., keep='values'), or call mean(); to compare models by sums, "
+                "update one stream with {'old': scores, 'new': scores}"
             )
             raise ArgumentError(msg)
         return self._results.compute()

@@ -49,6 +49,7 @@ _SAME_MEAN_FORM = ".11g"
 _ROUNDING = 1e-12  # of a mean half-way between two roundings
 _N_NEAREST = 10  # the nearest means are matches of a number, which is not text with its digits
 _MAX_NAMES = 4  # of systems, in a printed row
+_MAX_SPELLINGS = 3  # metric strings in the note on the first row
 _MAX_ROWS = 20  # of the printed table
 _WINDOW = 2.0  # a random number is between the value divided by this, and times it
 _NO_DEPARTURE = "as in a system"
@@ -66,7 +67,8 @@ class Match:
     R; of all relevant items, or of those that may be in the list, ``truth``; without the sets of
     items in ``without``; over the users, or over the means of batches of ``batch`` users.
     ``departures`` say in words how this differs from the definition of the systems, and ``ring``
-    how far. ``distance`` is that from the value asked for. ``n_definitions`` have this mean.
+    how far. ``distance`` is that from the value asked for. ``n_definitions`` have this mean, those
+    of the metric strings ``same_mean`` among them.
     """
 
     metric: str
@@ -82,6 +84,7 @@ class Match:
     without: tuple[str, ...]
     batch: int | None
     n_definitions: int
+    same_mean: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -143,9 +146,16 @@ class Identification(Printed):
         ]
         if any(match.departures and match.systems for match in self.matches[:_MAX_ROWS]):
             notes.append(
-                "departure: what differs from the definition of the systems in 'based on', which "
-                "do not give this mean themselves"
+                "departure: how a row differs from the definition of the systems in 'based on'; "
+                f"{_NO_DEPARTURE!r}: not at all"
             )
+        first_match = self.matches[0] if self.matches else self.nearest
+        if first_match.same_mean:
+            spellings = [*first_match.same_mean[:_MAX_SPELLINGS]]
+            n_more = len(first_match.same_mean) - len(spellings)
+            if n_more:
+                spellings.append(f"{n_more} more")
+            notes.append(f"the first row is also the mean of {', '.join(spellings)}")
         if len(self.matches) > _MAX_ROWS:
             notes.insert(0, f"the first {_MAX_ROWS} of {len(self.matches):,} matches")
         if self.by_chance is None:
@@ -488,6 +498,7 @@ def _match(
             key=lambda pair: (len(pair[0]) + len(pair[1]), len(pair[1]), _n_settings(pair[2])),
         )
         calls = [pair[3] for pair in pairs if pair[:2] == (rules, scope)]
+    spellings = [str(tried.spec) for tried in variants]
     departures = [*rules, *scope]
     if ring in _UNNAMED:
         departures = [_UNNAMED[ring]]
@@ -499,6 +510,7 @@ def _match(
         systems=tuple(dict.fromkeys(calls)),
         departures=tuple(departures),
         n_definitions=len(trials),
+        same_mean=tuple(dict.fromkeys(spec for spec in spellings if spec != str(variant.spec))),
         **{name: field for name, field in variant._asdict().items() if name != "spec"},
     )
     return (ring_index, len(scope), len(rules)), match

@@ -454,8 +454,8 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
     names = ", ".join(map(one_line, sorted(metrics)))
     if names:
         yield (
-            f"the range of {names} is not known; the least and largest value of all models stand "
-            "for it"
+            f"{names}: no known bounds; the least and the largest value of all models stand for "
+            "them"
         )
 
 

@@ -226,7 +226,7 @@ def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
     cutoffs_of: dict[str, list[str]] = {}
     for metric in metrics:
         name, at_sign, _ = metric.rpartition("@")
-        if at_sign:
+        if at_sign and not metric.endswith("]"):  # ndcg@10[least] is no other cutoff
             cutoffs_of.setdefault(name, []).append(metric)
     counts = []
     fewer_metrics = list(metrics)  # with one cutoff, the last, of each such metric

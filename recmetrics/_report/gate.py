@@ -204,8 +204,8 @@ class Gate(Printed):
             if any(verdict.group is not None for verdict in open_verdicts):
                 in_group = " of the row's group"
             yield (
-                f"needed: how many users{in_group} a new sample must have, so that the rule holds "
-                "with a chance of 80 % if the true difference is 0"
+                f"needed: how many users{in_group} with a value a new sample must have, so that "
+                "the rule holds with a chance of 80 % if the true difference is 0"
             )
         if any(map(_asks_for_gain, open_verdicts)) and not self.nested:
             yield (
@@ -233,8 +233,8 @@ class Gate(Printed):
         if len(self.verdicts) == len(self.of):  # one rule
             return f", each with confidence {self._level()}"
         return (
-            f"; the one that decides 'holds' has confidence {self._level()}, the other, which "
-            "decides 'fails', a higher one (Holm over rules and groups)"
+            f"; the bound that decides 'holds' has confidence {self._level()}, the one that "
+            "decides 'fails' a higher one (Holm over rules and groups)"
         )
 
     def _level(self) -> str:

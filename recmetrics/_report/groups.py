@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +13,40 @@ from recmetrics._core.results import MAX_GROUPS, read_raw_weights, read_weights,
 from recmetrics._report.bounds import Floats
 
 Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
+
+
+def in_order_of(users: Sequence[Any] | None, frame: Any, argument: str, entries: Any) -> Any:
+    """Put the entries of a pandas Series into the order of the ``users``, whose ids its index has.
+
+    Others are returned as they are: they are in the order of the users already. So is a column of
+    ``frame``, the first table of results, and a Series that was made without an index. ``users`` is
+    None where these have no ids.
+    """
+    index: Any = getattr(entries, "index", None)
+    if users is None or not hasattr(index, "is_unique"):
+        return entries
+    labels = index.tolist()
+    if labels in (_row_labels(frame, index.names), list(range(len(users)))):
+        return entries
+    entry_of_user = dict(zip(labels, entries.tolist(), strict=True))
+    lacking = [user for user in users if user not in entry_of_user]
+    if lacking or not index.is_unique:
+        msg = (
+            f"{argument} is a Series whose index does not have the id of each user once: "
+            f"{len(lacking):,} of {len(users):,} are missing; expected such an index, or an array "
+            f"in the order of the rows: type {argument}={argument}.to_numpy()"
+        )
+        raise InputError(msg, argument=argument)
+    return [entry_of_user[user] for user in users]
+
+
+def _row_labels(frame: Any, names: Sequence[Any]) -> list[Any]:
+    """The index of a frame of pandas, or its columns of these ``names`` that were the index."""
+    if set(names) <= set(frame.columns):
+        rows = list(frame.select(*names).iter_rows())
+        return [row[0] for row in rows] if len(names) == 1 else rows
+    native = frame.to_native()
+    return native.index.tolist() if hasattr(native, "reset_index") else []
 
 
 def read_users(

@@ -105,6 +105,11 @@ def read_columns(metrics: Any, model: Any, by: Any, weights: Any) -> Columns:
         spelled = tuple(dict.fromkeys(metric for text in texts for metric in expand_cutoffs(text)))
     label_arguments = {"by": by, "weights": weights}
     labels = {name: argument for argument, name in label_arguments.items() if isinstance(name, str)}
+    for name in model_columns:
+        if name in labels:
+            argument = labels[name]
+            msg = f"model= and {argument}= name the same column, {name!r}; leave out {argument}="
+            raise ArgumentError(msg, argument=argument)
     return Columns(spelled or None, model_columns, labels, frozenset(spelled) - frozenset(texts))
 
 
@@ -303,8 +308,8 @@ def _require_different_rows(table: Table) -> None:
     second_row = next((row for row in later_rows if str(users[row]) == text), later_rows[0])
     msg = (
         f"{table.name} has two lists of {named_user(columns, users[first_row])}, rows {first_row} "
-        f"and {second_row}; expected one: type model='COLUMN' if a column names the model, else "
-        "give each model or run a data frame of its own"
+        f"and {second_row}; expected one: type model='COLUMN' if a column names the model (by= is "
+        "for groups of users), else give each model or run a data frame of its own"
     )
     raise InputError(msg)
 

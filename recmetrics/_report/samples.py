@@ -20,7 +20,7 @@ from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.results import mean_of, weighed_together
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Floats, Moments, Range, moments_of
-from recmetrics._report.groups import Rows, plain, read_users
+from recmetrics._report.groups import Rows, in_order_of, plain, read_users
 from recmetrics._report.result_tables import (
     Columns,
     Table,
@@ -227,6 +227,10 @@ def read_samples(
     model_tables = [table for model in results for table in tables[model]]
     level_tables = [table for level in levels for table in tables[level]]
     n_users = require_alike(model_tables, level_tables)
+    frames = [table.frame for table in chain(*runs.values()) if table.frame is not None]
+    first_frame = frames[0] if frames else None
+    by = in_order_of(users, first_frame, "by", by)
+    weights = in_order_of(users, first_frame, "weights", weights)
     groups, user_weights = read_users("no result is", labels, n_users, by, weights, is_part=is_part)
     all_users = groups.pop(None)
     try:
@@ -363,7 +367,7 @@ def _in_one_order(
         column: [label_of_user[user] for user in first_users]
         for column, label_of_user in labels.items()
     }
-    return tables, labels_in_order, _ids(first_table, first_users)
+    return tables, labels_in_order, ids_of(first_table, first_users)
 
 
 def _add_labels(
@@ -384,7 +388,7 @@ def _add_labels(
                 raise InputError(msg)
 
 
-def _ids(table: Table, users: Iterable[Any]) -> list[Any] | None:
+def ids_of(table: Table, users: Iterable[Any]) -> list[Any] | None:
     """The ids of users: tuples if several columns identify a user, None if no column does."""
     if not table.keys:
         return None

@@ -28,10 +28,10 @@ from recmetrics._files import Source, read_per_user
 from recmetrics._printing import Grid, Printed, grids, named, number, one_line, plural, split
 from recmetrics._report import result_tables, statistics
 from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean
-from recmetrics._report.groups import Rows, read_users
+from recmetrics._report.groups import Rows, in_order_of, read_users
 from recmetrics._report.merged import each_model, read_sums
 from recmetrics._report.records import Mean, document, frame_of
-from recmetrics._report.samples import Samples
+from recmetrics._report.samples import Samples, ids_of
 from recmetrics._report.settings import read_seed
 from recmetrics._report.statistics import Basis, Sample
 
@@ -238,6 +238,9 @@ def read_models(
     if table.frame is not None:
         labels = {column: table.frame[column].to_list() for column in columns.labels}
         unread_columns = ()
+    ids = ids_of(table, table.users())
+    by = in_order_of(ids, table.frame, "by", by)
+    weights = in_order_of(ids, table.frame, "weights", weights)
     groups, user_weights = read_users(
         "values is not", labels, n_users, by, weights, unread_columns, is_part=is_part
     )

@@ -126,9 +126,10 @@ class TableSummary:
             lines.append(f"{name:<{width}}  mean {number} over {n_defined}")
         if self.by:
             columns = ", ".join(map(repr, self.by))
+            model: Any = self.by[0] if len(self.by) == 1 else list(self.by)
             lines.append(
-                f"each mean mixes the lists of every {columns}; recmetrics.summary gives one for "
-                "each"
+                f"each mean mixes the lists of every {columns}; for one of each, type "
+                f"recmetrics.summary(values, model={model!r})"
             )
         return "\n".join(lines)
 

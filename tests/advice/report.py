@@ -70,12 +70,23 @@ CASES = [
         then="[each.difference for each in recmetrics.compare(stream).differences]",
     ),
     Case(
+        "{} is a Series whose index does not have the id of each user once",
+        LONG + "frame = frame[frame.arm == 'b']\n"
+        "by = pd.Series(['one', 'other'], index=['y', 'z'])  # of the first and the second row\n",
+        "recmetrics.summary(frame, by=by)",
+        [["one", 1.0], ["other", 0.5]],
+        to="by",
+        altered="by=by[::-1].to_numpy()",
+        then="[[each.group, each.mean] for each in answer if each.group is not None]",
+    ),
+    Case(
         "two lists of {}, rows {} and {}",
-        LONG.replace("arm", "model"),
-        "recmetrics.summary(frame, by='model')",
+        LONG,
+        "recmetrics.summary(frame, by='arm')",
         [["a", 1 / 4], ["b", 3 / 4]],
         advice="type (model=)'COLUMN'",
-        blank="'model'",
+        blank="'arm'",
+        into="recmetrics.summary(frame)",
         then="[[each.model, each.mean] for each in answer if each.group is None]",
     ),
     Case(

@@ -36,6 +36,17 @@ ARROW = (
 
 COLUMNS = [
     Case(
+        "each mean mixes the lists of every",
+        TABLES + MODELS + "values, summary = tables.evaluate_table(\n"
+        "    recs, truth, 'mrr', in_order=True, by='arm', return_summary=True)\n",
+        "str(summary)",
+        [["m", 1 / 2], ["n", 1.0]],
+        whole="-",
+        altered="recmetrics.summary(values)",
+        told="answer",
+        then="[[each.model, each.mean] for each in answer]",
+    ),
+    Case(
         "to order its lists, but it has the",
         RISING,
         CALL,

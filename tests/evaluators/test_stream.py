@@ -136,6 +136,22 @@ def test_a_sum_of_many_parts_loses_no_digit(order):
     assert whole.mean()["cg@1"] == pytest.approx((1 + 300 * 2.0**-53) / 301, rel=1e-15, abs=0)
 
 
+def test_streams_that_are_merged_wait_in_bounded_memory():
+    """The counts of lists are 9 bytes for each item."""
+    n_items = 200_000
+    whole = stream(["hit@1", "coverage@1"], keep="means", n_items=n_items)
+    part = stream(["hit@1", "coverage@1"], keep="means", n_items=n_items)
+    part.update_ranked([[1]], [1])
+    state = part.state()
+    tracemalloc.start()
+    for _ in range(60):
+        whole.merge(StreamEvaluator.from_state(state))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert whole.counts()["hit@1"].defined == 60
+    assert peak < 12 * 9 * n_items
+
+
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_means_have_the_same_bits_in_any_batches(is_weighted):
     rng = np.random.default_rng(3)

@@ -298,5 +298,5 @@ def test_it_prints_as_text():
 def test_a_string_that_cannot_be_read_is_the_error_of_compute():
     assert (
         message_of(UnknownMetricError, recmetrics.explain, "ndgc@10")
-        == "in metric 'ndgc@10': unknown metric 'ndgc'; did you mean 'ndcg'?"
+        == "in metric 'ndgc@10': unknown metric 'ndgc'; did you mean 'ndcg@10'?"
     )

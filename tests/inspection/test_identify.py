@@ -305,7 +305,7 @@ def test_relevances_too_large_for_some_gains_are_no_error():
         (-1, "dcg@5", ArgumentError, "value must be >= 0, as those of dcg@5, got -1$"),
         ("0.1", "coverage@5", ArgumentError, "metric must be one of hit, precision, .* got 'cov"),
         ("0.1", "ndcg(of=tail)@5", ArgumentError, "without of= and weigh="),
-        ("0.1", "ndgc@5", UnknownMetricError, "did you mean 'ndcg'"),
+        ("0.1", "ndgc@5", UnknownMetricError, "did you mean 'ndcg@5'"),
     ],
 )
 def test_errors_say_what_to_type(value, metric, error, message):

@@ -112,8 +112,8 @@ def frames():
 CHOSEN = {"metrics": ["hit@1"]}
 BY_ALGO = CHOSEN | {"model": "algo"}
 TWO_LISTS = (
-    "expected one: type model='COLUMN' if a column names the model, else give each model or run "
-    "a data frame of its own"
+    "expected one: type model='COLUMN' if a column names the model (by= is for groups of users), "
+    "else give each model or run a data frame of its own"
 )
 BAD_FRAMES = {
     "a column of floats": (compare, "long", {}, "results has the column 'user' of floats, whose "
@@ -335,3 +335,45 @@ def test_rows_with_several_values_of_a_metric_of_all_lists_are_refused():
         "leave it out: type metrics=['mrr']"
     )
     assert recmetrics.compare(frame, metrics=["mrr"]).metrics == ("mrr",)
+
+
+# --- Labels of users that are not in the tables --------------------------------------------------
+
+
+def test_a_series_is_matched_by_the_ids_in_its_index():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    old = frame("pandas", [3, 1, 2, 0], [0.0, 0.25, 0.5, 0.75])
+    new = frame("pandas", [0, 1, 2, 3], [1.0, 0.5, 1.0, 0.0])
+    segments = pd.Series(["a", "a", "b", "b", "c"], index=[0, 1, 2, 3, 4])
+    weights = pd.Series([3.0, 1.0, 1.0, 1.0], index=[0, 1, 3, 2])
+    found = compare({"old": old, "new": new}, by=segments, weights=weights)
+    gains = {each.group: each.difference for each in found.differences}
+    # Users 0 to 3 gain 1/4, 1/4, 1/2 and 0.
+    assert gains == {None: (3 / 4 + 1 / 4 + 1 / 2) / 6, "a": 1 / 4, "b": 1 / 4}
+    means = {each.group: each.mean for each in recmetrics.summary(old, by=segments[::-1])}
+    assert means["b"] == (0.0 + 0.5) / 2
+
+
+@pytest.mark.parametrize("as_index", [False, True])
+def test_a_column_of_the_table_is_read_by_row(as_index):
+    """Its index has the numbers of the rows, which are also ids of users, or the ids."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = frame("pandas", [2, 0, 1], [0.0, 0.5, 1.0]).assign(segment=["a", "b", "b"])
+    table = table.set_index("user") if as_index else table.set_index(pd.Index([0, 2, 1]))
+    found = recmetrics.summary(table, metrics="hit@1", by=table["segment"])
+    assert {each.group: each.mean for each in found} == {None: 1 / 2, "a": 0.0, "b": 3 / 4}
+
+
+def test_a_series_that_lacks_users_is_refused():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = frame("pandas", ["x", "y", "z"], [0.0, 0.5, 1.0])
+    for index, missing in ((["x", "y", "w"], 1), (["x", "x", "y", "z"], 0)):
+        by = pd.Series(["a"] * len(index), index=index)
+        with pytest.raises(InputError, match=f"once: {missing} of 3 are missing"):
+            recmetrics.summary(table, by=by)
+
+
+def test_one_column_is_no_model_and_group_at_once():
+    table = {"user": ["x", "x"], "model": ["a", "b"], "hit@1": [0.0, 1.0]}
+    with pytest.raises(ArgumentError, match=r"'model'; leave out by=$"):
+        recmetrics.summary(maker("polars")(table), model="model", by="model")

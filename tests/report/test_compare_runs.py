@@ -373,7 +373,7 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
         "95 % intervals by Student's t over users, corrected for skewness; those of "
         "differences are wider if fewer than 10 users gain, or fewer than 10 lose; the variance "
         "over runs is added",
-        "the range of m is not known; the least and largest value of all models stand for it",
+        "m: no known bounds; the least and the largest value of all models stand for them",
         "intervals do not cover what all runs share, such as the split of the data, and of a "
         "model with one run not how much runs would vary",
         "run std: standard deviation of the means of runs; p-values use the users' means over "

@@ -287,7 +287,9 @@ def test_models_are_the_same_in_every_update_and_part():
     stream = stream_of()
     two = {model: SCORES[model] for model in ("old", "new")}
     message = message_of(ArgumentError, lambda: stream.update(two, TRUTH))
-    assert message.startswith("the events are of the models ['new', 'old'], and earlier ones of the ")
+    assert message.startswith(
+        "the events are of the models ['new', 'old'], and earlier ones of the "
+    )
     with pytest.raises(ArgumentError, match="expected the same models"):
         stream.merge(stream_of(scores=two))
     message = message_of(ArgumentError, lambda: stream.update(OLD, TRUTH))

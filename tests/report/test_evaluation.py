@@ -89,7 +89,11 @@ def test_counts_and_notes():
     ],
 )
 def test_users_who_count_as_a_number(metrics, options, notes):
-    keywords = {"undefined": "zero", "popularity": [1, 0.5, 0.5, 0.5], "strata": {"b": [3]}} | options
+    keywords = {
+        "undefined": "zero",
+        "popularity": [1, 0.5, 0.5, 0.5],
+        "strata": {"b": [3]},
+    } | options
     if "convention" in options:
         keywords = options
     scores = np.vstack([SCORES, SCORES[:1]])

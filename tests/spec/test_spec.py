@@ -276,13 +276,13 @@ def unreadable(text, detail=""):
             "ndgc@10",
             "ndcg@10",
             UnknownMetricError,
-            "in metric 'ndgc@10': unknown metric 'ndgc'; did you mean 'ndcg'?",
+            "in metric 'ndgc@10': unknown metric 'ndgc'; did you mean 'ndcg@10'?",
         ),
         (
             "ndgc_at_k",
             "ndcg_at_k",
             UnknownMetricError,
-            "in metric 'ndgc_at_k': unknown metric 'ndgc'; did you mean 'ndcg'?",
+            "in metric 'ndgc_at_k': unknown metric 'ndgc'; did you mean 'ndcg@100'?",
         ),
         (
             "zzz",

@@ -276,7 +276,7 @@ def test_a_callable_is_not_called_for_missing_lists_which_are_undefined():
 @pytest.mark.parametrize(
     "arguments, error, message",
     [
-        (("ndgc@10", {}), UnknownMetricError, "did you mean 'ndcg'?"),
+        (("ndgc@10", {}), UnknownMetricError, "did you mean 'ndcg@10'?"),
         (("ndcg", {"gian": "exp2"}), UnknownOptionError, "did you mean 'gain'?"),
         (("ndcg@10", {"k": 5}), ArgumentError, "ndcg@10 has k in the string already"),
         (("dcg(gain=exp2)", {"gain": "linear"}), ArgumentError, "has gain in the string already"),

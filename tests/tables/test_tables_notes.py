@@ -50,7 +50,10 @@ def test_these_systems_follow_the_score_and_not_the_rank(convention, kind):
 
 def test_means_over_several_models_say_so():
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
-    note = "each mean mixes the lists of every 'model'; recmetrics.summary gives one for each"
+    note = (
+        "each mean mixes the lists of every 'model'; for one of each, type "
+        "recmetrics.summary(values, model='model')"
+    )
     assert measured(of_models, RELEVANT, "mrr", by="model")[1][-1] == note
     assert note not in measured(BOTH, RELEVANT, "mrr")[1]
 
@@ -60,6 +63,10 @@ def test_means_over_several_models_say_so():
     recs = pd.DataFrame(of_models | {"fold": [1, 1, 1, 1]})
     analysis.compute(recs, truth, include_missing=True)
     assert str(analysis.summary).splitlines()[-1] == note  # the truth has folds
+
+    arms = {**BOTH, "arm": ["x", "x", "y", "y"], "fold": [1, 1, 1, 1]}
+    last_line = measured(arms, RELEVANT, "mrr", by=["arm", "fold"])[1][-1]
+    assert last_line.endswith("recmetrics.summary(values, model=['arm', 'fold'])")
 
 
 def test_lists_that_models_lack_are_counted_and_the_first_is_named():

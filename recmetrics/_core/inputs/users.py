@@ -90,7 +90,7 @@ def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
     """Warn if scores and truth may be exchanged.
 
     They may be if the truth is dense without a 0 and the scores are sparse, or if the truth holds
-    fractions and the scores hold grades alone.
+    fractions and the scores hold grades alone. A truth with a negative number is then an error.
     """
     n_users, n_items = scores.shape
     if not truth.is_dense or n_items < 2 or not n_users:
@@ -110,7 +110,13 @@ def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
         )
         if not (is_graded and np.all(block % 1 == 0)):
             return
-        if np.count_nonzero(truth.rows(rows).values < 1.0) < 0.9 * block.size:
+        try:
+            relevances = truth.rows(rows).values
+        except InputError as error:  # a negative one: the advice for a truth would be wrong
+            cause = str(error).partition("; ")[0]
+            msg = f"{cause}, and the scores hold grades alone; {MAY_BE_EXCHANGED}"
+            raise InputError(msg, argument="truth") from None
+        if np.count_nonzero(relevances < 1.0) < 0.9 * block.size:
             return
     msg = "the truth holds fractions between 0 and 1, and the scores hold grades alone"
     warn(f"{msg}; {MAY_BE_EXCHANGED}")

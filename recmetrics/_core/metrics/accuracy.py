@@ -414,8 +414,8 @@ def recall_at_k(
 ) -> UserValues:
     """Hits in the top k / min(R, k) for users with R relevant items: *capped* recall.
 
-    rectorch, LensKit and the VAE literature use this definition. For the textbook definition,
-    hits / R, type ``recall(denom=relevant)@k``:
+    ``denom=capped`` is the definition of rectorch, LensKit and the VAE literature. For that of
+    textbooks, hits / R, type ``recall(denom=relevant)@k``:
 
     >>> from recmetrics import Metrics
     >>> scores, truth = [[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]]

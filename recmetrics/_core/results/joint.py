@@ -101,13 +101,28 @@ class JointSums(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The sums of the events of all parts; half of them are joined to the other half at once.
+        """The sums of the events of all parts."""
+        parts_by_samples: dict[tuple[Sample, ...], list[Self]] = {}
+        for part in parts:
+            parts_by_samples.setdefault(part.samples, []).append(part)
+        first_sums, *other_sums = map(cls._joined_alike, parts_by_samples.values())
+        sums = first_sums
+        for other in other_sums:
+            samples = tuple(dict.fromkeys(sums.samples + other.samples))
+            sums = sums.with_samples(samples)._paired(other.with_samples(samples))
+        return sums
 
-        1,000 parts take ten such steps, and a hundredth of the time of 999 pairs.
+    @classmethod
+    def _joined_alike(cls, parts: Sequence[Self]) -> Self:
+        """Join parts with the same samples: half of them to the other half at once.
+
+        For 250 parts of one metric, that takes an eighth of the time of 249 pairs.
         """
-        samples = tuple(dict.fromkeys(sample for part in parts for sample in part.samples))
-        columns = zip(*(part.with_samples(samples)[1:] for part in parts), strict=True)
-        arrays: list[Any] = [np.stack(column) for column in columns]
+        if len(parts) == 1:
+            return parts[0]
+        samples = parts[0].samples
+        columns = zip(*(part[1:] for part in parts), strict=True)
+        arrays: list[Any] = [np.stack(column) for column in columns]  # the first axis is parts
         while len(arrays[0]) > 1:
             half = len(arrays[0]) // 2
             first = cls(samples, *(array[:half] for array in arrays))
@@ -119,7 +134,10 @@ class JointSums(NamedTuple):
 
     @without_warnings
     def _paired(self, other: Self) -> Self:
-        """The sums of the events of both (Pebay 2008, of moments about the mean of all)."""
+        """The sums of the events of both (Pebay 2008, of moments about the mean of all).
+
+        The arrays may have an axis of parts before the others.
+        """
         ends = np.minimum(self.ends, other.ends)
         at_ends = np.where(self.ends == ends, self.at_ends, 0)
         at_ends += np.where(other.ends == ends, other.at_ends, 0)
@@ -224,10 +242,13 @@ def _summed(terms: FloatArray) -> FloatArray:
     largest = np.abs(terms).max(axis=-1, keepdims=True, initial=0.0)
     above_sum = np.ldexp(1.0, np.frexp(largest)[1] + terms.shape[-1].bit_length())
     multiples = (terms + above_sum) - above_sum
-    multiples = np.where(np.isfinite(largest), multiples, terms)
+    rest = terms - multiples
+    is_exact = np.isfinite(largest) & np.isfinite(above_sum)
+    multiples = np.where(is_exact, multiples, terms)
+    rest = np.where(is_exact, rest, 0.0)
     pairs = np.zeros((2, len(terms), 2))
     pairs[0, :, 0] = multiples.sum(axis=-1)
-    pairs[1, :, 0] = (terms - multiples).sum(axis=-1)
+    pairs[1, :, 0] = rest.sum(axis=-1)
     return added(*pairs)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from recmetrics._core.errors import warn
+from recmetrics._core.inputs import ItemSets, Users
 from recmetrics._core.selection import Selection
 from recmetrics._core.spec import NO_RELEVANT_ITEM, MetricSpec, Request, make_spec, number_for
 from recmetrics._core.types import FloatArray
@@ -155,9 +156,34 @@ def how_graded(
     return [note]
 
 
-def notes_on_users(selection: Selection, request: Request) -> list[str]:
-    """Say which users count as a number, and how few relevant items decide under weights."""
-    return [*_counted_as_a_number(selection, request), *_notes_on_weights(selection, request)]
+def notes_on_users(selection: Selection, request: Request, users: Users | None = None) -> list[str]:
+    """Say which users count as a number, which have no list, and what weights and ``exclude`` do.
+
+    Without ``users``, nothing is said of ``exclude``.
+    """
+    notes = _counted_as_a_number(selection, request)
+    hits = selection.hits
+    n_users = len(hits.length)
+    n_empty = int(np.count_nonzero((hits.length == 0) & (hits.n_relevant > 0)))
+    if n_empty and request.of_hits:
+        why = "no item that may be recommended, so no hit"
+        notes.append(who_lacks(n_empty, n_users, why))
+    if users is not None and users.exclude is not None:
+        notes += _excluded_items(users.truth, users.exclude)
+    return notes + _notes_on_weights(selection, request)
+
+
+def _excluded_items(truth: ItemSets, exclude: ItemSets) -> list[str]:
+    """Say how many relevant items are excluded; [] where each user has one, or none is."""
+    everyone = slice(0, truth.n_users)
+    relevant = truth.rows(everyone)
+    n_excluded = int(np.count_nonzero(relevant.among(exclude.rows(everyone))))
+    if not n_excluded or np.diff(relevant.start).max() == 1:
+        return []
+    return [
+        f"exclude holds {n_excluded:,} of {len(relevant.items):,} relevant items: they are never "
+        "hits, and count in R"
+    ]
 
 
 def _counted_as_a_number(selection: Selection, request: Request) -> list[str]:

@@ -36,7 +36,7 @@ from recmetrics._core.selection import Selection, Slots, exposures, join
 from recmetrics._core.spec import Cutoffs, Request, number_for
 from recmetrics._core.types import BoolArray, FloatArray, IntArray, UserValues
 
-# At most so many users, relevant items, and bytes of lists wait: 8 MB together.
+# At most so many users, relevant items, and bytes of lists or of sums wait: 8 MB together.
 MAX_WAITING = 1 << 15, 1 << 17, 1 << 22
 MAX_WAITING_BATCHES = 256  # the arrays of a batch take a kilobyte even without a user
 
@@ -48,7 +48,7 @@ class Kept(NamedTuple):
     content: Any = None  # rows or totals of earlier batches, made when they are first needed
     # Batches, and the totals of streams that were merged, which are joined many at once.
     log: tuple[Batch | Totals, ...] = ()
-    size: tuple[int, int, int] = (0, 0, 0)  # of the batches in the log
+    size: tuple[int, int, int] = (0, 0, 0)  # of the log, see ``MAX_WAITING``
     next_user: int = 0  # the first row of the next batch where it does not name its users
     has_merged: bool = False  # users that no batch named may have been updated
     models: tuple[str, ...] | None = None  # of the events, None without any
@@ -258,8 +258,9 @@ class Store:
         if known_models is None or sorted(models) == sorted(known_models):
             return
         msg = (
-            f"the events are of {_named(models)}, and earlier ones of {_named(known_models)}; "
-            "expected the same models in every update and part, so that each pair has all events"
+            f"the events are of {_models_in_words(models)}, and earlier ones of "
+            f"{_models_in_words(known_models)}; expected the same models in every update and part, "
+            "so that each pair has all events"
         )
         raise ArgumentError(msg)
 
@@ -268,8 +269,8 @@ class Store:
     ) -> None:
         """Append an entry to the log, which is written into the content first if it is full.
 
-        ``entry_size`` is that of ``Batch``. ``changes`` are other fields of ``Kept`` that change
-        with it.
+        ``entry_size`` is its number of rows that wait, of their relevant items, and of bytes.
+        ``changes`` are other fields of ``Kept`` that change with it.
         """
         log = self._kept.log
         size: Any = tuple(map(operator.add, self._kept.size, entry_size))
@@ -313,7 +314,7 @@ class Store:
         return self.content().n_rows
 
     def describe(self, noun: str) -> str:
-        """Write the numbers of rows in the content and in the log, without computing anything."""
+        """Write the numbers of rows that are counted and that wait, without computing anything."""
         state = self._kept
         n_rows = 0 if state.content is None else state.content.n_rows
         n_rows += sum(entry.n_rows for entry in state.log if isinstance(entry, Totals))
@@ -422,7 +423,7 @@ class Store:
                 models = part.joint.models
                 self._check_models(models)
             n_items = self.n_items if schema.shape[1] is None else schema.shape[1]
-            self._append(part, (0, 0, 0), n_items=n_items, models=models)
+            self._append(part, (0, 0, part.nbytes), n_items=n_items, models=models)
 
     def empty(self) -> Self:
         """Make a store of the same schema without rows."""
@@ -583,7 +584,7 @@ def _lists_of(selection: Selection) -> tuple[IntArray, BoolArray]:
     return np.empty((len(selection.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
 
 
-def _named(models: tuple[str, ...]) -> str:
+def _models_in_words(models: tuple[str, ...]) -> str:
     """Name the models of events in an error."""
     return "a model without a name" if models == ("",) else f"the models {sorted(models)}"
 

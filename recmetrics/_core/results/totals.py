@@ -66,6 +66,14 @@ class Totals(NamedTuple):
         return self.n_rows + self.n_weightless > 0
 
     @property
+    def nbytes(self) -> int:
+        """The bytes of the sums, without the values of events."""
+        arrays: list[Any] = list(self.joint[1:])
+        for exposure in self.exposures.values():
+            arrays += exposure.arrays().values()
+        return sum(array.nbytes for array in arrays)
+
+    @property
     def updated(self) -> None:
         """None: no mask of updated rows, since all events count."""
 

@@ -115,8 +115,8 @@ class Bins(NamedTuple):
     """
 
     bin_of: npt.NDArray[np.uint32]  # (n_items,) the bin of each item
-    n_above: npt.NDArray[np.int32]  # (bins,) scores above the one of the bin
-    n_equal: npt.NDArray[np.int32]  # (bins,) scores equal to that
+    n_above: npt.NDArray[np.int32]  # (bins,) scores of the row above the relevant one of the bin
+    n_equal: npt.NDArray[np.int32]  # (bins,) scores of the row equal to it
 
 
 class RankMemory(NamedTuple):
@@ -200,7 +200,7 @@ def _count_above(values: Array, score: Any) -> int:
 
 
 @helper
-def _count_both(values: Array, score: Any) -> tuple[int, int]:
+def _count_above_and_reaching(values: Array, score: Any) -> tuple[int, int]:
     """Count the ``values`` > ``score``, and those >= ``score``.
 
     Two counts, one after the other, took a fifth more time. To count for two or four scores in one
@@ -513,7 +513,7 @@ def _count_ranks(
             if p > 0 and score == values[places[p - 1]]:
                 continue
             if above is not None:
-                n_above, n_reaching = _count_both(tile, score)
+                n_above, n_reaching = _count_above_and_reaching(tile, score)
                 above[p] += n_above
                 reaching[p] += n_reaching
             else:
@@ -543,8 +543,9 @@ def _count_ranks(
 def _find_bins(row: Array, relevant_scores: Array, n_bits: int, bins: Bins) -> None:
     """Find the bin of each score of a row, and count the scores above and at that of each bin.
 
-    ``relevant_scores`` (2 ** n_bits,) ascend; the last one is the greatest value of the dtype. The
-    bin of a score is the number of those below it. Its bits are found one after another: with 100
+    ``relevant_scores`` (2 ** n_bits,) ascend; some of the last ones are the greatest value of the
+    dtype. The bin of a score is the number of those below it, 0 for a NaN, which is in no count of
+    scores above. The bits of a bin are found one after another: with 100
     relevant scores, each score of the row is compared with seven of them. All scores of a tile are
     compared in one loop, and the bit is shifted into place: written as a choice between two
     numbers, it compiles to a branch, which took five times as long for x86-64-v3.
@@ -554,7 +555,7 @@ def _find_bins(row: Array, relevant_scores: Array, n_bits: int, bins: Bins) -> N
         bin_of = bins.bin_of[begin : begin + _TILE_SCORES]
         bin_of[:] = 0
         for bit in range(n_bits - 1, -1, -1):
-            last = np.uint32((1 << bit) - 1)  # of the bins without this bit
+            last = np.uint32((1 << bit) - 1)  # from ``bin_of`` on, the last bin without this bit
             for i in range(tile.size):
                 is_above = relevant_scores[np.uint32(bin_of[i] + last)] < tile[i]
                 bin_of[i] += np.uint32(is_above) << np.uint32(bit)
@@ -932,10 +933,9 @@ def rank_many_relevant(
     possible: PossibleHits,
     bins: Bins,
 ) -> None:
-    """Fill ``hits`` as ``rank_rows`` does; users have so many relevant items that bins pay off.
+    """Fill ``hits`` as ``rank_rows`` does, for users with many relevant items on average.
 
-    ``relevant_scores`` (users, bins) are those of each user's relevant items, ascending, and then
-    the greatest value of the dtype. The scores have no bits.
+    ``relevant_scores`` (users, bins) are those of ``matrix``. The scores have no bits.
     """
     n_items = scores.values.shape[1]
     for user in range(scores.values.shape[0]):

@@ -36,13 +36,14 @@ from recmetrics._core.selection.rankers import Block, RankedBlock, hits_of_block
 from recmetrics._core.spec import Request
 from recmetrics._core.types import BoolArray, IntArray, NaNPolicy
 
-# From so many relevant items a user on, to search for the place of each score among theirs takes
-# less than to compare it with all of theirs: as long as with 80 to 130 of them.
+# From so many relevant items a user on, a binary search for each score among theirs takes less than
+# to compare it with all of them. Both take as long at 80 to 130 items.
 MANY_RELEVANT = 100
-# The lane maxima of ``kernels`` leave out most of the relevant items before ranks are counted. But
-# where a random order would have so many hits of a user among the k best, to search takes less: 20
-# against 27 us of a user with 500 relevant of 3,700 items, k = 370.
-_MANY_HITS = 32
+# The lane maxima of ``kernels`` leave out most of the relevant items before ranks are counted: a
+# user with 500 relevant of 3,700 items and k = 370 takes 17 us with random scores then, not 32, and
+# as long with those of a good model. Where a random order would have more than so many hits of a
+# user among the k best, the scores of a good model take longer.
+_MANY_HITS = 100
 # Kernels compare each relevant item with each excluded one. With more pairs of these per score, the
 # excluded ones are hidden in a copy of the scores instead. With lanes most relevant items are left
 # out before, so more pairs are allowed.
@@ -208,7 +209,7 @@ class MatrixRanker:
         row_items = self.n_items if self._items_read is None else 4 * self._items_read.mean_items
         if self.scores.is_small(row_items):
             return [slice(0, self.n_users)], 1
-        # Many relevant items make sorted copies of rows; lists read a block a second time.
+        # Many relevant items make a table of their scores; lists read a block a second time.
         has_many = self.users.truth.mean_items >= MANY_RELEVANT
         copied = self.users.is_dense or self._items_read is not None or has_many or listing
         return self.scores.blocks(rules.threads, row_items, copied=copied)
@@ -352,7 +353,8 @@ class _Candidates(NamedTuple):
 def _relevant_scores(scores: Array, relevant: Rows) -> Array:
     """The scores of each user's relevant items, ascending; then the greatest value of the dtype.
 
-    As many columns as a power of two, more than any user has relevant items.
+    NaN is last of all. The number of columns is the least power of two above the largest number of
+    relevant items.
     """
     n_relevant = np.diff(relevant.start)
     n_columns = 1 << int(n_relevant.max(initial=0)).bit_length()

@@ -148,14 +148,25 @@ class MetricSpec:
         return text
 
 
-def lookup(name: str) -> Metric:
-    """The metric of that name or alias; the error names the nearest, or else all."""
+def lookup(
+    name: str, k: str | int | None = None, options: Mapping[str, OptionValue] | None = None
+) -> Metric:
+    """The metric of that name or alias; the error names the nearest, or else all.
+
+    ``k`` and ``options`` are those of the metric string, which the error repeats.
+    """
     name = ALIASES.get(name, name)
     if name in METRICS:
         return METRICS[name]
+    ending = ""
+    if options:
+        pairs = [f"{option}={_spelled(value)}" for option, value in options.items()]
+        ending = f"({', '.join(pairs)})"
+    if k is not None:
+        ending += f"@{k}"
     hint = (
         _meant(name)
-        or did_you_mean(name, [*METRICS, *ALIASES])
+        or did_you_mean(name, [*METRICS, *ALIASES], ending)
         or f"choose from {', '.join(METRICS)}"
     )
     msg = f"unknown metric {name!r}; {hint}"
@@ -246,6 +257,9 @@ def take_apart(
     match = _SPEC.fullmatch(text)
     if match is None or re.search("[,;]", match["k"] or ""):
         metrics = split_metrics(text.strip(), between=r"[,;\s]+")
+        cutoffs = re.fullmatch(r"([^@]+)@([\d,;\s]+)", text.strip())
+        if cutoffs is not None:  # such as ndcg@10,20
+            metrics = [f"{cutoffs[1]}@{k}" for k in re.findall(r"\d+", cutoffs[2])]
         hint = _meant(text) or expected_form
         if len(metrics) > 1 and all(_SPEC.fullmatch(metric) for metric in metrics):
             hint = f"one string is one {noun}: type {metrics}"
@@ -327,7 +341,7 @@ def make_spec(
     ``options`` are those that the caller typed; all others follow the convention, or have their
     defaults. None as ``k`` is the whole list.
     """
-    metric = lookup(name)
+    metric = lookup(name, k, options)
     typed = {key: metric.option(key).check(value) for key, value in (options or {}).items()}
     values = typed.copy()
     if convention is not None:
