@@ -55,8 +55,8 @@ class Metrics(compute.Metrics):
         {'hit@1': array([1., 0., 1.]), 'recall@2': array([1., 0., 1.])}
         >>> evaluation.counts.swallowed
         1
-        >>> evaluation.notes
-        ('exclude holds all relevant items of 1 of the 3 users with relevant items',)
+        >>> evaluation.notes[0]
+        'exclude holds all relevant items of 1 of the 3 users with relevant items'
 
         Parameters
         ----------

@@ -286,7 +286,7 @@ def ties(metric: Metric, text: str) -> str:
             f'{text}; `{metric.name}@k` reads the order of the list, and has `ties="index"` alone'
         )
     if metric.reads != "hits":
-        return f"{text}; `ties=` knows no other way for this metric"
+        return f"{text}; another `ties=` is an error"
     text += '; `ties="expected"` gives the exact mean over their orders'
     bound = [f"`{name}={choice}`" for name, choice in metric.without_orders.items()]
     return text + (f", but not with {', '.join(bound)}" if bound else "")

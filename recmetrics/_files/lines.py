@@ -206,8 +206,8 @@ def _refuse_header(source: Source) -> None:
     (line_number, header), (_, fields) = rows
     if all(name[:1].isalpha() for name in header) and _are_integers(fields[:2]):
         msg = (
-            f"a header, {', '.join(header)[:60]}; indices have none: leave the line out, or put # "
-            "before it"
+            f"a header: {', '.join(header)[:60]}; expected indices alone: leave the line out, or "
+            "put # before it"
         )
         raise at_line(source, line_number, msg)
 

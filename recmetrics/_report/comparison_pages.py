@@ -203,10 +203,10 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
         if comparison.n_resamples is not None:
             interval = "t interval (not shown)"
         line = (
-            "where few users gain or lose, or differences are skewed, p is raised to agree with "
-            f"the {interval}"
+            "where few users gain or lose, or differences are skewed, p is raised until it agrees "
+            f"with the {interval}"
         )
-        yield line if comparison.correction is None else f"{line}, and then corrected"
+        yield line if comparison.correction is None else f"{line}, before it is corrected"
     if comparison.correction is not None:
         yield from _many_cutoffs(metrics)
 
@@ -217,7 +217,7 @@ def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups:
         return "not corrected for their number"
     family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
     if n_in_groups:
-        family += f"; of groups, over {counted(n_in_groups, 'difference')} in all"
+        family += f", those of groups over {counted(n_in_groups, 'difference')} in all"
     return f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
 
 

@@ -75,9 +75,9 @@ def compare(
     metrics
         The metrics to compare: names of columns, or keys of the results. None takes all, in a frame
         the columns of numbers whose names are metric strings. The metrics of a range of cutoffs,
-        such as "ndcg@1:20", are described and drawn but not tested, unless they are also named
-        alone, as in ["ndcg@1:20", "ndcg@10"]: many dependent tests would make the correction too
-        strict.
+        such as "ndcg@1:20", that is named here are described and drawn but not tested, unless they
+        are also named alone, as in ["ndcg@1:20", "ndcg@10"]: many dependent tests would make the
+        correction too strict.
     model
         The column or index level of a frame that names the model, or several, whose names are
         joined by " / ". None is "model", if there is one.
@@ -102,7 +102,9 @@ def compare(
         together, and separately those of the groups.
     by
         (n_users,) the group of each user, such as a segment or a quartile of activity, or the name
-        of a column. Adds the means and differences of each group, and the worst group.
+        of a column. Adds the means and differences of each group, and the worst group. The users of
+        data frames are in the order of the rows of the first one. A Series of pandas is matched by
+        its index, if that has the ids of these users.
     weights
         (n_users,) the weight of each user, finite and >= 0, such as the number of visits, or the
         name of a column. Means, differences, intervals, effect sizes and tests are then weighted.

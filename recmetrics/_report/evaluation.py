@@ -130,9 +130,8 @@ class Evaluation(Printed):
         ------  ------  ------  ----------------  ------  ------  ------  -----
         hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
         <BLANKLINE>
-        90 % intervals by Student's t over users, corrected for skewness; wider where
-        nearly all users (all but fewer than 10) have the least possible value, or the
-        greatest
+        90 % intervals by Student's t over users, corrected for skewness; wider if fewer
+        than 10 users differ from the least possible value, or from the greatest
         q10, median, q90: quantiles of the users' values
 
         Parameters

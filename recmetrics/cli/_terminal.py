@@ -39,13 +39,21 @@ class CommandError(RecmetricsError):
 
 
 def with_options(message: str, argument: str | None, spellings: Mapping[str, str]) -> str:
-    """Add to a message of the library the options of the command that it is about.
+    """Write a message of the library for the command, with the options that it is about behind it.
+
+    "give undefined='zero'" becomes "give --undefined zero".
 
     These are the option of the argument at fault, None: unknown, and the options of all keyword
     arguments in the message. ``spellings`` are the options by argument, as a user types them with
     their files. For Python code that the message says to type, what does the same for files is
     added.
     """
+
+    def typed(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        return f"give {spellings[name]} {value}" if name in spellings else match[0]
+
+    message = re.sub(r"\bgive (\w+)='(\w+)'(?! or )", typed, message)
     arguments = [argument, *re.findall(r"\b(\w+)=", message)]
     # What is added, each text once, in this order.
     additions = dict.fromkeys(spellings[name] for name in arguments if name in spellings)

@@ -84,7 +84,7 @@ def test_text_of_sets_and_of_truth(capsys):
 def test_undefined_zero_counts_every_user(capsys):
     one = evaluated(capsys, *BASE, "-m", "hit@5")
     assert (one["of"]["hit@5"]["mean"], one["of"]["hit@5"]["n_users"]) == (1.0, 3)
-    note = "to count users without a value as 0, give undefined='zero' (--undefined)"
+    note = "to count users without a value as 0, give --undefined zero"
     assert note in one["notes"]
     zero = evaluated(capsys, *BASE, "-m", "hit@5", "--undefined", "zero")
     assert (zero["of"]["hit@5"]["mean"], zero["of"]["hit@5"]["n_users"]) == (0.75, 4)
@@ -128,7 +128,7 @@ def test_the_statistics_are_those_of_summary_and_compare(capsys):
     assert out.endswith(
         "relevant entries exceed 1; if these are no grades, SciPy may have summed repeated "
         "entries; to ignore the grades type 'ndcg(gain=binary)@3'\nto count users without a value "
-        "as 0, give undefined='zero' (--undefined)\n"
+        "as 0, give --undefined zero\n"
     )
     assert "\x1b" not in out
 

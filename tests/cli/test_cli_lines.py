@@ -183,7 +183,10 @@ TRIPLES = "0 1 3\n0 5 1\n1 0 2\n"
 def test_a_header(capsys):
     Path("test.txt").write_text(f"user item rating\n{TRIPLES}")
     message = rejected(capsys, "scores.npy", "test.txt", "-m", "cg@2")
-    assert message == "TRUTH 'test.txt', line 1: a header, 'user item rating'; put # before it"
+    assert message == (
+        "TRUTH 'test.txt', line 1: a header: user, item, rating; expected indices alone: leave the "
+        "line out, or put # before it"
+    )
     Path("test.txt").write_text(f"# user item rating\n{TRIPLES}")
     assert mean_of(capsys, "scores.npy", "test.txt") == (3 + 2) / 3
 

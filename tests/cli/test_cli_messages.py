@@ -64,7 +64,7 @@ def folder(tmp_path, monkeypatch):
 
 # By argument: what is typed, how the message begins, and what the command puts behind it.
 OF_FILES = {
-    "SCORES": ("nan.npy truth.npy -m mrr", "scores hold 3 NaN", "SCORES nan.npy; --nan"),
+    "SCORES": ("nan.npy truth.npy -m mrr", "scores hold 3 NaN", "SCORES nan.npy"),
     "TRUTH": (
         "scores.npy negative.npy -m mrr",
         "truth must hold relevances from 0 to 1e+100",
@@ -141,7 +141,8 @@ OF_FILES = {
 def test_a_message_is_that_of_the_library(capsys):
     library = message_of(NaNScoreError, Metrics.compute, NAN, TRUTH, "mrr")
     message = refused(capsys, "evaluate", "nan.npy", "truth.npy", "-m", "mrr")
-    assert message == f"{library} (SCORES nan.npy; --nan)"
+    typed = library.replace("give nan='exclude'", "give --nan exclude")
+    assert message == f"{typed} (SCORES nan.npy)"
 
 
 @pytest.mark.parametrize("argument", OF_FILES)
@@ -226,7 +227,7 @@ WHAT_TO_TYPE = [
     (
         "evaluate queries.csv -m mrr",
         "scores hold 1 NaN",
-        "GROUPS queries.csv, column 'score', rows counted from 0; --nan",
+        "GROUPS queries.csv, column 'score', rows counted from 0",
     ),
     (
         "evaluate scores.npy truth.npy -m ndgc@10",
@@ -326,12 +327,10 @@ def test_notes_below_the_table_name_the_option(capsys):
     argv = ["evaluate", "scores.npy", "truth.npy", "-m", "mrr"]
     lines = printed(capsys, *argv, "--exclude", "truth.npy")
     assert "\nexclude holds all relevant items of 2 of the 2 users " in lines
-    assert lines.endswith(" (--exclude truth.npy)\n")
+    assert " (--exclude truth.npy)\n" in lines
     np.save("truth.npy", TRUTH * [[1], [0]])
     lines = printed(capsys, *argv)
-    assert lines.endswith(
-        "\nto count users without a value as 0, give undefined='zero' (--undefined)\n"
-    )
+    assert lines.endswith("\nto count users without a value as 0, give --undefined zero\n")
 
 
 # --- What a message says to type gives the right value -------------------------------------------

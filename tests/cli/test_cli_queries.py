@@ -147,13 +147,13 @@ def test_the_table_counts_groups(capsys):
         "hit@1   0.0000  [0.0000, 1.0000]  0.0000  0.0000  0.0000       2         1",
         "auc     0.2500  [0.0000, 1.0000]  0.0000  0.2500  0.5000       2         1",
         "",
-        "95 % intervals by Student's t over groups, corrected for skewness; wider where nearly "
-        "all groups (all but fewer than 10) have the least possible value, or the greatest",
+        "95 % intervals by Student's t over groups, corrected for skewness; wider if fewer than "
+        "10 groups differ from the least possible value, or from the greatest",
         "q10, median, q90: quantiles of the groups' values",
         "left out of hit@1: 1 of 3 groups has no relevant item",
         "left out of auc: 1 of 3 groups has no relevant item, or only relevant ones",
         "3 groups, 6 rows",
-        "to count groups without a value as 0, give undefined='zero' (--undefined)",
+        "to count groups without a value as 0, give --undefined zero",
     ]
 
 

@@ -76,7 +76,7 @@ def test_the_table_tells_who_is_left_out(files, capsys):
         "1 list has fewer than 2 items, the largest k: their values may be too low",
         "users of TRUTH without recommendations: 1, the first user='c', counted as empty lists; "
         "--no-include-missing leaves them out",
-        "to count users without a value as 0, give undefined='zero' (--undefined)",
+        "to count users without a value as 0, give --undefined zero",
     ]
     assert printed(capsys, *argv, "--no-include-missing").splitlines()[-5:-1] == [
         "3 users",

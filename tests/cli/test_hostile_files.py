@@ -114,8 +114,8 @@ BAD_SCORES = {
     "text": Hostile(npy(SCORES.astype(str)), NO_NUMBERS, npy(np.asfortranarray(SCORES))),
     "NaN": Hostile(
         npy(np.where(SCORES == 3, np.nan, SCORES)),
-        "scores hold 2 NaN, the first at (user 0, item 0); expected numbers; give nan='exclude' "
-        "to treat NaN like a score of -inf (SCORES bad.npy; --nan)",
+        "scores hold 2 NaN, the first at (user 0, item 0); expected numbers; give --nan exclude "
+        "to treat NaN like a score of -inf (SCORES bad.npy)",
         npy(np.where(SCORES == 3, -np.inf, SCORES)),
     ),
     "half an archive": Hostile(NPZ[:200], CANNOT + "File is not a zip file", NPY),

@@ -10,8 +10,8 @@ import recmetrics
 from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
 
 INTERVALS = (
-    "intervals by Student's t over users, corrected for skewness; wider where nearly all users "
-    "(all but fewer than 10) have the least possible value, or the greatest"
+    "intervals by Student's t over users, corrected for skewness; wider if fewer than 10 users "
+    "differ from the least possible value, or from the greatest"
 )
 
 
