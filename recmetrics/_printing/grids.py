@@ -437,13 +437,17 @@ def weighted_as_system(metrics: Collection[str], nouns: str = "users") -> Iterab
         )
 
 
-def intervals_by(confidence: float, n_resamples: int | None, few: str, units: str = "users") -> str:
+def intervals_by(
+    confidence: float, n_resamples: int | None, wider: str | None, units: str = "users"
+) -> str:
     """Say how the intervals of means are computed; ``units`` is the word for what varies.
 
-    ``few`` says when intervals are wider, since they count one more user.
+    ``wider`` says when intervals are wider, since they count one more user; None: never.
     """
     if n_resamples is None:
-        method = f"Student's t over {units}, corrected for skewness; {few}"
+        method = f"Student's t over {units}, corrected for skewness"
+        if wider is not None:
+            method += f"; {wider}"
     else:
         method = f"percentile bootstrap over {units}, {n_resamples:,} resamples"
     return f"{percent(confidence)} intervals by {method}"

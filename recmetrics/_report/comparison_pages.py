@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -71,7 +71,7 @@ def tables(comparison: Compared) -> list[Grid]:
 
 def legend(comparison: Compared) -> list[str]:
     """The notes below the tables."""
-    lines = [*_intervals(comparison)]
+    lines = [*_intervals(comparison, comparison.metrics)]
     if comparison.n_runs:
         lines.append(f"run std: standard deviation of the means of runs; {_UNCOVERED}")
     lines += _models(comparison, comparison.metrics)
@@ -87,7 +87,8 @@ def legend(comparison: Compared) -> list[str]:
 
 def plot_legend(comparison: Compared) -> list[str]:
     """The notes below the plot of means and differences."""
-    lines = legend_of_means(comparison, comparison.metrics)
+    metrics = comparison.metrics
+    lines = [*_intervals(comparison, metrics), *_models(comparison, metrics)]
     if comparison.differences:
         lines += _significance(comparison, "* significant", with_groups=True)
         lines += _few_users(comparison, with_groups=True)
@@ -97,8 +98,9 @@ def plot_legend(comparison: Compared) -> list[str]:
 
 
 def legend_of_means(comparison: Compared, metrics: Sequence[str]) -> list[str]:
-    """The notes on the intervals of means, and on the models."""
-    return [*_intervals(comparison), *_models(comparison, metrics)]
+    """The notes on the intervals of the means of these metrics, and on the models."""
+    intervals = _intervals(comparison, metrics, with_differences=False)
+    return [*intervals, *_models(comparison, metrics)]
 
 
 def compact_legend(
@@ -126,18 +128,22 @@ def compact_legend(
     return [*lines, *_left_out(comparison)]
 
 
-def _intervals(comparison: Compared) -> Iterator[str]:
-    """Say how intervals are computed, and what they do not cover."""
+def _intervals(
+    comparison: Compared, metrics: Collection[str], *, with_differences: bool = True
+) -> Iterator[str]:
+    """Say how the intervals of ``metrics`` are computed, and what they do not cover."""
     counts = comparison.n_runs  # of the models with several runs
     n_resamples = comparison.n_resamples
     units = "users"
     if counts and n_resamples is not None:
         units = "users and runs"
-    few = (
-        f"those of differences are wider if fewer than {FEW_USERS} users gain, or fewer than "
-        f"{FEW_USERS} lose"
-    )
-    line = grids.intervals_by(comparison.confidence, n_resamples, few, units)
+    wider = None
+    if with_differences:
+        wider = (
+            f"those of differences are wider if fewer than {FEW_USERS} users gain, or fewer than "
+            f"{FEW_USERS} lose"
+        )
+    line = grids.intervals_by(comparison.confidence, n_resamples, wider, units)
     if counts and n_resamples is None:
         line += "; the variance over runs is added"
     elif len(counts) > 1 and comparison.paired_runs:
@@ -145,7 +151,7 @@ def _intervals(comparison: Compared) -> Iterator[str]:
     elif len(counts) > 1:
         line += "; the runs of each model are drawn independently"
     yield line
-    yield from grids.observed_ranges(comparison.observed)
+    yield from grids.observed_ranges(comparison.observed & set(metrics))
     if counts:
         line = "intervals do not cover what all runs share, such as the split of the data"
         if len(counts) < len(comparison.models):

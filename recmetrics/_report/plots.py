@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import textwrap
@@ -41,6 +42,9 @@ _TICK_ROOM = 0.08  # share of the axis between the ticks at its ends and the oth
 _POINTS_HEIGHT = 4.0  # of axes with one metric against another
 _FRAME_HEIGHT = 0.65
 _FIGURE_MARGIN = 0.4
+_LEVEL_COLOUR = "0.5"
+_LEVEL_STYLES = ("--", ":", "-.")  # of the curves of levels, which have one colour
+_LEVEL_MARKERS = "sD^v"  # of the points of levels in one metric against another
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _DPI = 150  # dots per inch of a picture
 _MOST_PIXELS = 60_000  # of a picture's width or height; PNG writers refuse more
@@ -90,12 +94,14 @@ def draw_against(
         axes = upper_figure.subplots()
     overall, _ = split(means)
     mean_of = {(mean.model, mean.metric): mean for mean in overall}
+    markers = itertools.cycle(_LEVEL_MARKERS)
     for name, colour in _colours(models, levels).items():
+        marker = next(markers) if name in levels else "o"
         x, y = (mean_of.get((name, metric)) for metric in metrics)
         if x is not None and y is not None:  # a level may lack a metric
             axes.plot([x.low, x.high], [y.mean, y.mean], color=colour, linewidth=2)
             axes.plot([x.mean, x.mean], [y.low, y.high], color=colour, linewidth=2)
-            axes.plot(x.mean, y.mean, "o", color=colour, label=_wrapped(name))
+            axes.plot(x.mean, y.mean, marker, color=colour, label=_wrapped(name))
     labels = []
     for metric in metrics:
         direction = " (lower is better)" if metric in lower_is_better else ""
@@ -124,7 +130,7 @@ def _axes_of(target: Any) -> Axes | None:
 def _colours(models: Sequence[str], levels: Sequence[str]) -> dict[str, str]:
     """Give each model a colour of its own, and all levels grey."""
     colours = {model: f"C{i % 10}" for i, model in enumerate(models)}
-    return colours | dict.fromkeys(levels, "0.5")
+    return colours | dict.fromkeys(levels, _LEVEL_COLOUR)
 
 
 def _written(figure: Figure, target: Any) -> Figure:
@@ -270,12 +276,14 @@ def _draw_curves(axes: Axes, records: Sequence[Record], colours: Mapping[str, st
         curves.setdefault(_name(record), []).append(record)
     # Several pairs of one model would have one colour: then each curve has a colour of its own.
     is_shared = len({points[0].model for points in curves.values()}) < len(curves)
+    styles = itertools.cycle(_LEVEL_STYLES)
     for i, (name, points) in enumerate(curves.items()):
         colour = f"C{i % 10}" if is_shared else colours[points[0].model]
+        style = next(styles) if colour == _LEVEL_COLOUR else "-"
         k: Any = [_curve_of(point.metric)[1] for point in points]
         values = np.array([point.value for point in points])
         is_significant = [getattr(point, "significant", False) for point in points]
-        axes.plot(k, values, color=colour, label=_wrapped(name))
+        axes.plot(k, values, style, color=colour, label=_wrapped(name))
         axes.plot(k, np.where(is_significant, values, math.nan), "o", color=colour)
         low = [point.low for point in points]
         high = [point.high for point in points]

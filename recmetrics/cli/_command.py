@@ -493,6 +493,14 @@ def _parser(name: str, docstring: str, usage: str | None = None) -> _Parser:
     )
 
 
+# Names of Python that are no commands -> the command that does the same.
+_OF_PYTHON = {
+    "audit": "an audit is an option: recmetrics evaluate SCORES TRUTH -m METRIC --audit",
+    "explain": "a metric string is explained by: recmetrics metrics STRING",
+    "gate": "a gate is an option: recmetrics compare OLD NEW --baseline OLD --gate RULE",
+}
+
+
 def _help_or_refuse(name: str, argv: Sequence[str]) -> None:
     """Print the help or the version that ``argv`` asks for, or refuse an unknown command."""
     description = (
@@ -511,9 +519,7 @@ def _help_or_refuse(name: str, argv: Sequence[str]) -> None:
     if not name or name.startswith("-"):
         parser.error(f"expected a command: {', '.join(_COMMANDS)}")
     hint = did_you_mean(name, _COMMANDS) or f"choose from {', '.join(_COMMANDS)}"
-    if name == "gate":
-        hint = "a gate is an option: recmetrics compare OLD NEW --baseline OLD --gate RULE"
-    parser.error(f"unknown command {name!r}; {hint}")
+    parser.error(f"unknown command {name!r}; {_OF_PYTHON.get(name, hint)}")
 
 
 def _read_arguments(name: str, words: Sequence[str]) -> Namespace:

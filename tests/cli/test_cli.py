@@ -295,6 +295,11 @@ SEE = "; see 'recmetrics evaluate --help'"
             "unknown command 'gate'; a gate is an option: recmetrics compare OLD NEW --baseline "
             "OLD --gate RULE; see 'recmetrics --help'",
         ),
+        (
+            ["explain", "recall"],
+            "unknown command 'explain'; a metric string is explained by: recmetrics metrics STRING; "
+            "see 'recmetrics --help'",
+        ),
         (["evaluate"], "give the files: recmetrics evaluate SCORES TRUTH" + SEE),
         (
             ["evaluate", "scores.npy"],

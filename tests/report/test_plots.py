@@ -132,7 +132,8 @@ def lines_of(axes):
 
 def test_three_cutoffs_are_a_curve(tmp_path):
     results = models(metrics=CURVE, n_models=2)
-    found = compare(results, rng=0, levels={"chance": {m: [0.1] * 200 for m in CURVE}})
+    levels = {name: {m: [0.1] * 200 for m in CURVE} for name in ("chance", "ceiling")}
+    found = compare(results, rng=0, levels=levels)
     figure = found.plot(tmp_path / "curve.png")
     assert inside(figure)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
@@ -143,8 +144,10 @@ def test_three_cutoffs_are_a_curve(tmp_path):
             (k, next(e.mean for e in found.means if (e.metric, e.model) == (f"ndcg@{k}", model)))
             for k in (1, 5, 20)
         ]
-        for model in ("model0", "model1", "chance")
+        for model in ("model0", "model1", "chance", "ceiling")
     }
+    styles = {line.get_label(): line.get_linestyle() for line in means.get_lines()}
+    assert styles["chance"] != styles["ceiling"]  # which have one colour
     of_pair = {each.metric: each.difference for each in found.differences}
     assert lines_of(differences) == {
         "model1 - model0": [(k, of_pair[f"ndcg@{k}"]) for k in (1, 5, 20)]
@@ -239,6 +242,8 @@ def test_one_metric_against_another(tmp_path):
     crosses = [list(zip(*line.get_data(), strict=True)) for line in axes.get_lines()]
     assert [(new.low, 0.5), (new.high, 0.5)] in crosses
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("m", "gini@5 (lower is better)")
+    (notes,) = figure.subfigs[1].texts
+    assert notes.get_text().splitlines()[0].endswith("corrected for skewness")  # no differences
     other = importlib.import_module("matplotlib.figure").Figure().subplots()
     found.plot(other, x="gini@5", y="m")
     assert lines_of(other)["old"] == [(0.25, old.mean)]
