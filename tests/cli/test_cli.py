@@ -297,8 +297,8 @@ SEE = "; see 'recmetrics evaluate --help'"
         ),
         (
             ["explain", "recall"],
-            "unknown command 'explain'; a metric string is explained by: recmetrics metrics STRING; "
-            "see 'recmetrics --help'",
+            "unknown command 'explain'; a metric string is explained by: recmetrics metrics "
+            "STRING; see 'recmetrics --help'",
         ),
         (["evaluate"], "give the files: recmetrics evaluate SCORES TRUTH" + SEE),
         (
