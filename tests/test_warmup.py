@@ -90,7 +90,7 @@ def test_every_metric_can_be_warmed_up():
 def test_it_refuses_an_unknown_metric():
     warmup("hit@1")
     warmup([parse("hit@1")])
-    with pytest.raises(UnknownMetricError, match="did you mean 'hit'"):
+    with pytest.raises(UnknownMetricError, match="did you mean 'hit@1'"):
         warmup("hitt@1")
 
 

@@ -204,6 +204,9 @@ _OF_FILES = {
          "        is_missing &= updated\n", "        pass\n"),
     ],
     "_core/results/notes.py": [
+        ("users without a relevant item are counted among those without a list",
+         "tests/report/test_evaluation.py -k 'cannot_be_hits or count_as_a_number'",
+         "(hits.length == 0) & (hits.n_relevant > 0)", "hits.n_relevant == 0"),
         ("users without an item of a stratum are taken for those without any",
          "tests/report/test_evaluation.py -k count_as_a_number",
          " and reads_all:", ":"),

@@ -268,7 +268,7 @@ DAMAGED = [
     (None, "data", ["truth"], ""),
     (None, "specs", ["hit@1"], "zip() argument 2 is shorter than argument 1"),
     (None, "specs", ["hot@1", "coverage@1"], "in metric 'hot@1': unknown metric 'hot'; did you "
-     "mean 'hit'?"),
+     "mean 'hit@1'?"),
     (None, "undefined", ["none"] * 2, "undefined must be 'nan', 'zero', 'one' or 'raise', got "
      "'none'"),
     (None, "metrics", [b"hit@1", b"coverage@1"], "names are not text"),

@@ -102,6 +102,21 @@ def test_users_who_count_as_a_number(metrics, options, notes):
     assert tuple(note for note in got if "users have" in note) == notes
 
 
+def test_relevant_items_that_cannot_be_hits_are_counted():
+    scores = SCORES.copy()
+    scores[0] = np.nan
+    found = Metrics.evaluate(
+        scores, np.ones((3, 4)), "mrr", nan="exclude", exclude=[[], [0, 2], []]
+    )
+    np.testing.assert_array_equal(found.values["mrr"], [0, 1, 1])
+    assert found.notes[:2] == (
+        "1 of 3 users has no item that may be recommended, so no hit",
+        "exclude holds 2 of 12 relevant items: they are never hits, and count in R",
+    )
+    one_target = Metrics.evaluate(SCORES, [0, 1, 2], "mrr", exclude=[[3], [], []])
+    assert one_target.notes == ()
+
+
 def test_it_prints_as_its_summary_and_notes():
     found = Metrics.evaluate(SCORES, TRUTH, "mrr")
     expected = str(recmetrics.summary(found.values))
