@@ -115,10 +115,10 @@ _OF_FILES = {
     ],
     "_core/selection/kernels.py": [
         ("reversed ties", SCORES,
-         "+= _count_reaching(tile[:n_before], score)\n"
-         "                rank[p] += _count_above(tile[n_before:], score)",
-         "+= _count_above(tile[:n_before], score)\n"
-         "                rank[p] += _count_reaching(tile[n_before + 1 :], score)"),
+         "n_reaching_before = _count_reaching(tile[:n_before], score)\n"
+         "                n_above_after = _count_above(tile[n_before:], score)",
+         "n_reaching_before = _count_above(tile[:n_before], score)\n"
+         "                n_above_after = _count_reaching(tile[n_before + 1 :], score)"),
         ("reversed ties of lists", SCORES,
          "while j > begin and values[j - 1] < score:",
          "while j > begin and values[j - 1] <= score:"),

@@ -522,21 +522,26 @@ def _count_ranks(
                     n_before = 0
                 elif n_before > tile.size:
                     n_before = tile.size
-                rank[p] += _count_reaching(tile[:n_before], score)
-                rank[p] += _count_above(tile[n_before:], score)
+                n_reaching_before = _count_reaching(tile[:n_before], score)
+                n_above_after = _count_above(tile[n_before:], score)
+                rank[p] += n_reaching_before + n_above_after
 
-    for p in range(places.size):
+    if above is not None:
+        for p in range(places.size):
+            score = values[places[p]]
+            if p == 0 or score != values[places[p - 1]]:
+                rank[p] += above[p]
+                if reaching[p] > above[p] + 1:
+                    rank[p] += _count_equal(values[: places[p]], score)
+
+    # The others have the numbers of the place before, and the equal scores between the two.
+    for p in range(1, places.size):
         score = values[places[p]]
-        if p > 0 and score == values[places[p - 1]]:
-            # It has the numbers of the place before, and the equal scores between the two.
+        if score == values[places[p - 1]]:
             rank[p] = rank[p - 1] + _count_equal(values[places[p - 1] : places[p]], score)
             if above is not None:
                 above[p] = above[p - 1]
                 reaching[p] = reaching[p - 1]
-        elif above is not None:
-            rank[p] += above[p]
-            if reaching[p] > above[p] + 1:
-                rank[p] += _count_equal(values[: places[p]], score)
 
 
 @helper
