@@ -92,7 +92,7 @@ class Audit:
     negative_inf: Finding = _check("scores are -inf, never recommended")
     constant: Finding = _check("all items have the same score, so they rank by item index")
     short: Finding = _check("fewer than k items to recommend")
-    tied_at_cutoff: Finding = _check("equal scores on both sides of the cutoff, relevant or not")
+    tied_at_cutoff: Finding = _check("equal scores at ranks k and k + 1")
     depend_on_ties: Finding = _check("metrics at k depend on the order of equal scores")
     excluded_relevant: Finding = _check("relevant items are excluded (does the split leak?)")
     not_candidates: Finding = _check("relevant items are not candidates")
@@ -213,7 +213,7 @@ def audit(
     >>> print(recmetrics.audit([[2, 1, 1], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]], k=2))
     2 users x 3 items, int64, k = 2
       all items have the same score, so they rank by item index: 1 user (50.0%), first user 1
-      equal scores on both sides of the cutoff, relevant or not: 2 users (100.0%), first user 0
+      equal scores at ranks k and k + 1: 2 users (100.0%), first user 0
       metrics at k depend on the order of equal scores: 1 user (50.0%), first user 0
       no relevant item, accuracy is undefined: 1 user (50.0%), first user 1
 

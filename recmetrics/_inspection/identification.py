@@ -142,17 +142,17 @@ class Identification(Printed):
         notes = [
             f"{self.n_definitions:,} definitions have {self.n_distinct:,} distinct means, from "
             f"{self.low:.6f} to {self.high:.6f}",
-            "definitions: how many give this mean",
+            "definitions: how many give this mean, with their treatment of users and ties",
         ]
-        if any(match.departures and match.systems for match in self.matches[:_MAX_ROWS]):
+        rows = self.matches[:_MAX_ROWS] or (self.nearest,)
+        if any(match.systems for match in rows):
             notes.append(
                 "departure: how a row differs from the definition of the systems in 'based on'; "
                 f"{_NO_DEPARTURE!r}: not at all"
             )
-        first_match = self.matches[0] if self.matches else self.nearest
-        if first_match.same_mean:
-            spellings = [*first_match.same_mean[:_MAX_SPELLINGS]]
-            n_more = len(first_match.same_mean) - len(spellings)
+        if rows[0].same_mean:
+            spellings = [*rows[0].same_mean[:_MAX_SPELLINGS]]
+            n_more = len(rows[0].same_mean) - len(spellings)
             if n_more:
                 spellings.append(f"{n_more} more")
             notes.append(f"the first row is also the mean of {', '.join(spellings)}")
@@ -169,7 +169,7 @@ class Identification(Printed):
         if self.hint:
             notes.append(self.hint)
         notes.append("definitions that agree here may differ for other scores or another truth")
-        return [table(columns, self.matches[:_MAX_ROWS] or [self.nearest])], notes
+        return [table(columns, rows)], notes
 
     def _notes_by_chance(self) -> Iterator[str]:
         """Say how many means of each ring match, and how many would by chance."""

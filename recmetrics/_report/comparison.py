@@ -142,7 +142,7 @@ class Comparison(Compared, Printed):
         A rule holds if the lower bound of the paired differences, at the confidence of the
         comparison, reaches the margin; it fails if the upper bound does not; otherwise it is open.
         The bounds are those of ``compare``, one-sided, and always count one more user at the end of
-        the range of the metric: with 30 users and no loss, a tenth of all users may lose. So a
+        the range of the metric: 30 users may hold no loss, though a tenth of all users lose. So a
         rule stays open with few users, even for equal models. The bound of weighted differences
         uses the linearised variance, and their skewness times mean(w^3) / mean(w^2)^1.5. With
         several runs, the variance over runs is added; with ``n_resamples`` in ``compare``, the

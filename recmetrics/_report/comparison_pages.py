@@ -125,7 +125,7 @@ def compact_legend(
             f"{one_line(name)} ({counted(n, 'run')})" for name, n in comparison.n_runs.items()
         )
         lines.append(f"means over runs: {names}; {_UNCOVERED}")
-    return [*lines, *_left_out(comparison)]
+    return [*lines, *_left_out(comparison, "users without a value are left out")]
 
 
 def _intervals(
@@ -213,8 +213,15 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
             f"with the {interval}"
         )
         yield line if comparison.correction is None else f"{line}, before it is corrected"
-    if comparison.correction is not None:
-        yield from _many_cutoffs(metrics)
+    if comparison.correction is None:
+        return
+    yield from _many_cutoffs(metrics)
+    may_confuse = (
+        not difference.significant and (difference.low > 0 or difference.high < 0)
+        for difference in (*tested, *tested_in_groups)
+    )
+    if with_groups and any(may_confuse):
+        yield "an interval can leave out 0 without a star: p is corrected, intervals are not"
 
 
 def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups: int) -> str:
@@ -247,11 +254,13 @@ def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _left_out(comparison: Compared) -> Iterator[str]:
-    """Say which users are left out, if some are."""
+def _left_out(
+    comparison: Compared, sentence: str = "left out: users without a value"
+) -> Iterator[str]:
+    """Say which users are left out, if some are; ``sentence`` is that of the table."""
     records: list[Any] = [*comparison.means, *comparison.differences]
     if any(record.n_undefined for record in records):
-        yield "left out: users without a value (most often: no relevant items)"
+        yield f"{sentence} (most often: no relevant items)"
     n_users: dict[tuple[Any, str], set[int | None]] = defaultdict(set)
     for mean in comparison.means:
         if mean.model in comparison.models:

@@ -205,7 +205,7 @@ class Gate(Printed):
                 in_group = " of the row's group"
             yield (
                 f"needed: how many users{in_group} with a value a new sample must have, so that "
-                "the rule holds with a chance of 80 % if the true difference is 0"
+                "the row holds with a chance of 80 % if the true difference is 0"
             )
         if any(map(_asks_for_gain, open_verdicts)) and not self.nested:
             yield (

@@ -30,14 +30,18 @@ def in_order_of(users: Sequence[Any] | None, frame: Any, argument: str, entries:
         return entries
     entry_of_user = dict(zip(labels, entries.tolist(), strict=True))
     lacking = [user for user in users if user not in entry_of_user]
-    if lacking or not index.is_unique:
+    if not lacking and index.is_unique:
+        return [entry_of_user[user] for user in users]
+    msg = f"{argument} is a Series whose index has an id several times"
+    if lacking:
         msg = (
-            f"{argument} is a Series whose index does not have the id of each user once: "
-            f"{len(lacking):,} of {len(users):,} are missing; expected such an index, or an array "
-            f"in the order of the rows: type {argument}={argument}.to_numpy()"
+            f"{argument} is a Series whose index lacks {len(lacking):,} of the {len(users):,} "
+            f"users, the first is {lacking[0]!r}"
         )
-        raise InputError(msg, argument=argument)
-    return [entry_of_user[user] for user in users]
+    msg += "; expected the id of each user once"
+    if len(labels) == len(users):
+        msg += f"; if it is in the order of the users, type {argument}={argument}.to_numpy()"
+    raise InputError(msg, argument=argument)
 
 
 def _row_labels(frame: Any, names: Sequence[Any]) -> list[Any]:

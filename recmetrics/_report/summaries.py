@@ -485,8 +485,8 @@ class Summary(Printed):
         if self.weighed:
             weighed = grids.weighted_as_system(self.weighed, nouns)
         few = (
-            f"wider if fewer than {FEW_USERS} {nouns} differ from the least possible value, or "
-            "from the greatest"
+            f"wider if fewer than {FEW_USERS} {nouns} are above the least possible value, or below "
+            "the greatest"
         )
         return [
             grids.intervals_by(self.confidence, self.n_resamples, few, nouns),

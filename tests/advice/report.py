@@ -70,7 +70,7 @@ CASES = [
         then="[each.difference for each in recmetrics.compare(stream).differences]",
     ),
     Case(
-        "{} is a Series whose index does not have the id of each user once",
+        "if it is in the order of the users",
         LONG + "frame = frame[frame.arm == 'b']\n"
         "by = pd.Series(['one', 'other'], index=['y', 'z'])  # of the first and the second row\n",
         "recmetrics.summary(frame, by=by)",

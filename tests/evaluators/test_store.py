@@ -168,7 +168,7 @@ def test_metrics_in_another_order_are_merged_by_name(kind, saved):
 @pytest.mark.parametrize(
     ("own", "other", "what", "shown"),
     [
-        ({}, {"metrics": "hit@2"}, "metrics", "{'hit@1': 'hit@1'} and {'hit@2': 'hit@2'}"),
+        ({}, {"metrics": "hit@2"}, "metrics", "['hit@1'] and ['hit@2']"),
         ({}, {"undefined": "zero"}, "undefined", "nan and zero"),
         ({}, {"ties": "expected"}, "ties", "index and expected"),
         ({}, {"ties": "range"}, "ties", "index and range"),

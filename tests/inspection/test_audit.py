@@ -76,7 +76,7 @@ def test_the_report_reads_like_this():
         "  scores are NaN, an error unless nan='exclude': 1 item of 1 user (33.3%), "
         "first (user 0, item 3)",
         "  all items have the same score, so they rank by item index: 1 user (33.3%), first user 1",
-        "  equal scores on both sides of the cutoff, relevant or not: 1 user (33.3%), first user 1",
+        "  equal scores at ranks k and k + 1: 1 user (33.3%), first user 1",
         "  metrics at k depend on the order of equal scores: 1 user (33.3%), first user 1",
     ]
 

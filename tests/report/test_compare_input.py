@@ -6,6 +6,7 @@ import types
 
 import numpy as np
 import pytest
+from asserts import message_of
 from compared import BACKENDS, NEW, OLD, SMALL, frame, maker, only
 
 import recmetrics
@@ -367,10 +368,18 @@ def test_a_column_of_the_table_is_read_by_row(as_index):
 def test_a_series_that_lacks_users_is_refused():
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     table = frame("pandas", ["x", "y", "z"], [0.0, 0.5, 1.0])
-    for index, missing in ((["x", "y", "w"], 1), (["x", "x", "y", "z"], 0)):
+    typed = "; if it is in the order of the users, type by=by.to_numpy()"
+    for index, fault in (
+        (
+            ["x", "y", "w"],
+            f"lacks 1 of the 3 users, the first is 'z'; expected the id of each user once{typed}",
+        ),
+        (["x"], "lacks 2 of the 3 users, the first is 'y'; expected the id of each user once"),
+        (["x", "x", "y", "z"], "has an id several times; expected the id of each user once"),
+    ):
         by = pd.Series(["a"] * len(index), index=index)
-        with pytest.raises(InputError, match=f"once: {missing} of 3 are missing"):
-            recmetrics.summary(table, by=by)
+        message = message_of(InputError, lambda by=by: recmetrics.summary(table, by=by))
+        assert message == f"by is a Series whose index {fault}"
 
 
 def test_one_column_is_no_model_and_group_at_once():

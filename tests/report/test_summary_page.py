@@ -11,7 +11,7 @@ from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, 
 
 INTERVALS = (
     "intervals by Student's t over users, corrected for skewness; wider if fewer than 10 users "
-    "differ from the least possible value, or from the greatest"
+    "are above the least possible value, or below the greatest"
 )
 
 

@@ -278,8 +278,10 @@ def _parse_saved(spec: str, module: str) -> MetricSpec:
 
 
 def _shortly(value: object) -> object:
-    """The policy that all metrics have, if ``value`` is a dict of equal ones; else the value."""
+    """The policy that all metrics have, if ``value`` is a dict of equal ones; or metric strings."""
     if isinstance(value, dict):
+        if all(key == text for key, text in value.items()):
+            return list(value)
         policies = set(value.values())
         if len(policies) == 1 and policies <= {*get_args(TiePolicy), *get_args(Undefined)}:
             return policies.pop()
