@@ -205,23 +205,29 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
     if comparison.tests[0] != "t":
         yield f"the intervals are not those of the {test}, and may disagree with it"
     elif any(difference.p_raised for difference in differences):
-        interval = "interval"
-        if comparison.n_resamples is not None:
-            interval = "t interval (not shown)"
-        line = (
-            "where few users gain or lose, or differences are skewed, p is raised until it agrees "
-            f"with the {interval}"
-        )
-        yield line if comparison.correction is None else f"{line}, before it is corrected"
+        yield _raised(comparison)
     if comparison.correction is None:
         return
     yield from _many_cutoffs(metrics)
-    may_confuse = (
-        not difference.significant and (difference.low > 0 or difference.high < 0)
-        for difference in (*tested, *tested_in_groups)
-    )
-    if with_groups and any(may_confuse):
+    if with_groups and any(map(_may_confuse, (*tested, *tested_in_groups))):
         yield "an interval can leave out 0 without a star: p is corrected, intervals are not"
+
+
+def _raised(comparison: Compared) -> str:
+    """Say where p-values are raised, and why."""
+    interval = "interval"
+    if comparison.n_resamples is not None:
+        interval = "t interval (not shown)"
+    line = (
+        "where few users gain or lose, or differences are skewed, p is raised until it agrees with "
+        f"the {interval}"
+    )
+    return line if comparison.correction is None else f"{line}, before it is corrected"
+
+
+def _may_confuse(difference: Difference) -> bool:
+    """Whether the interval leaves out 0, though the difference is not significant."""
+    return not difference.significant and (difference.low > 0 or difference.high < 0)
 
 
 def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups: int) -> str:

@@ -227,8 +227,7 @@ def read_samples(
     model_tables = [table for model in results for table in tables[model]]
     level_tables = [table for level in levels for table in tables[level]]
     n_users = require_alike(model_tables, level_tables)
-    frames = [table.frame for table in chain(*runs.values()) if table.frame is not None]
-    first_frame = frames[0] if frames else None
+    first_frame = _first_frame(runs)
     by = in_order_of(users, first_frame, "by", by)
     weights = in_order_of(users, first_frame, "weights", weights)
     groups, user_weights = read_users("no result is", labels, n_users, by, weights, is_part=is_part)
@@ -261,6 +260,14 @@ def read_samples(
         users=users,
         metric_weights=_common_weights(model_tables),
     )
+
+
+def _first_frame(runs_of_model: Mapping[str, Sequence[Table]]) -> Any:
+    """The first data frame, whose order of users is that of the samples; None without any."""
+    for table in chain(*runs_of_model.values()):
+        if table.frame is not None:
+            return table.frame
+    return None
 
 
 def _common_weights(tables: Sequence[Table]) -> dict[str, Floats]:
