@@ -192,8 +192,8 @@ class Gate(Printed):
             add_users = ", or add users for the next look"
             if self.looks == 1:
                 add_users = (
-                    " (to add users to this one and look again, looks= must be set before the "
-                    "first look)"
+                    " (to add users to this one and look again, the looks must be planned before "
+                    "the first)"
                 )
             too_few = "too few users or runs" if self.nested else "too few users"
             yield f"open: {too_few} to decide; measure a new sample{add_users}"

@@ -34,6 +34,10 @@ _INSTEAD_OF_PYTHON = {
 }
 
 
+# Advice on a table of several models, which the command does not read.
+_SEVERAL_LISTS = "give by= the column that distinguishes the lists"
+
+
 class CommandError(RecmetricsError):
     """A command that cannot be run; the message is the line that the user sees."""
 
@@ -62,7 +66,8 @@ def with_options(message: str, argument: str | None, spellings: Mapping[str, str
             additions[words] = None
     if argument in spellings and argument is not None and ".explode(" in message:
         additions[_around_table(argument, spellings[argument])] = None
-    if "distinguishes the lists" in message and {"recs", "truth"} <= set(spellings):
+    if _SEVERAL_LISTS in message and {"recs", "truth"} <= set(spellings):
+        message = message.replace(_SEVERAL_LISTS, "give a file of each model")
         additions[_with_column_of_lists(spellings)] = None
     return f"{message} ({'; '.join(additions)})" if additions else message
 
