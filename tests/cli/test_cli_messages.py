@@ -291,9 +291,9 @@ def test_a_message_that_says_what_to_type_names_the_option(line, start, options,
         ("evaluate recs.csv liked.csv -m diversity@2", ", got none"),
         (
             "evaluate again.csv liked.csv -m mrr",
-            "; give a file of each model, or type repeats='waste' or repeats='drop' (RECS again.csv; "
-            "--repeats; in Python, type evaluate_table('again.csv', 'liked.csv', ..., by='model') if "
-            "the column is 'model')",
+            "; give a file of each model, or type repeats='waste' or repeats='drop' (RECS "
+            "again.csv; --repeats; in Python, type evaluate_table('again.csv', 'liked.csv', ..., "
+            "by='model') if the column is 'model')",
         ),
     ],
     ids=["groups", "recommendations", "models"],
