@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,15 +15,20 @@ from recmetrics._report.bounds import Floats
 Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
 
 
-def in_order_of(users: Sequence[Any] | None, frame: Any, argument: str, entries: Any) -> Any:
-    """Put the entries of a pandas Series into the order of the ``users``, whose ids its index has.
+def in_order_of(
+    ids: Callable[[], Sequence[Any] | None], frame: Any, argument: str, entries: Any
+) -> Any:
+    """Put the entries of a pandas Series into the order of the users, whose ids its index has.
 
     Others are returned as they are: they are in the order of the users already. So is a column of
-    ``frame``, the first table of results, and a Series that was made without an index. ``users`` is
-    None where these have no ids.
+    ``frame``, the first table of results, and a Series that was made without an index. ``ids``
+    gives those of the users, None where they have none; it is called for a Series alone.
     """
     index: Any = getattr(entries, "index", None)
-    if users is None or not hasattr(index, "is_unique"):
+    if not hasattr(index, "is_unique"):
+        return entries
+    users = ids()
+    if users is None:
         return entries
     labels = index.tolist()
     if labels in (_row_labels(frame, index.names), list(range(len(users)))):

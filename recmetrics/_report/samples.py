@@ -228,8 +228,8 @@ def read_samples(
     level_tables = [table for level in levels for table in tables[level]]
     n_users = require_alike(model_tables, level_tables)
     first_frame = _first_frame(runs)
-    by = in_order_of(users, first_frame, "by", by)
-    weights = in_order_of(users, first_frame, "weights", weights)
+    by = in_order_of(lambda: users, first_frame, "by", by)
+    weights = in_order_of(lambda: users, first_frame, "weights", weights)
     groups, user_weights = read_users("no result is", labels, n_users, by, weights, is_part=is_part)
     all_users = groups.pop(None)
     try:

@@ -238,7 +238,10 @@ def read_models(
     if table.frame is not None:
         labels = {column: table.frame[column].to_list() for column in columns.labels}
         unread_columns = ()
-    ids = ids_of(table, table.users())
+
+    def ids() -> list[Any] | None:
+        return ids_of(table, table.users())
+
     by = in_order_of(ids, table.frame, "by", by)
     weights = in_order_of(ids, table.frame, "weights", weights)
     groups, user_weights = read_users(
