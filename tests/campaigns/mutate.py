@@ -284,6 +284,9 @@ _OF_FILES = {
          "array[2 * half :] for", "array[:0] for"),
     ],
     "_core/results/totals.py": [
+        ("streams that are merged wait in any number",
+         "tests/evaluators/test_stream.py -k bounded_memory",
+         "return 0, 0, sum(array.nbytes for array in arrays)", "return 0, 0, 0"),
         ("of merged streams the larger count of excluded truth stands",
          "tests/evaluators/test_stream.py -k excluded_truth",
          "np.sum([part.swallowed for part in parts], axis=0)",
@@ -296,24 +299,22 @@ _OF_FILES = {
         ("a batch without events decides the size",
          "tests/evaluators/test_stream.py -k decides_no_size",
          "        if not size[0]:\n", "        if False:\n"),
-        ("streams that are merged wait in any number",
-         "tests/evaluators/test_stream.py -k bounded_memory", "(0, 0, part.nbytes)", "(0, 0, 0)"),
         ("models that come without a name are not refused",
          "tests/report/test_compare_sums.py -k same_in_every_update",
          "if known_models is None or", "if known_models is None or models == ('',) or"),
         ("a merge where the first user stands", BATCHES,
-         "                batch = part.batch()\n",
+         "                self._append(part.batch(), has_merged=True)\n",
          "                new = ~self.updated[part.users]\n"
          "                values, lists = part.values[:, new], part.lists[new]\n"
          "                part = part._replace(users=part.users[new], values=values, lists=lists)\n"
-         "                batch = part.batch()\n"),
+         "                self._append(part.batch(), has_merged=True)\n"),
         ("the next batch begins where the last began",
          "tests/evaluators/test_evaluator.py -k follow_one_another",
          "next_user = users.stop", "next_user = users.start + 1"),
         ("batches that wait stand over what is merged later",
          "tests/evaluators/test_evaluator.py -k later_merge",
-         "                self._append(batch, batch.size, has_merged=True)\n",
-         "                log = batch, *self._kept.log\n"
+         "                self._append(part.batch(), has_merged=True)\n",
+         "                log = part.batch(), *self._kept.log\n"
          "                self._kept = self._kept._replace(log=log)\n"),
         ("a batch that waits lies over the one before",
          "tests/evaluators/test_evaluator.py -k last_rows",

@@ -105,8 +105,7 @@ class JointSums(NamedTuple):
         parts_by_samples: dict[tuple[Sample, ...], list[Self]] = {}
         for part in parts:
             parts_by_samples.setdefault(part.samples, []).append(part)
-        first_sums, *other_sums = map(cls._joined_alike, parts_by_samples.values())
-        sums = first_sums
+        sums, *other_sums = map(cls._joined_alike, parts_by_samples.values())
         for other in other_sums:
             samples = tuple(dict.fromkeys(sums.samples + other.samples))
             sums = sums.with_samples(samples)._paired(other.with_samples(samples))
@@ -207,14 +206,15 @@ def _sums(
 
     tables = np.zeros((n_metrics, 3, _N_POWERS, _N_POWERS, 2))
     n_powers = powers_of_earlier.shape[1]
+    is_weighted = bool(np.any(weights != 1))
     for power in range(3):
-        if power and np.all(weights == 1):
+        if power and not is_weighted:
             tables[:, power] = tables[:, 0]
             continue
         weighted = powers * (defined_weights * weights**power)[:, np.newaxis]
         table = np.einsum("mie,mje->mij", powers_of_earlier, weighted)
         tables[:, power, :n_powers, :, 0] = table
-    if not np.all(weights == 1):
+    if is_weighted:
         tables[:, 0, 0, 0] = _summed(defined_weights)
     # The sums of distances would be 0 if the means were not rounded.
     rest = tables[:, 0, (1, 0), (0, 1), 0] / total_weight[:, np.newaxis]

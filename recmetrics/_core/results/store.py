@@ -235,7 +235,7 @@ class Store:
             self._check_size(n_items, size[0])
             if batch.events is not None:
                 self._check_models(batch.events.models)
-                self._append(batch, batch.size, n_items=n_items, models=batch.events.models)
+                self._append(batch, n_items=n_items, models=batch.events.models)
                 return
             next_user = 0
             if isinstance(users, slice):
@@ -250,7 +250,7 @@ class Store:
                 next_user = int(users[-1]) + 1
             if users is not None:
                 batch = batch._replace(users=self._among_all(users))
-            self._append(batch, size, n_items=n_items, next_user=next_user)
+            self._append(batch, n_items=n_items, next_user=next_user)
 
     def _check_models(self, models: tuple[str, ...]) -> None:
         """Refuse events of other models than those before."""
@@ -264,15 +264,13 @@ class Store:
         )
         raise ArgumentError(msg)
 
-    def _append(
-        self, entry: Batch | Totals, entry_size: tuple[int, int, int], **changes: Any
-    ) -> None:
+    def _append(self, entry: Batch | Totals, **changes: Any) -> None:
         """Append an entry to the log, which is written into the content first if it is full.
 
-        ``entry_size`` is its number of rows that wait, of their relevant items, and of bytes.
         ``changes`` are other fields of ``Kept`` that change with it.
         """
         log = self._kept.log
+        entry_size = entry.size
         size: Any = tuple(map(operator.add, self._kept.size, entry_size))
         if log and not (_fits(size) and len(log) < MAX_WAITING_BATCHES):
             self.content()
@@ -414,8 +412,7 @@ class Store:
             part = part.in_order([part_texts.index(text) for text in self._per_user])
         with self._lock:
             if isinstance(part, UserRows):
-                batch = part.batch()
-                self._append(batch, batch.size, has_merged=True)
+                self._append(part.batch(), has_merged=True)
                 return
             self._check_size(schema.shape[1], part.n_rows)
             models = self._kept.models
@@ -423,7 +420,7 @@ class Store:
                 models = part.joint.models
                 self._check_models(models)
             n_items = self.n_items if schema.shape[1] is None else schema.shape[1]
-            self._append(part, (0, 0, part.nbytes), n_items=n_items, models=models)
+            self._append(part, n_items=n_items, models=models)
 
     def empty(self) -> Self:
         """Make a store of the same schema without rows."""

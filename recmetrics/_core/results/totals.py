@@ -66,12 +66,12 @@ class Totals(NamedTuple):
         return self.n_rows + self.n_weightless > 0
 
     @property
-    def nbytes(self) -> int:
-        """The bytes of the sums, without the values of events."""
+    def size(self) -> tuple[int, int, int]:
+        """The size of a batch whose values are computed: the bytes of the sums alone."""
         arrays: list[Any] = list(self.joint[1:])
         for exposure in self.exposures.values():
             arrays += exposure.arrays().values()
-        return sum(array.nbytes for array in arrays)
+        return 0, 0, sum(array.nbytes for array in arrays)
 
     @property
     def updated(self) -> None:
