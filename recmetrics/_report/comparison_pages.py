@@ -226,7 +226,7 @@ def _raised(comparison: Compared) -> str:
 
 
 def _may_confuse(difference: Difference) -> bool:
-    """Whether the interval leaves out 0, though the difference is not significant."""
+    """Say whether the interval leaves out 0 though the difference is not significant."""
     return not difference.significant and (difference.low > 0 or difference.high < 0)
 
 

@@ -550,10 +550,10 @@ def _find_bins(row: Array, relevant_scores: Array, n_bits: int, bins: Bins) -> N
 
     ``relevant_scores`` (2 ** n_bits,) ascend; some of the last ones are the greatest value of the
     dtype. The bin of a score is the number of those below it, 0 for a NaN, which is in no count of
-    scores above. The bits of a bin are found one after another: with 100
-    relevant scores, each score of the row is compared with seven of them. All scores of a tile are
-    compared in one loop, and the bit is shifted into place: written as a choice between two
-    numbers, it compiles to a branch, which took five times as long for x86-64-v3.
+    scores above. The bits of a bin are found one after another: with 100 relevant scores, each
+    score of the row is compared with seven of them. All scores of a tile are compared in one loop,
+    and the bit is shifted into place: written as a choice between two numbers, it compiles to a
+    branch, which took five times as long for x86-64-v3.
     """
     for begin in range(0, row.size, _TILE_SCORES):
         tile = row[begin : begin + _TILE_SCORES]

@@ -158,12 +158,7 @@ def lookup(
     name = ALIASES.get(name, name)
     if name in METRICS:
         return METRICS[name]
-    ending = ""
-    if options:
-        pairs = [f"{option}={_spelled(value)}" for option, value in options.items()]
-        ending = f"({', '.join(pairs)})"
-    if k is not None:
-        ending += f"@{k}"
+    ending = str(MetricSpec("", k, tuple((options or {}).items())))  # type: ignore[arg-type]
     hint = (
         _meant(name)
         or did_you_mean(name, [*METRICS, *ALIASES], ending)
