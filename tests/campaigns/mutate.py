@@ -278,10 +278,10 @@ _OF_FILES = {
          "lost + pairs[..., 1] + others[..., 1]", "lost + others[..., 1]"),
         ("the spread of parts without the distance of their means",
          "tests/evaluators/test_stream.py -k vary_little",
-         "added(tables, np.stack([gain, np.zeros_like(gain)], axis=-1)),", "tables,"),
+         "sums._replace(tables=added(sums.tables, gain_as_pairs))", "sums"),
         ("of an odd number of parts the last is lost",
          "tests/report/test_compare_sums.py -k gate_are_those",
-         "array[2 * half :] for", "array[:0] for"),
+         "[sums, pairs[2 * half :]]", "[sums, pairs[:0]]"),
     ],
     "_core/results/totals.py": [
         ("streams that are merged wait in any number",

@@ -13,6 +13,7 @@ import recmetrics
 from recmetrics import (
     ArgumentError,
     Evaluator,
+    InputError,
     InputTypeError,
     Metrics,
     OneUser,
@@ -188,6 +189,19 @@ def test_an_evaluator_keeps_the_definition_with_which_it_was_made():
     declare_redone(0.75)
     evaluator.update([[3, 2, 1]])
     assert evaluator.compute()["redone(power=3)@2"] == [2.0**3]
+
+
+def test_a_state_is_read_with_the_metric_as_it_is_declared_now():
+    @recmetrics.metric
+    def redone(user: OneUser, k: int, *, power: float = 2.0) -> float:
+        """The length of the list, raised to a power."""
+        return len(user.gains[:k]) ** power
+
+    state = Evaluator([[1, 0, 0]], "redone(power=3)@2").state()
+    Evaluator.from_state(state)
+    declare_redone(0.75)
+    with pytest.raises(InputError, match="power"):
+        Evaluator.from_state(state)
 
 
 def test_a_bare_decorator_takes_the_formula_from_the_docstring():

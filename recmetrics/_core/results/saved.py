@@ -4,6 +4,7 @@ A *part* is the ``UserRows`` or ``Totals`` of a store. It goes with the ``Schema
 which says how they were computed. A store takes only parts of its own schema.
 """
 
+import functools
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,19 +29,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 Shape = tuple[int | None, int | None]  # users and items, None where these are not known
 # The form of the arrays of a state: it grows by 1 where they change. Form 0 did not say so.
 FORM = 1
-# The names of the arrays of text in a saved state.
-_TEXT_FIELDS = (
-    "metrics",
-    "specs",
-    "modules",
-    "undefined",
-    "ties",
-    "weights",
-    "nan",
-    "keep",
-    "data",
-    "version",
-)
+# The names of the arrays in a saved state that have a text for each metric, and of all of text.
+_METRIC_FIELDS = ("metrics", "specs", "modules", "undefined", "ties", "weights")
+_TEXT_FIELDS = (*_METRIC_FIELDS, "nan", "keep", "data", "version")
 
 
 class Schema(NamedTuple):
@@ -169,7 +160,8 @@ def check(
     """
     fits = array.dtype.kind in kinds and array.shape == shape
     if fits and "i" in kinds and array.size:
-        fits = least <= array.min() <= array.max() <= most
+        is_limited = most < math.inf
+        fits = array.min() >= least and not (is_limited and array.max() > most)
     if not fits:
         msg = f"{name} does not fit"
         raise ValueError(msg)
@@ -233,31 +225,54 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
     if any(fields[name].dtype.kind != "U" for name in _TEXT_FIELDS):
         msg = "names are not text"
         raise ValueError(msg)
-    keys, specs, modules, undefined, ties, weights, nan, keep, data, version = (
-        fields[name].tolist() for name in _TEXT_FIELDS
-    )
-    definitions = {}
-    for key, spec, module, tie_policy, undefined_policy in zip(
-        keys, specs, modules, ties, undefined, strict=True
-    ):
-        one_of("ties", tie_policy, TiePolicy)
-        one_of("undefined", undefined_policy, Undefined)
-        definitions[key] = Definition(_parse_saved(spec, module), tie_policy, undefined_policy)
+    nan, keep, version = (fields[name].tolist() for name in ("nan", "keep", "version"))
     one_of("nan", nan, NaNPolicy)
     if keep not in keeps:
         msg = f"keep is {keep!r}"
         raise ValueError(msg)
     check("shape", fields["shape"], "iu", (2,), -1)
-    if not all(len(pair) == 2 for pair in data):  # the name of a piece of data, and its hash
+    n_users, n_items = (None if size == -1 else size for size in fields["shape"].tolist())
+    columns = tuple(tuple(fields[name].tolist()) for name in _METRIC_FIELDS)
+    data = tuple(map(tuple, fields["data"].tolist()))
+
+    # The definitions of a metric that is none of the package may be declared anew.
+    is_of_package = not any(fields["modules"].tolist())
+    read = _read_once if is_of_package else _read_schema
+    return read(columns, nan, keep, (n_users, n_items), data, version)
+
+
+def _read_schema(
+    columns: tuple[tuple[str, ...], ...],
+    nan: NaNPolicy,
+    keep: str,
+    shape: Shape,
+    data: tuple[tuple[str, str], ...],
+    version: str,
+) -> tuple[Request, Schema]:
+    """Make the request and the schema of saved texts.
+
+    ``columns`` are those of ``_METRIC_FIELDS``; ``data`` has the name of each piece of data and its
+    hash.
+    """
+    definitions = {}
+    weights = {}
+    for key, spec, module, undefined, ties, weight in zip(*columns, strict=True):
+        one_of("ties", ties, TiePolicy)
+        one_of("undefined", undefined, Undefined)
+        one_of("weights", weight, UserWeight)
+        definitions[key] = Definition(_parse_saved(spec, module), ties, undefined)
+        if weight != "1":
+            weights[key] = weight
+    if not all(len(pair) == 2 for pair in data):
         msg = "data does not fit"
         raise ValueError(msg)
-    n_users, n_items = (None if size == -1 else size for size in fields["shape"].tolist())
     request = Request.of(definitions, nan=nan)
-    for key, weight in zip(keys, weights, strict=True):
-        one_of("weights", weight, UserWeight)
-        if weight != "1":
-            request.weights[key] = weight
-    return request, Schema.of(request, keep, (n_users, n_items), dict(data), version)
+    request.weights.update(weights)
+    return request, Schema.of(request, keep, shape, dict(data), version)
+
+
+# A decision reads the states of thousands of parts, whose texts are the same.
+_read_once = functools.lru_cache(maxsize=16)(_read_schema)
 
 
 def _parse_saved(spec: str, module: str) -> MetricSpec:

@@ -77,15 +77,20 @@ class Store:
         self.n_users = shape[0] or 0  # 0 for events
         self.shape = shape
         self._data = data  # ``Users`` or ``Side``, which will be hashed; or the hashes
-        self.cutoffs = request.cutoffs(shape[1])
         self._per_user = request.per_user  # the metrics with a value for each row, as in content
-        # A batch with an invalid callable is refused, so it must not wait.
-        self._has_callable = request.has_callable
         self._kept = Kept(shape[1])
         self._lock = threading.RLock()
         # The weights of users in the mean of each metric whose system weighs them; None where no
         # truth tells them.
         self.user_weights: dict[str, FloatArray] | None = None
+
+    @classmethod
+    def holding(cls, request: Request, schema: Schema, part: UserRows | Totals) -> Self:
+        """Make the store of a part that was saved."""
+        store = cls(request, schema.keep, schema.shape, schema.data, schema.version)
+        store._schema = schema
+        store.take(schema, part)
+        return store
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -101,6 +106,11 @@ class Store:
         self._kept = Kept(self.shape[1])
 
     @functools.cached_property
+    def cutoffs(self) -> Cutoffs:
+        """The cutoffs of the metrics for the catalogue that was given."""
+        return self.request.cutoffs(self.shape[1])
+
+    @functools.cached_property
     def data(self) -> dict[str, str]:
         """A hash of each set of items and of each piece of side information, by name."""
         if isinstance(self._data, Side | Users):
@@ -110,7 +120,10 @@ class Store:
     @property
     def schema(self) -> Schema:
         """The schema that a store must share for its rows to be merged."""
-        return self._schema._replace(shape=(self.shape[0], self.n_items))
+        shape = self.shape[0], self.n_items
+        if shape == self.shape:
+            return self._schema
+        return self._schema._replace(shape=shape)
 
     @functools.cached_property
     def _schema(self) -> Schema:
@@ -216,7 +229,8 @@ class Store:
         lists, offered = _lists_of(selection)
         size = len(hits.n_hits), len(hits.rank), lists.nbytes + offered.nbytes
         values: Any = selection._replace(exposure=None)
-        if not may_wait or self._has_callable or not _fits(size):
+        # A batch with an invalid callable is refused, so it must not wait.
+        if not may_wait or self.request.has_callable or not _fits(size):
             values = user_rows(selection, self.request)
         swallowed = (0, 0, 0)
         if self.keep != "rows":
@@ -270,6 +284,9 @@ class Store:
         ``changes`` are other fields of ``Kept`` that change with it.
         """
         log = self._kept.log
+        if isinstance(entry, Totals) and self._kept.content is None and not log:
+            self._kept = self._kept._replace(content=entry, **changes)
+            return
         entry_size = entry.size
         size: Any = tuple(map(operator.add, self._kept.size, entry_size))
         if log and not (_fits(size) and len(log) < MAX_WAITING_BATCHES):
@@ -284,7 +301,9 @@ class Store:
         """The rows or totals of all batches, with the log written into them."""
         with self._lock:
             state = self._kept
-            content: UserTable | Totals = state.content
+            content: UserTable | Totals | None = state.content
+            if content is not None and not state.log:
+                return content
             if content is None and self.keep == "rows":
                 of_part = None if self.of_part is None else np.sort(self.of_part)
                 content = UserTable(self.request, self.n_users, self.n_items or 0, of_part)
@@ -563,11 +582,9 @@ class Accumulator:
             If the state does not say which version wrote it.
         """
         with reading(state, cls.__name__, cls._keeps) as (fields, request, schema):
-            store = Store(request, schema.keep, schema.shape, schema.data, schema.version)
             part_class: type[UserRows | Totals] = UserRows if schema.keep == "rows" else Totals
             part = part_class.read(fields, request, schema)
-        store.take(schema, part)
-        return cls._of(store)
+        return cls._of(Store.holding(request, schema, part))
 
 
 def _lists_of(selection: Selection) -> tuple[IntArray, BoolArray]:

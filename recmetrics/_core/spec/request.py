@@ -1,7 +1,7 @@
 """Request: the metrics of a call, each with its resolved definition, checked without data."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple, Unpack
 
 from recmetrics._core.errors import (
@@ -210,7 +210,7 @@ class Request:
         """The metrics that have one value per user."""
         return [text for text in self.definitions if text not in self.of_exposure]
 
-    @property
+    @cached_property
     def has_callable(self) -> bool:
         """True if an option is a callable: only its call shows whether its weights are valid."""
         for definition in self.definitions.values():
