@@ -421,7 +421,7 @@ def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
     """Say that users are weighted, and how many have weight 0; nothing if that number is None."""
     if n_weightless is not None:
         yield (
-            "weighted; effective: worth so many users of equal weight, (sum of weights)^2 / sum of "
+            "weighted; effective: the effective number of users, (sum of weights)^2 / sum of "
             "weights^2"
         )
     if n_weightless:

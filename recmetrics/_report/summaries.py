@@ -488,7 +488,7 @@ class Summary(Printed):
         if self.weighed:
             weighed = grids.weighted_as_system(self.weighed, nouns)
         few = (
-            f"wider if fewer than {FEW_USERS} {nouns} are above the least possible value, or below "
+            f"wider if all but {FEW_USERS - 1} or fewer {nouns} have the least possible value, or "
             "the greatest"
         )
         return [

@@ -67,7 +67,7 @@ def test_a_weighted_comparison_says_so():
     found = compare(models, weights=weights, rng=0)
     lines = str(found).splitlines()
     effective_note = (
-        "weighted; effective: worth so many users of equal weight, (sum of weights)^2 / sum of "
+        "weighted; effective: the effective number of users, (sum of weights)^2 / sum of "
         "weights^2"
     )
     assert effective_note in lines
