@@ -218,7 +218,10 @@ def _sum_on_workers(values: Any, reader: ValueReader, chunks: int | None) -> Val
     keys = reader.user_columns(values.limit(0).toPandas())
     user = [functions.col(f"`{key}`") for key in keys]
     by_bucket = values.groupBy(_bucket_of(values, user, chunks))
-    sums = by_bucket.applyInPandas(partial(sum_on_worker, reader=reader), "sums binary")
+    # Spark 4.3 warns of a partial function, since it looks for type hints.
+    sums = by_bucket.applyInPandas(
+        lambda bucket: sum_on_worker(bucket, reader=reader), "sums binary"
+    )
     rows = sums.collect()
     if not rows:
         msg = "values has no row"
