@@ -2,7 +2,7 @@
 
 This module needs the extra ``spark``.
 
-    evaluate   tables -> the values of each list, by buckets of users
+    evaluate   tables -> the values of each list, by buckets of users; and those of all lists
     summary    values -> sums of each bucket -> the sums of all -> ``recmetrics.summary``
     compare    the same, for ``recmetrics.compare``
 """
@@ -11,22 +11,24 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 import pickle
 import warnings
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
 
-from recmetrics._core.errors import ArgumentError, InputError
+from recmetrics._core.errors import InputError
 from recmetrics._core.options import check_count
 from recmetrics._core.spec import MetricsList, parse
 from recmetrics._report import Comparison, Summary, ValueReader, ValueSums
 from recmetrics._report import compare as compare_values
 from recmetrics._report import summary as summarise_values
-from recmetrics.tables import evaluate_bucket, evaluate_table
+from recmetrics.tables import evaluate_all_lists, evaluate_bucket, evaluate_table
 
 __all__ = ["compare", "evaluate", "summary"]
 
 _TABLE = "recmetrics table"  # a column that no table has: the name of a row's table
 _BUCKET = "recmetrics bucket"
+_EXPOSED = "recmetrics exposed"  # in the first row of a bucket: how often its lists have each item
 
 
 def evaluate(
@@ -51,7 +53,8 @@ def evaluate(
     recs, truth, exclude
         DataFrames of Spark with the columns that ``recmetrics.tables.evaluate_table`` takes.
     metrics_list
-        As in ``Metrics.compute``, without metrics of all lists, such as coverage.
+        As in ``Metrics.compute``. Metrics of all lists, such as coverage, need ``catalogue``. Spark
+        may then compute the lists twice.
     user, item, by
         As in ``evaluate_table``.
     chunks
@@ -67,8 +70,6 @@ def evaluate(
 
     Raises
     ------
-    ArgumentError
-        If a metric has one value for all lists.
     RecmetricsError
         As in ``evaluate_table``, if metrics or columns cannot be read. Errors of values are raised
         by Spark, once it computes the result.
@@ -87,14 +88,17 @@ def evaluate(
     empty = evaluate_table(metrics_list=metrics_list, **heads, **options).reset_index()
     types = {name: recs.schema[name].dataType.simpleString() for name in (*keys, user)}
     types |= {"nrecs": "bigint", "ntruth": "bigint"}
-    for name in empty.columns:
-        if name not in types and not parse(name, options.get("convention")).metric.per_user:
-            msg = (
-                f"{name} has one value for all lists, which no worker has; write both tables to "
-                "Parquet, and give their paths to recmetrics.tables.evaluate_table"
-            )
-            raise ArgumentError(msg)
-    schema = ", ".join(f"`{name}` {types.get(name, 'double')}" for name in empty.columns)
+    convention = options.get("convention")
+    of_all_lists = [
+        name
+        for name in empty.columns
+        if name not in types and not parse(name, convention).metric.per_user
+    ]
+    of_lists = [*empty.columns.difference(of_all_lists, sort=False), _EXPOSED]
+    types[_EXPOSED] = "binary"
+
+    def schema_of(names: Iterable[str]) -> str:
+        return ", ".join(f"`{name}` {types.get(name, 'double')}" for name in names)
 
     models_by = [name for name in keys if name not in truth.columns]
     models = recs.select(models_by).distinct().toPandas() if models_by else None
@@ -109,9 +113,21 @@ def evaluate(
     bucket_of = _bucket_of(recs, [id_of_one_type], chunks)
     by_bucket = recs.groupBy(bucket_of).cogroup(right.groupBy(bucket_of))
     measure = partial(
-        evaluate_on_worker, heads=heads, metrics_list=metrics_list, options=options, models=models
+        evaluate_on_worker,
+        heads=heads,
+        metrics_list=metrics_list,
+        options=options,
+        models=models,
+        columns=of_lists,
     )
-    return by_bucket.applyInPandas(measure, schema)
+    values = by_bucket.applyInPandas(measure, schema_of(of_lists))
+    if of_all_lists:
+        exposed = values.select(_EXPOSED).where(functions.col(_EXPOSED).isNotNull())
+        measure_all = partial(measure_all_on_worker, metrics_list=metrics_list, options=options)
+        schema = schema_of([*keys, *of_all_lists])
+        of_models = functions.broadcast(exposed.repartition(1).mapInPandas(measure_all, schema))
+        values = values.join(of_models, keys, "left") if keys else values.crossJoin(of_models)
+    return values.select([f"`{name}`" for name in empty.columns])
 
 
 def evaluate_on_worker(
@@ -122,11 +138,12 @@ def evaluate_on_worker(
     metrics_list: MetricsList,
     options: Mapping[str, Any],
     models: Any,
+    columns: Sequence[str],
 ) -> Any:
     """Compute the rows of a bucket of users, all of whose tables are of pandas.
 
     ``left`` are the rows of ``recs``; ``right`` those of the other tables, with a column that names
-    their table. ``heads`` are the tables without rows.
+    their table. ``heads`` are the tables without rows, ``columns`` those of the result.
     """
     bucket = dict(options)
     for label, head in heads.items():
@@ -134,10 +151,29 @@ def evaluate_on_worker(
         bucket[label] = rows[head.columns].reset_index(drop=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a warning of some users is none of all
-        values = evaluate_bucket(bucket["recs"], bucket["truth"], metrics_list, bucket, models)
+        values, exposed = evaluate_bucket(
+            bucket["recs"], bucket["truth"], metrics_list, bucket, models
+        )
+    values = values.reset_index()
+    values[_EXPOSED] = None
+    if exposed:  # compressed, since most counts are small
+        values.loc[:0, _EXPOSED] = zlib.compress(pickle.dumps(exposed), level=1)
     # Spark takes no strings of pandas in several chunks of Arrow.
     keys = [*options["by"], options["user"]]
-    return values.reset_index().astype(dict.fromkeys(keys, object))
+    return values[list(columns)].astype(dict.fromkeys(keys, object))
+
+
+def measure_all_on_worker(
+    frames: Iterable[Any], *, metrics_list: MetricsList, options: Mapping[str, Any]
+) -> Iterator[Any]:
+    """Compute the metrics of all lists, as a frame with a row for each combination of ``by``.
+
+    ``frames`` have the counts of all buckets.
+    """
+    import pandas as pd
+
+    exposed = (pickle.loads(zlib.decompress(cell)) for frame in frames for cell in frame[_EXPOSED])
+    yield pd.DataFrame(evaluate_all_lists(exposed, metrics_list, options))
 
 
 def summary(

@@ -20,7 +20,7 @@ import narwhals.stable.v2 as nw
 
 from recmetrics._core.errors import InputError, InputTypeError, RecmetricsError, warn
 from recmetrics._core.options import thread_count
-from recmetrics._core.results import how_graded, settled, system_values
+from recmetrics._core.results import how_graded
 from recmetrics._core.spec import Request
 from recmetrics._core.threads import map_blocks, reporting
 from recmetrics._files import Source, atomic, read_table, scan_table
@@ -28,7 +28,7 @@ from recmetrics.tables._columns import Columns
 from recmetrics.tables._counts import TableSummary, merged
 from recmetrics.tables._forms import from_dict, from_file, source_of
 from recmetrics.tables._frames import POLARS, Frame, read_frame, require_columns
-from recmetrics.tables._values import Exposed
+from recmetrics.tables._values import Exposed, values_of_all_lists
 
 if TYPE_CHECKING:
     import polars as pl
@@ -228,7 +228,8 @@ def evaluate_in_buckets(
         measure = partial(measure, has_summary=True, models=models)
         lists, summaries, exposed = _measure_buckets(divided, {**options, **side}, measure)
 
-        rows = _with_all_lists(pl.concat(lists), divided.columns.keys, exposed, request)
+        of_all_lists = values_of_all_lists(exposed, request)
+        rows = _with_all_lists(pl.concat(lists), divided.columns.keys, of_all_lists)
         values = (
             (text, rows.select(text).collect()[text].fill_null(nan).to_numpy())
             for text in request.definitions
@@ -255,7 +256,7 @@ def _grade_notes(divided: _Divided, request: Request) -> list[str]:
 
 def _measure_buckets(
     divided: _Divided, options: Tables, measure: Measure
-) -> tuple[list[pl.LazyFrame], list[TableSummary], Exposed]:
+) -> tuple[list[pl.LazyFrame], list[TableSummary], list[Exposed]]:
     """Evaluate the buckets in threads, report how many are done, and repeat their warnings.
 
     The values of a result that goes to a file wait in the temporary folder.
@@ -287,15 +288,7 @@ def _measure_buckets(
     ):
         warnings.simplefilter("always")
         results = map_blocks(measure_one, buckets, n_threads, done)
-    lists, summaries, exposed_of_buckets = map(list, zip(*results, strict=True))
-    exposed: Exposed = {}
-    for exposed_of_bucket in exposed_of_buckets:
-        for key, (exposures, cutoffs) in exposed_of_bucket.items():
-            if key in exposed:
-                exposed[key][0].merge(exposures)
-            else:
-                exposed[key] = exposures, cutoffs
-
+    lists, summaries, exposed = map(list, zip(*results, strict=True))
     same: dict[str, list[Any]] = {}
     for record in caught:
         same.setdefault(str(record.message).partition(":")[0], []).append(record.message)
@@ -335,16 +328,15 @@ def _measure_bucket(bucket: Mapping[str, pl.DataFrame], options: Tables, measure
 
 
 def _with_all_lists(
-    rows: pl.LazyFrame, keys: Sequence[str], exposed: Exposed, request: Request
+    rows: pl.LazyFrame, keys: Sequence[str], of_all_lists: Mapping[tuple[Any, ...], Any]
 ) -> pl.LazyFrame:
     """Write the values of the metrics of all lists, those of each system into its rows."""
     import polars as pl
 
-    for key, (exposures, cutoffs) in exposed.items():
+    for key, values in of_all_lists.items():
         # The key has no user, who is the last column.
         is_own = [pl.col(name) == value for name, value in zip(keys, key, strict=False)]
-        for text, value in system_values(exposures, request, cutoffs).items():
-            number = settled(value, text, request.definitions[text]).item()
+        for text, number in values.items():
             column = pl.when(pl.lit(value=True), *is_own).then(number).otherwise(pl.col(text))
             rows = rows.with_columns(column.fill_nan(None).alias(text))
     return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from recmetrics.tables._values import (
     StringMetric,
     measure_lists,
     swallowed_lists,
+    values_of_all_lists,
     weights_of_lists,
 )
 
@@ -299,16 +300,32 @@ def evaluate_table(
 
 def evaluate_bucket(
     recs: Any, truth: Any, metrics_list: MetricsList, options: Mapping[str, Any], models: Any
-) -> Any:
+) -> tuple[Any, Exposed]:
     """Evaluate the lists of some users, for ``recmetrics.spark``; all tables are of one library.
 
     ``models`` has the ``by`` columns of the lists of all users, without those of the truth, each
-    row once; None: there are none.
+    row once; None: there are none. Metrics of all lists are computed from the second result of
+    every bucket.
     """
     all_options: Any = {**DEFAULTS, **options}
     rules = _read_request(metrics_list, all_options)
     models = None if models is None else read_frame(models, "recs")
-    return _measure(recs, truth, all_options, *rules, has_summary=False, models=models)[0]
+    exposed: Exposed = {}
+    values, _ = _measure(
+        recs, truth, all_options, *rules, has_summary=False, models=models, exposed=exposed
+    )
+    return values, exposed
+
+
+def evaluate_all_lists(
+    exposed_of_buckets: Iterable[Exposed], metrics_list: MetricsList, options: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Compute the metrics of all lists of all buckets: a row for each system, with its ``by``."""
+    all_options: Any = {**DEFAULTS, **options}
+    request, _ = _read_request(metrics_list, all_options)
+    of_all_lists = values_of_all_lists(exposed_of_buckets, request)
+    by = options["by"]
+    return [dict(zip(by, key, strict=True)) | values for key, values in of_all_lists.items()]
 
 
 def _measure(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.inputs import ItemSets, Rankings, Rows, UserIndex, Users, read_side
-from recmetrics._core.results import RowNames, measured, settled, system_weights
+from recmetrics._core.results import RowNames, measured, settled, system_values, system_weights
 from recmetrics._core.selection import Exposures, find_hits
 from recmetrics._core.spec import Cutoffs, Definition, MetricSpec, Request, define
 from recmetrics._core.types import IntArray, UserValues
@@ -122,6 +122,26 @@ def measure_lists(
         if isinstance(metric, StringMetric):
             _settle_empty(values[metric.name], metric, lists)
     return {metric.name: values[metric.name] for metric in metrics}
+
+
+def values_of_all_lists(
+    exposed_of_buckets: Iterable[Exposed], request: Request
+) -> dict[tuple[Any, ...], dict[str, float]]:
+    """Compute the metrics of all lists of each system from what the buckets exposed."""
+    exposed: Exposed = {}
+    for exposed_of_bucket in exposed_of_buckets:
+        for key, (exposures, cutoffs) in exposed_of_bucket.items():
+            if key in exposed:
+                exposed[key][0].merge(exposures)
+            else:
+                exposed[key] = exposures, cutoffs
+    return {
+        key: {
+            text: settled(value, text, request.definitions[text]).item()
+            for text, value in system_values(exposures, request, cutoffs).items()
+        }
+        for key, (exposures, cutoffs) in exposed.items()
+    }
 
 
 def weights_of_lists(

@@ -70,7 +70,7 @@ def problem():
 
 def assert_same_rows(values, expected):
     got, expected = (
-        frame.sort_values(["model", "user"]).reset_index(drop=True)
+        frame.sort_values(list(expected.index.names)).reset_index(drop=True)
         for frame in (values.toPandas(), expected.reset_index())
     )
     pd.testing.assert_frame_equal(got, expected, check_exact=True, check_dtype=False)
@@ -84,6 +84,20 @@ def test_the_values_are_those_of_one_machine(n_partitions, spark):
         *frames[:2], METRICS, by="model", exclude=frames[2], chunks=n_partitions
     )
     assert_same_rows(got, evaluate_table(recs, truth, METRICS, by="model", exclude=train))
+
+
+@pytest.mark.parametrize("by", [None, "model"])
+def test_metrics_of_all_lists_are_those_of_one_machine(by, spark):
+    recs, truth, _ = problem()
+    if by is None:
+        recs = recs[recs["model"] == "a"]
+    frames = map(spark.createDataFrame, (recs, truth))
+    metrics = ["coverage@3", "mrr", "personalization@5", "exposure_gini(discount=geometric, p=0.8)@5"]
+    options = {"by": by, "catalogue": pd.DataFrame({"item": range(70)})}
+    got = recmetrics.spark.evaluate(*frames, metrics, chunks=4, **options)
+    expected = evaluate_table(recs, truth, metrics, **options)
+    assert got.columns == list(expected.reset_index().columns)
+    assert_same_rows(got, expected)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a signal of POSIX")
@@ -148,11 +162,8 @@ def test_what_needs_no_values_is_refused_before_spark_runs(spark):
     recs, truth, _ = (spark.createDataFrame(frame) for frame in problem())
     message = message_of(InputError, recmetrics.spark.evaluate, recs, truth, "hit", item="id")
     assert message.startswith("recs has no column 'id'; it has 'user', 'item'")
-    catalogue = pd.DataFrame({"item": range(50)})
-    message = message_of(
-        ArgumentError, recmetrics.spark.evaluate, recs, truth, "coverage@3", catalogue=catalogue
-    )
-    assert message.startswith("coverage@3 has one value for all lists, which no worker has; ")
+    message = message_of(ArgumentError, recmetrics.spark.evaluate, recs, truth, "coverage@3")
+    assert message.startswith("coverage@3 needs catalogue= ")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from asserts import assert_same_means
 
 import recmetrics
 from recmetrics._report import ValueReader, ValueSums
-from recmetrics.spark import evaluate_on_worker, sum_on_worker
+from recmetrics.spark import evaluate_on_worker, measure_all_on_worker, sum_on_worker
 
 
 def test_rows_of_a_bucket_without_the_lists_of_a_model():
@@ -35,11 +35,42 @@ def test_rows_of_a_bucket_without_the_lists_of_a_model():
         metrics_list="mrr",
         options={"user": "user", "item": "item", "by": ["model"], "n_threads": 1},
         models=pd.DataFrame({"model": ["a", "b"]}),
+        columns=["model", "user", "nrecs", "mrr"],
     )
-    rows = values[["model", "user", "nrecs", "mrr"]].itertuples(index=False, name=None)
+    rows = values.itertuples(index=False, name=None)
     of_a = [("a", "u", 1, 1 / 1), ("a", "v", 1, 0)]
     assert sorted(rows) == [*of_a, ("b", "u", 0, 0), ("b", "v", 0, 0)]
     assert values.dtypes[["model", "user"]].tolist() == [object, object]
+
+
+def test_metrics_of_all_lists_count_the_lists_of_every_bucket():
+    """Model b has a list in one bucket alone; nobody in the third bucket has any."""
+    recs = pd.DataFrame(
+        [("u", "x", "a", 9), ("v", "x", "a", 9), ("v", "y", "a", 8), ("v", "z", "b", 9)],
+        columns=["user", "item", "model", "score"],
+    )
+    right = pd.DataFrame({"user": list("uvw"), "item": "x", "recmetrics table": "truth"})
+    columns = ["model", "user", "recmetrics exposed"]
+    options = {"user": "user", "item": "item", "by": ["model"], "n_threads": 1}
+    options["catalogue"] = pd.DataFrame({"item": list("wxyz")})
+    frames = [
+        evaluate_on_worker(
+            recs[recs["user"] == user],
+            right[right["user"] == user],
+            heads={"recs": recs.iloc[:0], "truth": right.iloc[:0][["user", "item"]]},
+            metrics_list=["coverage@2"],
+            options=options | {"include_missing": False},
+            models=pd.DataFrame({"model": ["a", "b"]}),
+            columns=columns,
+        )
+        for user in "uvw"
+    ]
+    assert [len(frame) for frame in frames] == [1, 2, 0]
+    counts = [frame.dropna() for frame in frames]
+    assert [len(frame) for frame in counts] == [1, 1, 0]
+    [of_all] = measure_all_on_worker(counts, metrics_list=["coverage@2"], options=options)
+    # Of 4 items, a shows x and y, b shows z.
+    assert of_all.to_dict("list") == {"model": ["a", "b"], "coverage@2": [2 / 4, 1 / 4]}
 
 
 def values_of(models):
