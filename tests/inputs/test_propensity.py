@@ -241,8 +241,8 @@ def test_the_effective_number_of_items_is_said(capsys):
     said = [line for line in capsys.readouterr().err.split("\n") if "propensities" in line]
     assert said == [
         "weighed by propensities: 2 relevant items, effective number 1.8",
-        "weighed by propensities: 1 relevant items in the stratum 'b', effective number 1.0",
-        "weighed by propensities: 1 relevant items of relevance 2 or more, effective number 1.0",
+        "weighed by propensities: 1 relevant item in the stratum 'b', effective number 1.0",
+        "weighed by propensities: 1 relevant item of relevance 2 or more, effective number 1.0",
         "weighed by propensities: 0 relevant items in the stratum 'a', effective number 0.0",
     ]
     Metrics.compute([[3, 2, 1]], [[1, 0, 1]], "recall@2", **options)

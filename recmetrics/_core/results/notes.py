@@ -237,7 +237,8 @@ def _notes_on_weights(selection: Selection, request: Request) -> list[str]:
         effective_size = 0.0
         if weights.size:  # Kish's formula
             effective_size = weights.sum() ** 2 / (weights @ weights)
-        items = f"{weights.size:,} relevant items"
+        nouns = "relevant item" if weights.size == 1 else "relevant items"
+        items = f"{weights.size:,} {nouns}"
         if stratum is not None:
             items += f" in the stratum {stratum!r}"
         if rel is not None:
