@@ -38,12 +38,15 @@ class ValueReader(NamedTuple):
         if not table.keys:
             msg = "values has no column that identifies the user; expected one, such as 'user'"
             raise InputError(msg, argument="values")
-        for name in table.values:
-            spec = spec_if_known(name)
-            if spec is not None and not spec.metric.per_user:
-                others = [other for other in table.values if other != name]
-                msg = f"{name} has one value for all lists, not one per user; type metrics={others}"
-                raise ArgumentError(msg, argument="metrics")
+        specs = {name: spec_if_known(name) for name in table.values}
+        of_all_lists = [name for name, spec in specs.items() if spec and not spec.metric.per_user]
+        if of_all_lists:
+            others = [name for name in table.values if name not in of_all_lists]
+            msg = (
+                f"{of_all_lists[0]} has one value for all lists, not one per user; type "
+                f"metrics={others}"
+            )
+            raise ArgumentError(msg, argument="metrics")
         return table.keys
 
     def sums(self, frame: Any) -> ValueSums:

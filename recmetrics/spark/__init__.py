@@ -101,7 +101,9 @@ def evaluate(
         return ", ".join(f"`{name}` {types.get(name, 'double')}" for name in names)
 
     models_by = [name for name in keys if name not in truth.columns]
-    models = recs.select(models_by).distinct().toPandas() if models_by else None
+    models = None
+    if models_by:
+        models = recs.select([f"`{name}`" for name in models_by]).distinct().toPandas()
 
     right = truth.withColumn(_TABLE, functions.lit("truth"))
     if exclude is not None:
@@ -109,16 +111,16 @@ def evaluate(
         right = right.unionByName(excluded, allowMissingColumns=True)
     # Equal ids have one hash only if they are of one type.
     is_number = isinstance(recs.schema[user].dataType, NumericType)
-    id_of_one_type = functions.col(user).cast("double" if is_number else "string")
-    bucket_of = _bucket_of(recs, [id_of_one_type], chunks)
-    by_bucket = recs.groupBy(bucket_of).cogroup(right.groupBy(bucket_of))
+    id_type = "double" if is_number else "string"
+    buckets = [_by_bucket(table, [user], chunks, id_type) for table in (recs, right)]
+    by_bucket = buckets[0].cogroup(buckets[1])
     measure = partial(
         evaluate_on_worker,
         heads=heads,
         metrics_list=metrics_list,
         options=options,
         models=models,
-        columns=of_lists,
+        names=(recs.columns, right.columns, of_lists),
     )
     values = by_bucket.applyInPandas(measure, schema_of(of_lists))
     if of_all_lists:
@@ -138,13 +140,17 @@ def evaluate_on_worker(
     metrics_list: MetricsList,
     options: Mapping[str, Any],
     models: Any,
-    columns: Sequence[str],
+    names: tuple[Sequence[str], Sequence[str], Sequence[str]],
 ) -> Any:
     """Compute the rows of a bucket of users, all of whose tables are of pandas.
 
     ``left`` are the rows of ``recs``; ``right`` those of the other tables, with a column that names
-    their table. ``heads`` are the tables without rows, ``columns`` those of the result.
+    their table. ``heads`` are the tables without rows. ``names`` are those of the columns of
+    ``left``, of ``right`` and of the result.
     """
+    left_names, right_names, result_names = names
+    left = left.set_axis(left_names, axis=1)
+    right = right.set_axis(right_names, axis=1)
     bucket = dict(options)
     for label, head in heads.items():
         rows = left if label == "recs" else right[right[_TABLE] == label]
@@ -160,7 +166,7 @@ def evaluate_on_worker(
         values.loc[:0, _EXPOSED] = zlib.compress(pickle.dumps(exposed), level=1)
     # Spark takes no strings of pandas in several chunks of Arrow.
     keys = [*options["by"], options["user"]]
-    return values[list(columns)].astype(dict.fromkeys(keys, object))
+    return values[list(result_names)].astype(dict.fromkeys(keys, object))
 
 
 def measure_all_on_worker(
@@ -249,14 +255,11 @@ def compare(
 
 def _sum_on_workers(values: Any, reader: ValueReader, chunks: int | None) -> ValueSums:
     """Sum the values of each bucket of users on a worker, and join these sums."""
-    from pyspark.sql import functions
-
-    keys = reader.user_columns(values.limit(0).toPandas())
-    user = [functions.col(f"`{key}`") for key in keys]
-    by_bucket = values.groupBy(_bucket_of(values, user, chunks))
+    user = reader.user_columns(values.limit(0).toPandas())
+    names = values.columns
     # Spark 4.3 warns of a partial function, since it looks for type hints.
-    sums = by_bucket.applyInPandas(
-        lambda bucket: sum_on_worker(bucket, reader=reader), "sums binary"
+    sums = _by_bucket(values, user, chunks).applyInPandas(
+        lambda bucket: sum_on_worker(bucket, reader=reader, names=names), "sums binary"
     )
     rows = sums.collect()
     if not rows:
@@ -266,18 +269,29 @@ def _sum_on_workers(values: Any, reader: ValueReader, chunks: int | None) -> Val
     return reduce(ValueSums.joined, sums_of_buckets)
 
 
-def sum_on_worker(frame: Any, *, reader: ValueReader) -> Any:
-    """Sum the values of a bucket of users, as a frame of one cell."""
+def sum_on_worker(frame: Any, *, reader: ValueReader, names: Sequence[str]) -> Any:
+    """Sum the values of a bucket of users, whose columns have ``names``, as a frame of one cell."""
     import pandas as pd
 
-    return pd.DataFrame({"sums": [pickle.dumps(reader.sums(frame))]})
+    sums = reader.sums(frame.set_axis(names, axis=1))
+    return pd.DataFrame({"sums": [pickle.dumps(sums)]})
 
 
-def _bucket_of(frame: Any, user: Sequence[Any], chunks: int | None) -> Any:
-    """Make the column of the buckets of users, whom the columns ``user`` identify."""
+def _by_bucket(
+    frame: Any, user: Sequence[str], chunks: int | None, id_type: str | None = None
+) -> Any:
+    """Group a frame by buckets of users, whom the columns ``user`` identify, as ``id_type``.
+
+    The columns of the groups are named 0, 1 and so on: Spark looks for a field behind the dot of a
+    name such as rbp(p=0.8)@10.
+    """
     from pyspark.sql import functions
 
+    ids = [functions.col(str(frame.columns.index(name))) for name in user]
+    if id_type is not None:
+        ids = [column.cast(id_type) for column in ids]
     n_buckets = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
     if chunks is not None:
         n_buckets = check_count("chunks", chunks, 1)
-    return functions.pmod(functions.hash(*user), functions.lit(n_buckets)).alias(_BUCKET)
+    bucket = functions.pmod(functions.hash(*ids), functions.lit(n_buckets))
+    return frame.toDF(*map(str, range(len(frame.columns)))).groupBy(bucket.alias(_BUCKET))

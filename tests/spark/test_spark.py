@@ -26,7 +26,7 @@ from recmetrics import ArgumentError, InputError
 from recmetrics.tables import evaluate_table
 
 ROOT = Path(__file__).parents[2]
-METRICS = ["ndcg@10", "recall@5", "mrr", "cg@3"]
+METRICS = ["ndcg@10", "rbp(p=0.8)@5", "mrr", "cg@3"]
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The copy keyword is deprecated",
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
@@ -62,7 +62,7 @@ def problem():
 
     recs = pairs(900).assign(model=rng.choice(["a", "b"], 900), score=rng.random(900))
     recs = recs.drop_duplicates(["user", "item", "model"])
-    recs = recs[(recs["model"] == "a") | (recs["user"] != "u7")]
+    recs = recs[(recs["model"] == "a") | (recs["user"] != "u7")].assign(**{"not.read": 1})
     truth = pairs(200).drop_duplicates().assign(rating=1.0)
     truth["rating"] = rng.integers(0, 4, len(truth))
     return recs.reset_index(drop=True), truth, pairs(300).drop_duplicates()
@@ -92,7 +92,12 @@ def test_metrics_of_all_lists_are_those_of_one_machine(by, spark):
     if by is None:
         recs = recs[recs["model"] == "a"]
     frames = map(spark.createDataFrame, (recs, truth))
-    metrics = ["coverage@3", "mrr", "personalization@5", "exposure_gini(discount=geometric, p=0.8)@5"]
+    metrics = [
+        "coverage@3",
+        "mrr",
+        "personalization@5",
+        "exposure_gini(discount=geometric, p=0.8)@5",
+    ]
     options = {"by": by, "catalogue": pd.DataFrame({"item": range(70)})}
     got = recmetrics.spark.evaluate(*frames, metrics, chunks=4, **options)
     expected = evaluate_table(recs, truth, metrics, **options)
@@ -104,7 +109,8 @@ def test_metrics_of_all_lists_are_those_of_one_machine(by, spark):
 def test_spark_repeats_the_tasks_of_an_executor_that_is_killed(spark, tmp_path):
     recs, truth, _ = problem()
     frames = map(spark.createDataFrame, (recs, truth))
-    values = recmetrics.spark.evaluate(*frames, METRICS, by="model", chunks=4)
+    metrics = ["ndcg@10", "mrr"]
+    values = recmetrics.spark.evaluate(*frames, metrics, by="model", chunks=4)
     mark = tmp_path / "killed"
 
     def die_once(blocks):
@@ -116,7 +122,7 @@ def test_spark_repeats_the_tasks_of_an_executor_that_is_killed(spark, tmp_path):
             yield block
 
     got = values.mapInPandas(die_once, values.schema)
-    assert_same_rows(got, evaluate_table(recs, truth, METRICS, by="model"))
+    assert_same_rows(got, evaluate_table(recs, truth, metrics, by="model"))
     assert mark.exists()
 
 
@@ -174,7 +180,12 @@ def test_what_needs_no_values_is_refused_before_spark_runs(spark):
         ("*", {"levels": {}}, ArgumentError, "the value of each user is needed for levels="),
         ("* EXCEPT (model)", {}, InputError, "values has no column 'model'; type model= and"),
         ("model, mrr", {}, InputError, "values has no column that identifies the user"),
-        ("*, 0.5D AS `gini@3`", {}, ArgumentError, "gini@3 has one value for all lists, not one"),
+        (
+            "*, 0.5D AS `gini@3`, 0.1D AS `coverage@3`",
+            {},
+            ArgumentError,
+            "gini@3 has one value for all lists, not one per user; type metrics=['mrr']",
+        ),
         ("*", {"tests": "wilcoxon"}, ArgumentError, "the value of each user is needed for the"),
     ],
 )

@@ -35,7 +35,7 @@ def test_rows_of_a_bucket_without_the_lists_of_a_model():
         metrics_list="mrr",
         options={"user": "user", "item": "item", "by": ["model"], "n_threads": 1},
         models=pd.DataFrame({"model": ["a", "b"]}),
-        columns=["model", "user", "nrecs", "mrr"],
+        names=(recs.columns, right.columns, ["model", "user", "nrecs", "mrr"]),
     )
     rows = values.itertuples(index=False, name=None)
     of_a = [("a", "u", 1, 1 / 1), ("a", "v", 1, 0)]
@@ -61,7 +61,7 @@ def test_metrics_of_all_lists_count_the_lists_of_every_bucket():
             metrics_list=["coverage@2"],
             options=options | {"include_missing": False},
             models=pd.DataFrame({"model": ["a", "b"]}),
-            columns=columns,
+            names=(recs.columns, right.columns, columns),
         )
         for user in "uvw"
     ]
@@ -91,7 +91,8 @@ def sums_of_buckets(values, *, is_paired, by=None, weights=None):
     """The sums of five buckets of users, joined."""
     reader = ValueReader.of(["ndcg@10", "mrr"], None, by, weights, is_paired=is_paired)
     buckets = values.groupby(values["user"] % 5)
-    cells = [sum_on_worker(rows, reader=reader)["sums"] for _, rows in buckets]
+    names = values.columns
+    cells = [sum_on_worker(rows, reader=reader, names=names)["sums"] for _, rows in buckets]
     return reduce(ValueSums.joined, (pickle.loads(cell) for (cell,) in cells))
 
 
