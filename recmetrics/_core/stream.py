@@ -307,8 +307,8 @@ class StreamEvaluator(Accumulator):
         -----
         RecmetricsWarning
             If ``exclude`` removes all relevant items of more than half of the events with relevant
-            items, or, if every event has one relevant item, of any event. Also if the system of the
-            convention weighs users in the mean of a metric.
+            items; if every event has one relevant item, already if it removes that of one event.
+            Also if the system of the convention weighs users in the mean of a metric.
         """
         warn_of_swallowed(*self._results.swallowed)
         for text, weight in self._results.request.weights.items():

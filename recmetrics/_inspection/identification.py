@@ -68,7 +68,7 @@ class Match:
     items in ``without``; over the users, or over the means of batches of ``batch`` users.
     ``departures`` say in words how this differs from the definition of the systems, and ``ring``
     how far. ``distance`` is that from the value asked for. ``n_definitions`` have this mean, those
-    of the metric strings ``same_mean`` among them.
+    of the metric strings ``same_mean``, which differ in nothing else, among them.
     """
 
     metric: str
@@ -142,7 +142,8 @@ class Identification(Printed):
         notes = [
             f"{self.n_definitions:,} definitions have {self.n_distinct:,} distinct means, from "
             f"{self.low:.6f} to {self.high:.6f}",
-            "definitions: how many give this mean, with their treatment of users and ties",
+            "definitions: how many give this mean, counting each treatment of ties and of users "
+            "without relevant items",
         ]
         rows = self.matches[:_MAX_ROWS] or (self.nearest,)
         if any(match.systems for match in rows):
@@ -155,7 +156,10 @@ class Identification(Printed):
             n_more = len(rows[0].same_mean) - len(spellings)
             if n_more:
                 spellings.append(f"{n_more} more")
-            notes.append(f"the first row is also the mean of {', '.join(spellings)}")
+            also = f"the first row is also the mean of {', '.join(spellings)}"
+            if settings := _settings(rows[0]):
+                also += f", each with {', '.join(settings)}"
+            notes.append(also)
         if len(self.matches) > _MAX_ROWS:
             notes.insert(0, f"the first {_MAX_ROWS} of {len(self.matches):,} matches")
         if self.by_chance is None:
@@ -190,15 +194,20 @@ class Identification(Printed):
 
 
 def _metric_and_settings(match: Match) -> str:
-    """Write the metric, and what its mean needs besides: such as users counted as 0."""
-    settings = [match.metric]
+    """Write the metric, and what its mean needs besides."""
+    return ", ".join([match.metric, *_settings(match)])
+
+
+def _settings(match: Match) -> list[str]:
+    """Write what the mean needs besides the metric, such as users counted as 0."""
+    settings = []
     if match.undefined != "nan":
         settings.append(f"undefined={match.undefined}")
     if match.ties not in ("index", "reversed"):
         settings.append(f"ties={match.ties}")
     if match.weight != "1":
         settings.append(f"mean weighted by {match.weight}")
-    return ", ".join(settings)
+    return settings
 
 
 def _names_of_systems(match: Match) -> str:
@@ -498,7 +507,9 @@ def _match(
             key=lambda pair: (len(pair[0]) + len(pair[1]), len(pair[1]), _n_settings(pair[2])),
         )
         calls = [pair[3] for pair in pairs if pair[:2] == (rules, scope)]
-    spellings = [str(tried.spec) for tried in variants]
+    spellings = [
+        str(tried.spec) for tried in variants if tried._replace(spec=variant.spec) == variant
+    ]
     departures = [*rules, *scope]
     if ring in _UNNAMED:
         departures = [_UNNAMED[ring]]

@@ -296,7 +296,8 @@ def _aligned(row: Sequence[str], widths: Sequence[int], columns: Sequence[Column
 def _in_blocks(grid: Grid, max_width: int) -> str:
     """Write each row as a line of its first name, and lines for each other cell.
 
-    The names are in the first column that has a heading. Empty cells have no line.
+    The names are in the first column that has a heading. Empty cells have no line. A mark without
+    a heading, such as *, stands behind the cell before; a word has its own line.
     """
     headings = [column.heading for column in grid.columns]
     name_column = next(j for j, heading in enumerate(headings) if heading)
@@ -305,7 +306,14 @@ def _in_blocks(grid: Grid, max_width: int) -> str:
     for row in grid.rows:
         name = row[name_column] or name  # an empty cell stands for the one above
         lines.append(name)
-        cells = {j: cell.strip() for j, cell in enumerate(row) if j != name_column and cell.strip()}
+        cells: dict[int, str] = {}
+        for j, cell in enumerate(map(str.strip, row)):
+            if j == name_column or not cell:
+                continue
+            if cells and not headings[j] and not cell.isalpha():
+                cells[max(cells)] += f" {cell}"
+            else:
+                cells[j] = cell
         width = max((_width(headings[j]) for j in cells), default=0)
         for j, cell in cells.items():
             cell_lines = _folded(cell, max_width - width - 2 * _GAP)

@@ -134,26 +134,26 @@ class Comparison(Compared, Printed):
         ------
         ArgumentError
             A rule that cannot be read or names no metric or group of the comparison, a margin
-            without a sign or beyond the range of the metric, a share of a baseline mean of 0 or
-            less, or no baseline among several models.
+            without a sign or as large as the range of the metric, a share of a baseline mean of 0
+            or less, or no baseline among several models.
 
         Notes
         -----
         A rule holds if the lower bound of the paired differences, at the confidence of the
         comparison, reaches the margin; it fails if the upper bound does not; otherwise it is open.
         The bounds are those of ``compare``, one-sided, and always count one more user at the end of
-        the range of the metric: 30 users may hold no loss, though a tenth of all users lose. So a
-        rule stays open with few users, even for equal models. The bound of weighted differences
-        uses the linearised variance, and their skewness times mean(w^3) / mean(w^2)^1.5. With
-        several runs, the variance over runs is added; with ``n_resamples`` in ``compare``, the
-        nested bootstrap counts where its bound is wider. A bound that is not defined, as of values
-        without spread and of unknown range, leaves the rule open.
+        the range of the metric: if 10 % of all users lose, a sample of 30 may contain none of them.
+        So a rule stays open with few users, even for equal models. The bound of weighted
+        differences uses the linearised variance, and their skewness times mean(w^3) /
+        mean(w^2)^1.5. With several runs, the variance over runs is added; with ``n_resamples`` in
+        ``compare``, the nested bootstrap counts where its bound is wider. A bound that is not
+        defined, as of values without spread and of unknown range, leaves the rule open.
 
         All rules must hold, which is an intersection-union test: its level is that of one rule
         (Berger: Multiparameter hypothesis testing and acceptance sampling, Technometrics 1982). One
-        failing rule suffices, so these bounds are corrected by
-        Holm over rules and groups. Several candidates share the risk, 1 - confidence, since any
-        that passes may be chosen. The value of a metric of all lists is compared as it is.
+        failing rule suffices, so these bounds are corrected by Holm over rules and groups. Several
+        candidates share the risk, 1 - confidence, since any that passes may be chosen. The value of
+        a metric of all lists is compared as it is.
         """
         with at_fault("rules"):
             return judge(self, rules, min_users=min_users, looks=looks, seed=read_seed(rng))

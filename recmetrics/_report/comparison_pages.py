@@ -236,7 +236,8 @@ def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups:
         return "not corrected for their number"
     family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
     if n_in_groups:
-        family += f", those of groups over {counted(n_in_groups, 'difference')} in all"
+        differences = counted(n_in_groups, "difference")
+        family += f"; the p-values of groups by themselves, over {differences}"
     return f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
 
 

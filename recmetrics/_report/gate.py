@@ -400,17 +400,20 @@ def _check_signs(match: re.Match[str], is_lower: bool) -> None:
 
 
 def _check_margin(match: re.Match[str], limits: Range) -> None:
-    """Refuse a margin that is not finite, or beyond all differences of values in ``limits``."""
+    """Refuse a margin that is not finite, or not between the differences of values in ``limits``.
+
+    A rule with the least difference as its margin could not fail: often a % was forgotten.
+    """
     metric, sign, number, percent = match.group("metric", "sign", "margin", "percent")
     differences = limits.of_difference()
     if not math.isfinite(float(number)):
         fault = "no finite number; expected one such as -1% or -0.01"
-    elif not percent and not differences.floor <= float(number) <= differences.ceiling:
+    elif not percent and not differences.floor < float(number) < differences.ceiling:
         ending = match.string[match.end("percent") :].rstrip()
         fault = (
-            f"beyond every difference of {metric}, from {differences.floor:g} to "
-            f"{differences.ceiling:g}; type '{metric} {sign} {number}%{ending}' for a share of the "
-            "baseline"
+            f"not between the least and the greatest difference of {metric}, "
+            f"{differences.floor:g} and {differences.ceiling:g}; type "
+            f"'{metric} {sign} {number}%{ending}' for a share of the baseline"
         )
     else:
         return

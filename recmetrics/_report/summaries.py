@@ -488,8 +488,8 @@ class Summary(Printed):
         if self.weighed:
             weighed = grids.weighted_as_system(self.weighed, nouns)
         few = (
-            f"wider if all but {FEW_USERS - 1} or fewer {nouns} have the least possible value, or "
-            "the greatest"
+            f"wider if fewer than {FEW_USERS} {nouns} are above the least possible value, or fewer "
+            f"than {FEW_USERS} below the greatest"
         )
         return [
             grids.intervals_by(self.confidence, self.n_resamples, few, nouns),

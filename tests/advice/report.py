@@ -247,7 +247,7 @@ CASES = [
         then=MARGINS,
     ),
     Case(
-        "beyond every difference of {}",
+        "not between the least and the greatest difference of {}, {} and {}; type",
         RESULTS + "rule = 'mrr >= -2'",
         GATE,
         [[-0.02 * MEAN, None]],

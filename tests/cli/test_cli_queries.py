@@ -147,8 +147,8 @@ def test_the_table_counts_groups(capsys):
         "hit@1   0.0000  [0.0000, 1.0000]  0.0000  0.0000  0.0000       2         1",
         "auc     0.2500  [0.0000, 1.0000]  0.0000  0.2500  0.5000       2         1",
         "",
-        "95 % intervals by Student's t over groups, corrected for skewness; wider if all but 9 or "
-        "fewer groups have the least possible value, or the greatest",
+        "95 % intervals by Student's t over groups, corrected for skewness; wider if fewer than "
+        "10 groups are above the least possible value, or fewer than 10 below the greatest",
         "q10, median, q90: quantiles of the groups' values",
         "left out of hit@1: 1 of 3 groups has no relevant item",
         "left out of auc: 1 of 3 groups has no relevant item, or only relevant ones",

@@ -229,6 +229,22 @@ def test_typed_options_are_kept():
     assert plain.n_definitions > found.n_definitions
 
 
+def test_metrics_of_the_same_mean_have_it_with_the_same_settings():
+    """With binary truth all gains are the same; here one user has no relevant item."""
+    scores, truth = np.random.default_rng(0).random((9, 12)), np.zeros((9, 12))
+    truth[np.arange(8), np.arange(8)] = truth[:8, 9] = 1
+    mean = Metrics.compute(scores, truth, "ndcg@5", undefined="zero")["ndcg@5"].mean()
+    found = identify(scores, truth, f"{mean:.4f}", "ndcg@5")
+    first = found.matches[0]
+    assert (first.metric, first.undefined) == ("ndcg@5", "zero")
+    for text in first.same_mean:
+        values = Metrics.compute(scores, truth, text, undefined="zero")[text]
+        assert values.mean() == pytest.approx(first.mean, rel=1e-12)
+    [line] = [line for line in str(found).splitlines() if "is also the mean of" in line]
+    assert line.startswith("the first row is also the mean of ndcg(gain=binary)@5, ")
+    assert line.endswith(", each with undefined=zero")
+
+
 def test_it_prints_and_is_plain():
     found = identify(HIT_SCORES, HIT_TRUTH, "0.5", "hit@1")
     lines = str(found).splitlines()
@@ -237,7 +253,7 @@ def test_it_prints_and_is_plain():
     distinct = f"{found.n_distinct} distinct means, from {found.low:.6f} to {found.high:.6f}"
     definitions = f"{found.n_definitions} definitions have {distinct}"
     assert definitions in lines
-    assert any(line.startswith("definitions: how many give this mean, with") for line in lines)
+    assert any(line.startswith("definitions: how many give this mean, counting") for line in lines)
     assert "as in a system: 1 of 2 distinct means rounds to 0.5; by chance 0.24" in lines
     assert (
         "by chance: how many would match by accident, on average, if the number were drawn at "

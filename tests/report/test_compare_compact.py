@@ -196,8 +196,7 @@ def test_what_else_a_table_may_have():
         ["a", "a_b"], ["b", "new"], ["c", "95%"], ["chance", "0.1000"],
     ]  # fmt: skip
     assert lines[8:11] == [
-        "weighted; effective: the effective number of users, (sum of weights)^2 / sum of "
-        "weights^2",
+        "weighted; effective: the effective number of users, (sum of weights)^2 / sum of weights^2",
         "left out: 1 user of weight 0",
         "not compared: chance",
     ]

@@ -75,10 +75,10 @@ def test_the_legend_says_what_was_done():
     ]
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
-        "corrected by Benjamini-Hochberg over 1 metric x 1 pair, those of groups over "
-        "2 differences in all"
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair; the p-values of groups by "
+        "themselves, over 2 differences\n"
     ) in grouped
-    assert ", those of groups over 1 difference in all\n" in str(compare(SMALL, by=["x"] * 6))
+    assert "groups by themselves, over 1 difference\n" in str(compare(SMALL, by=["x"] * 6))
     alone = "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact
@@ -305,6 +305,13 @@ def test_tables_fit_the_width_of_a_terminal():
         "                 0.5419]",
         "  users          6",
         "  worst group    x y",
+    ]
+    values = np.linspace(0, 0.5, 60)
+    gained = values + np.resize([0.25, 0.26, 0.27], 60)
+    blocks = compare({"old": {"m": values}, "new": {"m": gained}}).to_text(28).splitlines()
+    assert [line.split() for line in blocks if line.split()[:1] in (["p"], ["best"])] == [
+        ["best"],
+        ["p", "<0.0001", "*"],
     ]
 
 

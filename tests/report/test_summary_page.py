@@ -10,8 +10,8 @@ import recmetrics
 from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
 
 INTERVALS = (
-    "intervals by Student's t over users, corrected for skewness; wider if all but 9 or fewer "
-    "users have the least possible value, or the greatest"
+    "intervals by Student's t over users, corrected for skewness; wider if fewer than 10 users "
+    "are above the least possible value, or fewer than 10 below the greatest"
 )
 
 
@@ -56,8 +56,7 @@ def test_the_legend():
     ]
     found = summary({"ndcg@5": [1.0, 0.5, 0.0, 1.0]}, weights=[0, 1, 0, 1])
     assert str(found).splitlines()[-2:] == [
-        "weighted; effective: the effective number of users, (sum of weights)^2 / sum of "
-        "weights^2",
+        "weighted; effective: the effective number of users, (sum of weights)^2 / sum of weights^2",
         "left out: 2 users of weight 0",
     ]
     found = summary({"hit@5": [1.0, 0.5], "coverage@5": np.array(NAN)})

@@ -67,8 +67,7 @@ def test_a_weighted_comparison_says_so():
     found = compare(models, weights=weights, rng=0)
     lines = str(found).splitlines()
     effective_note = (
-        "weighted; effective: the effective number of users, (sum of weights)^2 / sum of "
-        "weights^2"
+        "weighted; effective: the effective number of users, (sum of weights)^2 / sum of weights^2"
     )
     assert effective_note in lines
     assert lines[0].split()[-4:] == ["%", "interval", "users", "effective"]
