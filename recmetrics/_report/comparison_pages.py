@@ -219,10 +219,10 @@ def _raised(comparison: Compared) -> str:
     if comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
-        "where few users gain or lose, or differences are skewed, p is raised until it agrees with "
-        f"the {interval}"
+        "where few users gain or lose, or differences are skewed, p is raised to agree with the "
+        f"{interval}"
     )
-    return line if comparison.correction is None else f"{line}, before it is corrected"
+    return line if comparison.correction is None else f"{line}, and then corrected"
 
 
 def _may_confuse(difference: Difference) -> bool:

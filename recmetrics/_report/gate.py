@@ -204,8 +204,8 @@ class Gate(Printed):
             if any(verdict.group is not None for verdict in open_verdicts):
                 in_group = " of the row's group"
             yield (
-                f"needed: how many users{in_group} with a value a new sample must have, so that "
-                "the row holds with a chance of 80 % if the true difference is 0"
+                f"needed: the size of a new sample, in users{in_group} with a value, for which the "
+                "row holds with a chance of 80 % if the true difference is 0"
             )
         if any(map(_asks_for_gain, open_verdicts)) and not self.nested:
             yield (

@@ -250,14 +250,14 @@ EVALUATE = (
     ),
     Row(
         "--chance",
-        "also show the means of a random ranking and of the best possible ranking",
+        "with SCORES: also show the means of a random ranking and of the best possible ranking",
         _FLAG_SETTINGS,
         "SCORES",
     ),
     Row(
         "--audit",
-        "first report problems of the data, at the largest cutoff of the metrics: NaN, ties at the "
-        "cutoff, excluded relevant items, users without truth, ...",
+        "with SCORES: first report problems of the data, at the largest cutoff of the metrics: "
+        "NaN, ties at the cutoff, excluded relevant items, users without relevant items, ...",
         _FLAG_SETTINGS,
         "SCORES",
     ),

@@ -146,6 +146,8 @@ def _read_files(args: Namespace) -> Inputs:
             f"give {files} to compare, or one table of all models and --model COLUMN; "
             "see 'recmetrics compare --help'"
         )
+        if args.by is not None and len(models) < 2:
+            msg += "; the groups of one model are for recmetrics.summary(..., by=...) in Python"
         raise CommandError(msg)
     input_paths = list(models)
     if args.by is not None:

@@ -105,7 +105,7 @@ class TableSummary:
 
     def __str__(self) -> str:
         lists = counted(self.n_lists, "list")
-        lines = [f"{lists}, {self.n_without_truth:,} without truth; {self.order}"]
+        lines = [f"{lists}, {self.n_without_truth:,} without a row in the truth; {self.order}"]
         if self.n_missing:
             lines.append(f"{self.without_recommendations}; {_MISSING_TEXTS[self.missing]}")
         if any(self.invalid):
@@ -128,7 +128,7 @@ class TableSummary:
             columns = ", ".join(map(repr, self.by))
             model: Any = self.by[0] if len(self.by) == 1 else list(self.by)
             lines.append(
-                f"each mean mixes the lists of every {columns}; for one of each, type "
+                f"each mean is over the lists of every {columns}; for a mean of each, type "
                 f"recmetrics.summary(values, model={model!r})"
             )
         return "\n".join(lines)

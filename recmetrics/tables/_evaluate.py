@@ -196,9 +196,9 @@ def evaluate_table(
     include_missing
         Add rows for users of the truth without recommendations, as empty lists: one for each model,
         or other combination of those ``by`` columns that are not in the truth. Add, too, after the
-        metrics, a column ``ntruth``, the number of rows of the truth. The summary always counts
-        these users. Default: True; False under ``convention="trec"``, which leaves them out. Under
-        it, a list whose rows of the truth are all irrelevant has 0.
+        metrics, a column ``ntruth``, the number of rows of the truth, also with relevance 0. The
+        summary always counts these users. Default: True; False under ``convention="trec"``, which
+        leaves them out. Under it, a list whose rows of the truth are all irrelevant has 0.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     exclude
@@ -236,9 +236,9 @@ def evaluate_table(
         The number of buckets of users. Those that are evaluated at the same time have about four
         million rows in all, or are one bucket. By default, tables in memory and small files are
         one. Large files, lazy frames of polars, relations of DuckDB, and datasets and record batch
-        readers of pyarrow have as many as their rows need, at most 64. Their rows are written once
-        to the temporary folder; other tables than ``recs``, ``truth`` and ``exclude`` are held in
-        memory.
+        readers of pyarrow have as many as their rows need, at most 64. Their rows are read once:
+        the first 256 MB of a table stay in memory, and the others are written to the temporary
+        folder. Other tables than ``recs``, ``truth`` and ``exclude`` are held in memory.
     per_user
         The path of a Parquet file for the result, written as a whole or not at all.
     progress

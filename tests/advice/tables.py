@@ -36,7 +36,7 @@ ARROW = (
 
 COLUMNS = [
     Case(
-        "each mean mixes the lists of every",
+        "each mean is over the lists of every",
         TABLES + MODELS + "values, summary = tables.evaluate_table(\n"
         "    recs, truth, 'mrr', in_order=True, by='arm', return_summary=True)\n",
         "str(summary)",

@@ -402,6 +402,12 @@ RUN_ERRORS = [
         "'recmetrics compare --help'",
     ),
     (
+        ["old.npz", "--by", "groups.txt"],
+        "give two files or more to compare, or one table of all models and --model COLUMN; see "
+        "'recmetrics compare --help'; the groups of one model are for recmetrics.summary(..., "
+        "by=...) in Python",
+    ),
+    (
         ["old.npz", "new.npz", "--baseline", "older"],
         "--baseline 'older' is not one of the models: old, new",
     ),

@@ -19,8 +19,8 @@ INTERVALS = (
     "wider if fewer than 10 users gain, or fewer than 10 lose"
 )
 FEW = (
-    "where few users gain or lose, or differences are skewed, p is raised until it "
-    "agrees with the interval, before it is corrected"
+    "where few users gain or lose, or differences are skewed, p is raised to agree with "
+    "the interval, and then corrected"
 )
 
 
@@ -436,11 +436,11 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "p is raised until it agrees with the interval, before it is corrected"
+    note = "p is raised to agree with the interval, and then corrected"
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
-    assert "agrees with the t interval (not shown), before it is corrected\n" in drawn
+    assert "agree with the t interval (not shown), and then corrected\n" in drawn
 
 
 def test_no_note_on_p_where_nothing_bounds_the_difference():

@@ -242,7 +242,10 @@ MEAN = (
 WANTED = "; expected finite numbers >= 0; 0 leaves a user out"
 GOOD = {"m": [0.5, 1.0, 0.0]}
 NO_LABELS = "by must hold one group per user, shape (3,), got "
-IN_ORDER = "give an array or a list in the order of the users"
+IN_ORDER = (
+    "give an array or a list in the order of the users, or a Series of pandas whose index has the "
+    "ids of results with ids"
+)
 NO_TABLE = "but values is not a table; expected an array with one entry per user"
 NO_WEIGHTS = "weights must hold one number per user, shape (3,), got "
 BAD = [

@@ -417,7 +417,7 @@ def test_the_summary_counts_who_has_no_list_and_who_has_no_truth():
     )
     assert caught[0].filename == __file__
     assert str(analysis.summary).splitlines() == [
-        "2 lists, 1 without truth; in the order of the rows",
+        "2 lists, 1 without a row in the truth; in the order of the rows",
         "2 users of the truth without recommendations, the first user=2; they are left out; "
         "include_missing=True gives each a row",
         "hit@1   mean 1.0000 over 1 list",

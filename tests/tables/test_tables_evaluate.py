@@ -488,7 +488,7 @@ def test_users_without_recommendations_count_as_empty_lists():
     got, summary = evaluate_table(*tables, "hit@1", return_summary=True)
     assert got["hit@1"].mean() == 1 / 4
     assert str(summary).splitlines()[:2] == [
-        "4 lists, 0 without truth; in the order of the rows",
+        "4 lists, 0 without a row in the truth; in the order of the rows",
         "3 users of the truth without recommendations, the first user=2; they count as empty "
         "lists; include_missing=False leaves them out",
     ]
@@ -565,7 +565,7 @@ def test_the_summary_says_what_orders_the_lists(options, order):
         make("pandas", recs), make("pandas", TRUTH), "mrr", return_summary=True, **options
     )
     assert summary.order == order
-    assert str(summary).splitlines()[0] == f"3 lists, 0 without truth; {order}"
+    assert str(summary).splitlines()[0] == f"3 lists, 0 without a row in the truth; {order}"
 
 
 SWAPPED = "they look swapped; the recommendations come first, then the truth"

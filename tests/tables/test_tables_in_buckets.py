@@ -27,7 +27,9 @@ METRICS = ["ndcg@10", "recall@5", "coverage@3", "personalization@5", "novelty@5"
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
+    """Some rows stay in memory, the others are written."""
     monkeypatch.setattr("recmetrics.tables._buckets._BLOCK_ROWS", 5000)
+    monkeypatch.setattr("recmetrics.tables._buckets._HELD_BYTES", 200_000)
 
 
 def problem(n_users):

@@ -109,7 +109,10 @@ def require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
     is_table = hasattr(type(entries), "columns")
     if has_no_order or is_table or not hasattr(entries, "__len__"):
         type_name = type(entries).__name__
-        msg = f"{requirement}, got a {type_name}; give an array or a list in the order of the users"
+        msg = (
+            f"{requirement}, got a {type_name}; give an array or a list in the order of the users, "
+            "or a Series of pandas whose index has the ids of results with ids"
+        )
         raise InputTypeError(msg, argument=name)
     shape = tuple(entries.shape) if hasattr(entries, "shape") else (len(entries),)
     if shape != (n_users,):
