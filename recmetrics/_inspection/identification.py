@@ -129,7 +129,11 @@ class Identification(Printed):
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
         columns = [
-            Column("metric", _metric_and_settings, is_number=False),
+            Column(
+                "metric",
+                lambda match: ", ".join([match.metric, *_settings(match)]),
+                is_number=False,
+            ),
             Column("mean", lambda match: f"{match.mean:.6f}"),
             Column(
                 "departure",
@@ -191,11 +195,6 @@ class Identification(Printed):
             "by chance: how many would match by accident, on average, if the number were drawn at "
             f"random between half and twice {self.value}"
         )
-
-
-def _metric_and_settings(match: Match) -> str:
-    """Write the metric, and what its mean needs besides."""
-    return ", ".join([match.metric, *_settings(match)])
 
 
 def _settings(match: Match) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 import pickle
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -124,12 +124,26 @@ def evaluate(
     )
     values = by_bucket.applyInPandas(measure, schema_of(of_lists))
     if of_all_lists:
-        exposed = values.select(_EXPOSED).where(functions.col(_EXPOSED).isNotNull())
         measure_all = partial(measure_all_on_worker, metrics_list=metrics_list, options=options)
-        schema = schema_of([*keys, *of_all_lists])
-        of_models = functions.broadcast(exposed.repartition(1).mapInPandas(measure_all, schema))
-        values = values.join(of_models, keys, "left") if keys else values.crossJoin(of_models)
+        values = _with_all_lists(values, measure_all, keys, schema_of([*keys, *of_all_lists]))
     return values.select([f"`{name}`" for name in empty.columns])
+
+
+def _with_all_lists(
+    values: Any, measure_all: Callable[..., Any], keys: Sequence[str], schema: str
+) -> Any:
+    """Give every list the metrics of all lists with the same ``keys``.
+
+    ``measure_all`` computes them, with the columns of ``schema``, from what the buckets exposed.
+    """
+    from pyspark.sql import functions
+
+    exposed = values.select(_EXPOSED).where(functions.col(_EXPOSED).isNotNull())
+    of_all = exposed.repartition(1).mapInPandas(measure_all, schema)
+    of_all = functions.broadcast(of_all)
+    if not keys:
+        return values.crossJoin(of_all)
+    return values.join(of_all, list(keys), "left")
 
 
 def evaluate_on_worker(
