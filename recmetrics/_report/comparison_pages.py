@@ -173,6 +173,9 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
     for label, names in (("not compared", comparison.levels), ("lower is better", lower_metrics)):
         if names:
             yield f"{label}: {', '.join(map(one_line, names))}"
+    of_all_lists = [metric for metric in metrics if metric in comparison.samples.system]
+    if of_all_lists:
+        yield f"not tested: {', '.join(map(one_line, of_all_lists))}, one value for all lists"
     n_untested = sum(metric in comparison.untested for metric in metrics)
     if n_untested:
         cutoffs = counted(n_untested, "cutoff")

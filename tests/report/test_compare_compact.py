@@ -36,6 +36,7 @@ def test_the_table_as_text():
         "",
         "[ ]: the best mean of a metric",
         "lower is better: gini@5",
+        "not tested: coverage@5, one value for all lists",
         "letters a, b, ...: significantly better than model a, b, ...",
         SIGNIFICANT,
         FEW,
@@ -96,6 +97,7 @@ def test_the_table_in_markdown():
         "\n"
         "- bold: the best mean of a metric\n"
         "- lower is better: gini@5\n"
+        "- not tested: coverage@5, one value for all lists\n"
         "- letters a, b, ...: significantly better than model a, b, ...\n"
         f"- {SIGNIFICANT.replace('<', chr(92) + '<')}\n"
         f"- {FEW}\n"
@@ -119,6 +121,7 @@ new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{ac}$ \\
 \par\smallskip
 \footnotesize
 bold: the best mean of a metric \\
+not tested: coverage@5, one value for all lists \\
 superscripts a, b, ...: significantly better than model a, b, ... \\
 significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs \\
 FEW
@@ -218,6 +221,7 @@ def test_nothing_tested_has_no_letters():
         "b         0.2500",
         "",
         "[ ]: the best mean of a metric",
+        "not tested: coverage@5, one value for all lists",
     ]
     assert "\na & \\textbf{0.5000} \\\\\n" in found.compact().to_latex()
     assert "superscripts" not in found.to_latex()

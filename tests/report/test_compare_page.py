@@ -43,6 +43,7 @@ def test_the_printed_table():
         "ndcg@10    +0.1500  [+0.1123, +0.1674]  <0.0001  *  +1.56  100/20/0",
         "",
         INTERVALS,
+        "not tested: coverage@5, one value for all lists",
         "* significant: p < 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
         FEW,
         "d_z: mean / standard deviation of the differences; "
