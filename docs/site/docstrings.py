@@ -32,7 +32,7 @@ class Docstrings(griffe.Extension):
             parameter.default = _value(parameter.default)
         for decorator in func.decorators:
             call = decorator.value
-            if isinstance(call, griffe.ExprCall) and call.function.name == "takes":
+            if isinstance(call, griffe.ExprCall) and str(call.function) == "takes":
                 keywords, *defaults = call.arguments
                 module = importlib.import_module(func.module.path)
                 given = eval(f"dict({', '.join(map(str, defaults))})", vars(module))

@@ -411,7 +411,7 @@ class StreamEvaluator(Accumulator):
         is_plain = [*sources] == [""] and by is None and weights is None
         if store.keep == "values" and not is_plain:
             msg = (
-                "several models in one stream, by= and weights= need sums in place of values: type "
+                "by=, weights= and several models need sums in place of values: type "
                 "StreamEvaluator(..., keep='means')"
             )
             raise ArgumentError(msg)

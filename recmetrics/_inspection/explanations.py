@@ -59,7 +59,7 @@ class Explanation:
         changes = {"convention": self.convention} if self.convention else {}
         return changes | {
             "formula": self.formula,
-            "same in": "\n".join(self.systems) or "none of the systems with a convention",
+            "same in": "\n".join(self.systems) or "no system that convention= knows",
             "no truth": self.no_relevant_item,
             "graded": self.graded,
             "ties": self.ties,

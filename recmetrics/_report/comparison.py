@@ -172,7 +172,7 @@ class Comparison(Compared, Printed):
         The spread of the differences is taken to be that of these users. A difference is shown if
         the interval at the confidence of the comparison leaves out 0; for the one-sided rule of a
         gate, the gate's column "needed" has the number. Give the difference that
-        would matter, not the observed one: its power says no more than its p-value.
+        would matter, not the observed one, whose power only repeats its p-value.
 
         Parameters
         ----------

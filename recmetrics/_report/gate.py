@@ -181,6 +181,8 @@ class Gate(Printed):
         if any(verdict.n_users is None for verdict in self.verdicts):
             notes.append("a metric of all lists has no bounds: its difference alone decides")
         notes += self._open_notes()
+        if any(verdict.n_undefined for verdict in self.verdicts):
+            notes.append("left out: users without a value (most often: no relevant items)")
         if has_small_groups:
             notes.append(f"not judged: fewer than {self.min_users} users (min_users)")
         return notes
@@ -192,8 +194,8 @@ class Gate(Printed):
             add_users = ", or add users for the next look"
             if self.looks == 1:
                 add_users = (
-                    " (to add users to this one and look again, the looks must be planned before "
-                    "the first)"
+                    "; do not add users to this one, unless the looks were planned before the "
+                    "first (looks=)"
                 )
             too_few = "too few users or runs" if self.nested else "too few users"
             yield f"open: {too_few} to decide; measure a new sample{add_users}"
@@ -219,8 +221,9 @@ class Gate(Printed):
         if self.weighted:
             text = "Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; to be safe with few users, 'at least' counts one imagined "
-            "user of the most negative difference possible, 'at most' one of the most positive"
+            ", corrected for skewness; to be safe with few users, one imagined user is added: for "
+            "'at least' with the most negative difference possible, for 'at most' with the most "
+            "positive"
         )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"

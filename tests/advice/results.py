@@ -91,7 +91,7 @@ CASES = [
         to="stream",
     ),
     Case(
-        "several models in one stream, by= and weights= need sums",
+        "by=, weights= and several models need sums",
         BOTH + "def streamed(stream):\n    stream.update({'old': scores, 'new': scores}, truth)\n"
         "    return stream.mean()\nstream = StreamEvaluator('mrr')\n",
         "streamed(stream)",

@@ -290,7 +290,7 @@ def test_it_prints_as_text():
         "citation  Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8",
     ]
     assert str(explain("hit@3")).startswith("hit@3: 1 if any of the top k items is relevant")
-    assert "none of the systems with a convention" in str(explain("rbp@3"))
+    assert "no system that convention= knows" in str(explain("rbp@3"))
     assert explain("dcg").bounds == (0, math.inf)
     assert "bounds    [0, inf)" in str(explain("dcg"))
 

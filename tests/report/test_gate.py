@@ -463,7 +463,7 @@ def test_an_open_rule_says_how_many_users_its_margin_needs():
     gain = even().gate("ndcg@10 >= +0.02")
     assert only(gain).n_needed is None
     assert "how many users a rule for a gain needs depends on the gain: in Python" in str(gain)
-    assert "the looks must be planned before the first" in str(gain)
+    assert "the looks were planned before the first" in str(gain)
     assert "add users for the next look" in str(even().gate("ndcg@10 >= +0.02", looks=3))
 
 
