@@ -317,7 +317,13 @@ def test_a_batch_that_is_refused(error, scores, options, message):
 
 def test_groups_of_some_updates_alone():
     stream = stream_of(by=GROUPS)
-    stream.update(SCORES, TRUTH)
+    with pytest.raises(ArgumentError, match=r"^earlier updates had by=, and this one has no by="):
+        stream.update(SCORES, TRUTH)
+    plain = stream_of()
+    with pytest.raises(ArgumentError, match=r"^earlier updates had no by=, and this one has by="):
+        plain.update(SCORES, TRUTH, by=GROUPS)
+    plain.update(SCORES, TRUTH)
+    stream.merge(stream_of())
     message = message_of(InputError, lambda: recmetrics.compare(stream))
     assert message.startswith("updates of the stream had by= for 240 of 480 events")
     numbers = stream_of(by=GROUPS)

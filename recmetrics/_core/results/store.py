@@ -52,6 +52,7 @@ class Kept(NamedTuple):
     next_user: int = 0  # the first row of the next batch where it does not name its users
     has_merged: bool = False  # users that no batch named may have been updated
     models: tuple[str, ...] | None = None  # of the events, None without any
+    has_groups: bool | None = None  # whether the events have groups, None without any
 
 
 class Store:
@@ -248,8 +249,11 @@ class Store:
         with self._lock:
             self._check_size(n_items, size[0])
             if batch.events is not None:
-                self._check_models(batch.events.models)
-                self._append(batch, n_items=n_items, models=batch.events.models)
+                models = batch.events.models
+                has_groups = batch.events.labels.size > 0
+                self._check_models(models)
+                self._check_groups(has_groups=has_groups)
+                self._append(batch, n_items=n_items, models=models, has_groups=has_groups)
                 return
             next_user = 0
             if isinstance(users, slice):
@@ -277,6 +281,17 @@ class Store:
             "so that each pair has all events"
         )
         raise ArgumentError(msg)
+
+    def _check_groups(self, *, has_groups: bool) -> None:
+        """Refuse events with groups after events without, and the reverse."""
+        if self._kept.has_groups in (None, has_groups):
+            return
+        words = ("no by=", "by=") if has_groups else ("by=", "no by=")
+        msg = (
+            f"earlier updates had {words[0]}, and this one has {words[1]}; expected the group of "
+            "each event in every update, or in none"
+        )
+        raise ArgumentError(msg, argument="by")
 
     def _append(self, entry: Batch | Totals, **changes: Any) -> None:
         """Append an entry to the log, which is written into the content first if it is full.
