@@ -82,7 +82,8 @@ def legend(comparison: Compared) -> list[str]:
             "w/t/l: number of users for whom the model left of the minus is better, equal, worse",
             *_few_users(comparison, with_groups=True),
         ]
-    return [*lines, *_left_out(comparison)]
+    records = [*comparison.means, *comparison.differences]
+    return [*lines, *grids.users_left_out(records), *_of_different_users(comparison)]
 
 
 def plot_legend(comparison: Compared) -> list[str]:
@@ -125,7 +126,9 @@ def compact_legend(
             f"{one_line(name)} ({counted(n, 'run')})" for name, n in comparison.n_runs.items()
         )
         lines.append(f"means over runs: {names}; {_UNCOVERED}")
-    return [*lines, *_left_out(comparison, "users without a value are left out")]
+    records = [*comparison.means, *comparison.differences]
+    users_left_out = grids.users_left_out(records, "users without a value are left out")
+    return [*lines, *users_left_out, *_of_different_users(comparison)]
 
 
 def _intervals(
@@ -264,13 +267,8 @@ def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _left_out(
-    comparison: Compared, sentence: str = "left out: users without a value"
-) -> Iterator[str]:
-    """Say which users are left out, if some are; ``sentence`` is that of the table."""
-    records: list[Any] = [*comparison.means, *comparison.differences]
-    if any(record.n_undefined for record in records):
-        yield f"{sentence} (most often: no relevant items)"
+def _of_different_users(comparison: Compared) -> Iterator[str]:
+    """Say that a difference is not that of the means where models have values of other users."""
     n_users: dict[tuple[Any, str], set[int | None]] = defaultdict(set)
     for mean in comparison.means:
         if mean.model in comparison.models:

@@ -181,8 +181,7 @@ class Gate(Printed):
         if any(verdict.n_users is None for verdict in self.verdicts):
             notes.append("a metric of all lists has no bounds: its difference alone decides")
         notes += self._open_notes()
-        if any(verdict.n_undefined for verdict in self.verdicts):
-            notes.append("left out: users without a value (most often: no relevant items)")
+        notes += grids.users_left_out(self.verdicts)
         if has_small_groups:
             notes.append(f"not judged: fewer than {self.min_users} users (min_users)")
         return notes
