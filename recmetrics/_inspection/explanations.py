@@ -60,7 +60,7 @@ class Explanation:
         return changes | {
             "formula": self.formula,
             "same in": "\n".join(self.systems) or "no system that convention= knows",
-            "no truth": self.no_relevant_item,
+            "empty truth": self.no_relevant_item,
             "graded": self.graded,
             "ties": self.ties,
             "bounds": interval(self.bounds),
@@ -68,7 +68,7 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        width = 12 if self.convention else 10
+        width = 2 + max(map(len, self.facts))
         facts = (f"{label:<{width}}{line}" for label, line in fact_lines(self.facts))
         return "\n".join([self.title, "", *facts])
 

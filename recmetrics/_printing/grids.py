@@ -161,8 +161,9 @@ class Printed:
     def to_text(self, width: int | None = None) -> str:
         """Write the tables and their notes as text, in lines of at most ``width`` columns.
 
-        A table that is too wide goes without quantiles; then cells fold at blanks, or each row is a
-        block of lines. No word or number is split. None does not limit the width.
+        A table that is too wide goes without columns such as quantiles; then cells fold at blanks,
+        or each row is a block of lines. No word, number or interval is split. None does not limit
+        the width.
         """
         max_width = sys.maxsize
         if width is not None:
@@ -228,7 +229,7 @@ def _least_widths(grid: Grid) -> list[int]:
     widths = []
     for j, column in enumerate(grid.columns):
         texts = [column.heading, *(row[j] for row in grid.rows)]
-        widths.append(max(map(_width, " ".join(texts).split()), default=0))
+        widths.append(max(map(_width, chain(*map(_words, texts))), default=0))
     return widths
 
 
@@ -247,14 +248,16 @@ def _narrowed(grids: list[Grid], notes: list[str], max_width: int) -> tuple[list
     narrow_grids = [_without_optional(grid) for grid in grids]
     if not all(_fits(_least_widths(grid), max_width) for grid in narrow_grids):
         return grids, notes
-    # The note on these columns begins with their names.
-    names = [column.heading for column in grids[0].columns if column.is_optional]
-    prefix = f"{', '.join(names)}:"
+    columns = [column for grid in grids for column in grid.columns if column.is_optional]
+    names = list(dict.fromkeys(column.heading for column in columns))
+    narrow_note = f"{', '.join(names)}: shown in a wider terminal"
     narrow_notes = []
     for note in notes:
-        if names and note.startswith(prefix):
-            note = f"{prefix} shown in a wider terminal"
-        narrow_notes.append(note)
+        explained_names = note.partition(":")[0].split(", ")  # if it is a note on columns
+        if not set(explained_names) <= set(names):
+            narrow_notes.append(note)
+        elif narrow_note not in narrow_notes:
+            narrow_notes.append(narrow_note)
     return narrow_grids, narrow_notes
 
 
@@ -331,12 +334,20 @@ def _in_blocks(grid: Grid, max_width: int) -> str:
     return "\n".join(lines)
 
 
+def _words(cell: str) -> list[str]:
+    """Split a cell at the blanks where it may fold; an interval such as [0.1, 0.2] is one word."""
+    return re.findall(r"\[[^][]*\]|\S+", cell)
+
+
 def _folded(cell: str, width: int) -> list[str]:
     """Fold a cell at blanks into lines of this width; a longer word has a line of its own."""
     if _width(cell) <= width:
         return [cell]
     lines: list[str] = []
-    for word in cell.split():
+    words = []
+    for word in _words(cell):
+        words += [word] if _width(word) <= width else word.split()  # a wide interval folds, too
+    for word in words:
         if lines and _width(f"{lines[-1]} {word}") <= width:
             lines[-1] += f" {word}"
         else:
@@ -467,6 +478,14 @@ def intervals_by(
     else:
         method = f"percentile bootstrap over {units}, {n_resamples:,} resamples"
     return f"{percent(confidence)} intervals by {method}"
+
+
+def wider_with_few(n_few: int, units: str = "users") -> str:
+    """Say when the intervals of means count one more user; ``units`` is the word for users."""
+    return (
+        f"wider if fewer than {n_few} {units} are above the least possible value, or fewer than "
+        f"{n_few} below the greatest"
+    )
 
 
 def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:

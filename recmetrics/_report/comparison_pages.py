@@ -78,8 +78,9 @@ def legend(comparison: Compared) -> list[str]:
     if comparison.differences:
         lines += [
             *_significance(comparison, "* significant", with_groups=True),
-            "d_z: mean / standard deviation of the differences; "
-            "w/t/l: number of users for whom the model left of the minus is better, equal, worse",
+            "d_z: mean / standard deviation of the differences",
+            "w/t/l: number of users for whom the model left of the minus is better, equal, worse "
+            "(wins, ties, losses)",
             *_few_users(comparison, with_groups=True),
         ]
     records = [*comparison.means, *comparison.differences]
@@ -140,11 +141,10 @@ def _intervals(
     units = "users"
     if counts and n_resamples is not None:
         units = "users and runs"
-    wider = None
+    wider = grids.wider_with_few(FEW_USERS)
     if with_differences:
-        wider = (
-            f"those of differences are wider if fewer than {FEW_USERS} users gain, or fewer than "
-            f"{FEW_USERS} lose"
+        wider += (
+            f"; those of differences if fewer than {FEW_USERS} gain, or fewer than {FEW_USERS} lose"
         )
     line = grids.intervals_by(comparison.confidence, n_resamples, wider, units)
     if counts and n_resamples is None:
@@ -372,8 +372,12 @@ def _differences(comparison: Compared) -> Iterator[Grid]:
             grids.interval(comparison.confidence, places, "+"),
             *(Column(p_heading.format(test), partial(_p, test)) for test in comparison.tests),
             Column("", lambda difference: "*" if difference.significant else "", is_number=False),
-            Column("d_z", lambda difference: grids.shown(difference.effect_size, "+.2f")),
-            Column("w/t/l", "{0.wins}/{0.ties}/{0.losses}".format),
+            Column(
+                "d_z",
+                lambda difference: grids.shown(difference.effect_size, "+.2f"),
+                is_optional=True,
+            ),
+            Column("w/t/l", "{0.wins}/{0.ties}/{0.losses}".format, is_optional=True),
             grids.left_out(differences),
             _worst(comparison, places, differences[0].group, "+"),
         ]

@@ -173,8 +173,10 @@ class Gate(Printed):
         notes = [
             f"verdict {', '.join(of_models)}",
             f"a gate passes if {rules} hold, fails if one fails, and else stays open",
-            "at least, at most: one-sided bounds of the difference to "
-            f"{one_line(self.baseline)}{self._confidence()}",
+            f"at least, at most: bounds of the difference to {one_line(self.baseline)}; a rule "
+            "holds if both are on its side of the margin, fails if both are on the other, and else "
+            "is open",
+            self._confidence(),
             f"bounds: {self._method()}",
             *grids.observed_ranges(self.observed),
         ]
@@ -210,8 +212,8 @@ class Gate(Printed):
             )
         if any(map(_asks_for_gain, open_verdicts)) and not self.nested:
             yield (
-                "how many users a rule for a gain needs depends on the gain: in Python, "
-                "compare(...).users_needed(METRIC, GAIN)"
+                "for a rule that allows no loss, in Python: "
+                "compare(...).users_needed(METRIC, GAIN), with the gain that you expect"
             )
 
     def _method(self) -> str:
@@ -232,12 +234,10 @@ class Gate(Printed):
 
     def _confidence(self) -> str:
         """Say which confidence the bounds have."""
+        confidence = f"confidence of each bound: {self._level()}"
         if len(self.verdicts) == len(self.of):  # one rule
-            return f", each with confidence {self._level()}"
-        return (
-            f"; the bound that decides 'holds' has confidence {self._level()}, the one that "
-            "decides 'fails' a higher one (Holm over rules and groups)"
-        )
+            return confidence
+        return f"{confidence}; of a bound that shows that a rule fails, more (Holm over all rules)"
 
     def _level(self) -> str:
         """Write the confidence of a bound, and what shares the confidence of the comparison."""

@@ -487,12 +487,9 @@ class Summary(Printed):
         weighed: Iterable[str] = ()
         if self.weighed:
             weighed = grids.weighted_as_system(self.weighed, nouns)
-        few = (
-            f"wider if fewer than {FEW_USERS} {nouns} are above the least possible value, or fewer "
-            f"than {FEW_USERS} below the greatest"
-        )
+        wider = grids.wider_with_few(FEW_USERS, nouns)
         return [
-            grids.intervals_by(self.confidence, self.n_resamples, few, nouns),
+            grids.intervals_by(self.confidence, self.n_resamples, wider, nouns),
             *grids.observed_ranges(self.observed),
             *grids.weighted_by(self.n_weightless, self.noun),
             *weighed,

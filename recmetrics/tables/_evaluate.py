@@ -266,8 +266,10 @@ def evaluate_table(
     MetricSpecError, ArgumentError, UndefinedMetricError
         As in ``Metrics.compute``.
     InputError, InputTypeError
-        As in ``RecListAnalysis.compute``. Also raised if an id occurs twice in one of the other
-        tables, or if an item of ``recs`` has no row in ``features`` or ``genres``.
+        Arguments that are not tables, missing columns, null ids, ids of two types, an item twice in
+        a list or in a truth, a rank twice in a list, invalid ranks, scores or relevances, an id
+        twice in one of the other tables, or an item of ``recs`` without a row in ``features`` or
+        ``genres``. The message names the columns and the first row.
 
     Warns
     -----

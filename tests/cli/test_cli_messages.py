@@ -68,7 +68,7 @@ OF_FILES = {
     "TRUTH": (
         "scores.npy negative.npy -m mrr",
         "truth must hold relevances from 0 to 1e+100",
-        "TRUTH negative.npy; --candidates FILE; in Python, and save the array",
+        "TRUTH negative.npy; --candidates FILE; in Python, then save the array",
     ),
     "RECS": (
         "swapped.csv recs.csv -m mrr",
@@ -83,7 +83,8 @@ OF_FILES = {
     "GROUPS": (
         "grades.csv -m mrr",
         "relevance must hold relevances from 0 to 1e+100",
-        "GROUPS grades.csv, column 'relevance', rows counted from 0; in Python, and save the array",
+        "GROUPS grades.csv, column 'relevance', rows counted from 0; in Python, then save the "
+        "array",
     ),
     "--exclude": (
         "scores.npy truth.npy -m mrr --exclude wide.npy",
@@ -113,7 +114,7 @@ OF_FILES = {
     "--features": (
         "scores.npy truth.npy -m diversity@2 --features scores.npy",
         "features must be of shape",
-        "--features scores.npy; in Python, and save the array",
+        "--features scores.npy; in Python, then save the array",
     ),
     "--similarity": (
         "scores.npy truth.npy -m diversity@2 --similarity wide.npy",
@@ -266,7 +267,7 @@ WHAT_TO_TYPE = [
     (
         "identify scores.npy negative.npy --value 0.5 -m recall@2",
         "truth must hold relevances from 0 to 1e+100",
-        "TRUTH negative.npy; --candidates FILE; in Python, and save the array",
+        "TRUTH negative.npy; --candidates FILE; in Python, then save the array",
     ),
 ]
 
@@ -389,7 +390,7 @@ def test_an_array_that_is_changed_in_python_and_saved(capsys):
     np.save("features.npy", features)
     argv = ["scores.npy", "truth.npy", "-m", "diversity@2", "--features", "features.npy"]
     assert refused(capsys, "evaluate", *argv).endswith(
-        "; it looks transposed: type features.T (--features features.npy; in Python, and save the "
+        "; it looks transposed: type features.T (--features features.npy; in Python, then save the "
         "array)"
     )
     np.save("features.npy", features.T)
@@ -401,7 +402,7 @@ def test_a_sparse_array_that_is_changed_in_python_and_saved(capsys):
     sp.save_npz("twice.npz", scores)
     argv = ["twice.npz", "truth.npy", "-m", "mrr"]
     assert refused(capsys, "evaluate", *argv).endswith(
-        "; type scores.sum_duplicates() to add them (SCORES twice.npz; in Python, and save the "
+        "; type scores.sum_duplicates() to add them (SCORES twice.npz; in Python, then save the "
         "array)"
     )
     scores.sum_duplicates()

@@ -257,7 +257,7 @@ def test_a_convention_names_what_it_means():
 def test_what_a_convention_changes(metric, convention, changes):
     explained = explain(metric, convention=convention)
     assert explained.convention == changes
-    assert f"convention  {changes}" in str(explained)
+    assert f"convention   {changes}" in str(explained)
     assert "convention" not in str(explain(metric)).split("\n\n", 1)[1].split()[0]
 
 
@@ -267,7 +267,7 @@ def test_a_notebook_shows_its_facts_as_a_table():
     assert cells[:4] == ["", explained.title, "formula", html.escape(explained.formula)]
     lines = str(explained).splitlines()[2:]
     pairs = zip(cells[2::2], cells[3::2], strict=True)
-    assert [f"{label:<10}{html.unescape(fact)}" for label, fact in pairs] == lines
+    assert [f"{label:<13}{html.unescape(fact)}" for label, fact in pairs] == lines
 
 
 def test_it_prints_as_text():
@@ -276,23 +276,24 @@ def test_it_prints_as_text():
     assert str(explained).splitlines() == [
         "map(denom=relevant)@10",
         "",
-        "formula   sum of the precision at each hit in the top 10 / R",
-        "same in   trec_eval: map_cut_10",
-        "          RecTools: MAP(k=10)",
-        "          ranx: map@10",
-        "          irspack: Evaluator(truth, cutoff=10): map",
-        "          Recommenders: map(rating_true, rating_pred, k=10)",
-        "          recometrics: AP@10 (users with few recommendable items are left out)",
-        "no truth  NaN, unless undefined= is given",
-        "graded    read as binary: an item is relevant if its relevance is > 0",
-        "ties      equal scores rank by the lower item index, unless ties= is given",
-        "bounds    [0, 1]",
-        "citation  Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8",
+        "formula      sum of the precision at each hit in the top 10 / R",
+        "same in      trec_eval: map_cut_10",
+        "             RecTools: MAP(k=10)",
+        "             ranx: map@10",
+        "             irspack: Evaluator(truth, cutoff=10): map",
+        "             Recommenders: map(rating_true, rating_pred, k=10)",
+        "             recometrics: AP@10 (users with few recommendable items are left out)",
+        "empty truth  NaN, unless undefined= is given",
+        "graded       read as binary: an item is relevant if its relevance is > 0",
+        "ties         equal scores rank by the lower item index, unless ties= is given",
+        "bounds       [0, 1]",
+        "citation     Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, "
+        "ch. 8",
     ]
     assert str(explain("hit@3")).startswith("hit@3: 1 if any of the top k items is relevant")
     assert "no system that convention= knows" in str(explain("rbp@3"))
     assert explain("dcg").bounds == (0, math.inf)
-    assert "bounds    [0, inf)" in str(explain("dcg"))
+    assert "bounds       [0, inf)" in str(explain("dcg"))
 
 
 def test_a_string_that_cannot_be_read_is_the_error_of_compute():

@@ -15,8 +15,9 @@ from recmetrics import ArgumentError, compare, summary
 MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = (
-    "95 % intervals by Student's t over users, corrected for skewness; those of differences are "
-    "wider if fewer than 10 users gain, or fewer than 10 lose"
+    "95 % intervals by Student's t over users, corrected for skewness; wider if fewer than 10 "
+    "users are above the least possible value, or fewer than 10 below the greatest; those of "
+    "differences if fewer than 10 gain, or fewer than 10 lose"
 )
 FEW = (
     "where few users gain or lose, or differences are skewed, p is raised to agree with "
@@ -46,8 +47,9 @@ def test_the_printed_table():
         "not tested: coverage@5, one value for all lists",
         "* significant: p < 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
         FEW,
-        "d_z: mean / standard deviation of the differences; "
-        "w/t/l: number of users for whom the model left of the minus is better, equal, worse",
+        "d_z: mean / standard deviation of the differences",
+        "w/t/l: number of users for whom the model left of the minus is better, equal, worse "
+        "(wins, ties, losses)",
     ]
     assert repr(found) == str(found)
 
@@ -56,7 +58,7 @@ def test_the_legend_says_what_was_done():
     values = {"a": {"gini@5": [1.0, NAN, 3.0]}, "b": {"gini@5": [2.0, 3.0, 3.5]}}
     options = {"confidence": 0.9, "tests": ("permutation", "t"), "correction": None}
     lines = str(compare(values, n_resamples=500, **options)).splitlines()
-    assert lines[-8:-4] == [
+    assert lines[-9:-5] == [
         "90 % intervals by percentile bootstrap over users, 500 resamples",
         "lower is better: gini@5",
         "no difference is significant, which needs p < 0.1 by sign-flip permutation test "
@@ -238,7 +240,7 @@ def test_markdown():
         "|  | new | **0.4000** | [0.3608, 0.4392] | 120 | best |",
         "",
     ]
-    assert lines[-4:-2] == [
+    assert lines[-5:-3] == [
         f"- {INTERVALS}",
         r"- \* significant: p \< 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
     ]
@@ -291,13 +293,23 @@ def test_tables_fit_the_width_of_a_terminal():
     for width in range(28, 120, 7):
         text = found.to_text(width)
         assert max(map(len, text.splitlines())) <= width
-        for word in {*whole.split()} - {"-" * n for n in range(30)}:
-            assert word in text.split(), (word, width)
-    assert found.to_text(60).splitlines()[:3] == [
-        "metric  model    mean         95 %  users        worst group",
-        "                          interval",
-        "------  -----  ------  -----------  -----  ----  -----------",
+        if "d_z, w/t/l: shown in a wider terminal" not in text.splitlines():
+            for word in {*whole.split()} - {"-" * n for n in range(30)}:
+                assert word in text.split(), (word, width)
+    narrow = found.to_text(70).splitlines()
+    assert narrow[:3] == [
+        "metric  model    mean     95 % interval  users        worst group",
+        "------  -----  ------  ----------------  -----  ----  ------------",
+        "m       old    0.2500  [0.0411, 0.5419]      6        x y (0.2500)",
     ]
+    assert narrow[5:9] == [
+        "metric  new - old       95 % interval       p    worst group",
+        "------  ---------  ------------------  ------    -------------",
+        "m         +0.1500  [-0.4341, +0.5181]  0.6345    x y (+0.1500)",
+        "",
+    ]
+    assert "d_z, w/t/l: shown in a wider terminal" in narrow
+    assert not [note for note in narrow if note.startswith(("d_z:", "w/t/l:"))]
     assert found.to_text(28).splitlines()[:7] == [
         "m",
         "  model          old",

@@ -111,10 +111,10 @@ def test_several_candidates_and_looks_share_the_error():
     expected = bound(DIFFERENCES * 40, -1, level)
     assert gate.verdicts[0].at_least == pytest.approx(expected, rel=1e-9)
     assert gate.of == {"new": True, "other": None}
-    level_note = "confidence 99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)"
-    assert f"one-sided bounds of the difference to old, each with {level_note}\n" in str(gate)
+    level_note = "99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)"
+    assert f"\nconfidence of each bound: {level_note}\n" in str(gate)
     of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
-    assert f"; the bound that decides 'holds' has {level_note}, the one " in of_two_rules
+    assert f"\nconfidence of each bound: {level_note}; of a bound " in of_two_rules
 
 
 def test_one_user_leaves_a_rule_open():
@@ -462,7 +462,7 @@ def test_an_open_rule_says_how_many_users_its_margin_needs():
     assert power == pytest.approx(0.8, abs=0.005)
     gain = even().gate("ndcg@10 >= +0.02")
     assert only(gain).n_needed is None
-    assert "how many users a rule for a gain needs depends on the gain: in Python" in str(gain)
+    assert "for a rule that allows no loss, in Python: compare(...).users_needed(" in str(gain)
     assert "the looks were planned before the first" in str(gain)
     assert "add users for the next look" in str(even().gate("ndcg@10 >= +0.02", looks=3))
 

@@ -243,7 +243,8 @@ def test_one_metric_against_another(tmp_path):
     assert [(new.low, 0.5), (new.high, 0.5)] in crosses
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("m", "gini@5 (lower is better)")
     (notes,) = figure.subfigs[1].texts
-    assert notes.get_text().splitlines()[0].endswith("corrected for skewness")  # no differences
+    assert notes.get_text().startswith("95 % intervals by Student's t over users")
+    assert "difference" not in notes.get_text()  # it shows none
     other = importlib.import_module("matplotlib.figure").Figure().subplots()
     found.plot(other, x="gini@5", y="m")
     assert lines_of(other)["old"] == [(0.25, old.mean)]

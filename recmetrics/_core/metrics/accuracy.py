@@ -71,7 +71,8 @@ Gain = Annotated[
 GradedRel = Annotated[
     float | None,
     Number(
-        "threshold: relevance >= rel counts as 1, less as 0, before gains; not set: no threshold"
+        "binary threshold: an item of relevance >= rel counts as relevance 1, another as 0; gains "
+        "are computed from these; not set: relevances as they are"
     ),
 ]
 Discount = Annotated[

@@ -32,6 +32,8 @@ def why_undefined(spec: MetricSpec) -> str:
     "no relevant item in the stratum 'tail'"
     >>> why_undefined(parse("diversity@5"))
     'no value (a list of fewer than two items)'
+    >>> why_undefined(parse("recall(rel=4)@5"))
+    'no relevant item of relevance 4 or more'
     """
     metric = spec.metric
     if not metric.needs_relevant:
@@ -39,6 +41,9 @@ def why_undefined(spec: MetricSpec) -> str:
     reason = NO_RELEVANT_ITEM
     if spec.stratum is not None:
         reason += f" in the stratum {spec.stratum!r}"
+    threshold = spec.values.get("rel")
+    if threshold is not None:
+        reason += f" of relevance {threshold:g} or more"
     return reason + metric.undefined.removeprefix(NO_RELEVANT_ITEM)
 
 
