@@ -405,7 +405,8 @@ class Bounds(NamedTuple):
 
     def plans(self) -> tuple[Plan, Plan]:
         """The plans of the lower and of the upper tail, for new users who are like these."""
-        return Plan.of(self.moments, self.lower), Plan.of(self.moments.negated(), self.upper)
+        lower = Plan.of(self.moments, self.lower.worst)
+        return lower, Plan.of(self.moments.negated(), self.upper.worst)
 
     def detectable(self, largest: float, alpha: float) -> float:
         """The least true mean, up to ``largest``, that as many users show; NaN if there is none."""
@@ -463,6 +464,21 @@ def bounds_of_difference(sample: Sample, limits: Range) -> Bounds | None:
     return _bounds_beside(sample, limits, 0.0, 0.0)
 
 
+def plans_of_difference(sample: Sample, limits: Range) -> list[Plan]:
+    """Plan for both tails of a mean difference, as ``bounds_of_difference``; [] without bounds.
+
+    New users gain and lose in the shares of these.
+    """
+    sides = sample.sides(0.0, 0.0)
+    if sides is None:
+        return []
+    moments, n_lose, n_gain = sides
+    return [
+        Plan.of(moments, limits.least, n_lose / moments.n),
+        Plan.of(moments.negated(), -limits.largest, n_gain / moments.n),
+    ]
+
+
 def _bounds_beside(sample: Sample, limits: Range, below: float, above: float) -> Bounds | None:
     """Make bounds whose lower side has the users below one value, the upper those above another.
 
@@ -499,12 +515,13 @@ class Plan(NamedTuple):
     std: float  # of users of equal weight; weighted ones count as ``Moments.n_effective`` of them
     skewness: float
     worst: float | None  # the value of one more user, None for none
+    share: float = 0.0  # of users on the side of the tail; from ``FEW_USERS`` on, none is added
 
     @classmethod
-    def of(cls, moments: Moments, tail: Tail) -> Plan:
+    def of(cls, moments: Moments, worst: float | None, share: float = 0.0) -> Plan:
         """Plan for new users who are like those of these moments."""
         std = float(moments.error * np.sqrt(moments.n_effective))
-        return cls(std, float(moments.skewness), tail.worst)
+        return cls(std, float(moments.skewness), worst, share)
 
     def true_mean(self, n: float, mean: float, alpha: float, power: float) -> float:
         """The true mean that a bound of n users shows to be above 0, with this power.
@@ -525,6 +542,12 @@ class Plan(NamedTuple):
             return threshold + error * float(ndtri(power))
         # The noncentrality of t (Cohen: Statistical power analysis, 1988, ch. 2).
         return error * float(nctdtrinc(n - 1, 1 - power, threshold / error))
+
+    def _chance_of_enough(self, n: int) -> float:
+        """The chance that ``FEW_USERS`` or more of n users are on the side of the tail."""
+        from scipy.special import bdtrc
+
+        return float(bdtrc(FEW_USERS - 1, n, self.share))
 
     def detectable(self, n: float, largest: float, alpha: float, power: float) -> float:
         """The least true mean that a bound of n users shows; NaN if none up to ``largest``."""
@@ -547,9 +570,16 @@ class Plan(NamedTuple):
         """
         if not self.std > 0:
             return None
+        without_added = self._replace(worst=None)
 
         def suffice(n: int) -> bool:
-            return self.true_mean(n, mean, alpha, power) <= mean
+            """Say whether n users show the mean: with one more user, or as too few are rare."""
+            if self.true_mean(n, mean, alpha, power) <= mean:
+                return True
+            chance = self._chance_of_enough(n)
+            if chance <= power:
+                return False
+            return without_added.true_mean(n, mean, alpha, power / chance) <= mean
 
         n_enough = 2
         while not suffice(n_enough):

@@ -14,7 +14,13 @@ from recmetrics._core.spec import expand_cutoffs
 from recmetrics._core.types import Convention
 from recmetrics._printing import Grid, Printed
 from recmetrics._report import comparison_pages
-from recmetrics._report.bounds import MOST_USERS, POWER, bounds_of_difference
+from recmetrics._report.bounds import (
+    MOST_USERS,
+    POWER,
+    bounds_of,
+    bounds_of_difference,
+    plans_of_difference,
+)
 from recmetrics._report.comparison_pages import CompactTable
 from recmetrics._report.gate import Gate, judge
 from recmetrics._report.movers import Movers, movers_of
@@ -134,8 +140,8 @@ class Comparison(Compared, Printed):
         ------
         ArgumentError
             A rule that cannot be read or names no metric or group of the comparison, a margin
-            without a sign or as large as the range of the metric, a share of a baseline mean of 0
-            or less, or no baseline among several models.
+            without a sign or as large as the range of the metric, a margin in % where the mean of
+            the baseline is 0 or less, or no baseline among several models.
 
         Notes
         -----
@@ -164,22 +170,26 @@ class Comparison(Compared, Printed):
         difference: float,
         *,
         power: float = POWER,
+        margin: float | None = None,
         model: str | None = None,
         against: str | None = None,
     ) -> UsersNeeded:
         """Compute how many users a comparison needs to show a true difference of this size.
 
-        The spread of the differences is taken to be that of these users. A difference is shown if
-        the interval at the confidence of the comparison leaves out 0; for the one-sided rule of a
-        gate, the gate's column "needed" has the number. Give the difference that
-        would matter, not the observed one, whose power only repeats its p-value.
+        A difference is shown if the interval at the confidence of the comparison leaves out 0, or,
+        with ``margin``, if the rule of a gate holds. The spread of the differences, and the shares
+        of users who gain and who lose, are taken to be those of these users. Give the difference
+        that would matter, not the observed one, whose power only repeats its p-value.
 
         Parameters
         ----------
         metric, difference
             The metric, and the size of the true difference, other than 0.
         power
-            The probability that the test is then significant.
+            The probability that it is then shown.
+        margin
+            The margin of a gate's rule with one new model and one look: 0.0 for "ndcg@10 >= 0",
+            -0.01 for "ndcg@10 >= -0.01". The bounds of a gate are more careful with few users.
         model, against
             The pair; not needed if the comparison has one.
 
@@ -193,7 +203,8 @@ class Comparison(Compared, Printed):
         ------
         ArgumentError
             If the pair or metric is not in the comparison, if a model of the pair has several runs,
-            if the differences have no spread, or if more than 10^15 users are needed.
+            if the true difference does not hold the rule with ``margin``, if the differences have
+            no spread, or if more than 10^15 users are needed.
         """
         pair = self._pair(model, against)
         check_known("metric", metric, self.metrics)
@@ -212,16 +223,23 @@ class Comparison(Compared, Printed):
             raise ArgumentError(msg, argument="difference")
         power = check_share("power", power, 0.5)
         differences = self.samples.of(None, metric, *pair)
+        limits = self.samples.limits(metric).of_difference()
         with np.errstate(all="ignore"):  # of squares that overflow
-            limits = self.samples.limits(metric).of_difference()
             bounds = bounds_of_difference(differences, limits)
         if bounds is None or not bounds.moments.squares > 0:
             msg = f"the differences of {metric} have no spread, from which the users are computed"
             raise ArgumentError(msg)
+        size = abs(float(difference))
         alpha = (1 - self.confidence) / 2
+        plans = plans_of_difference(differences, limits)
+        if margin is not None:
+            size = self._beyond_margin(metric, difference, margin)
+            alpha = 1 - self.confidence
+            lower, upper = bounds_of(bounds.moments, limits.moved(-margin)).plans()
+            plans = [upper if metric in self.lower_is_better else lower]
         n_users = 0  # who are enough for both sides
-        for plan in bounds.plans():
-            n_equal = plan.users(abs(float(difference)), alpha, power)
+        for plan in plans:
+            n_equal = plan.users(size, alpha, power)
             if n_equal is None:
                 msg = (
                     f"a difference of {difference!r} needs more than {MOST_USERS:.0e} users; give "
@@ -233,6 +251,19 @@ class Comparison(Compared, Printed):
         n_all = n_defined + differences.n_undefined
         all_users = -(-n_users * n_all // n_defined)  # rounded up
         return UsersNeeded(n_users, all_users)
+
+    def _beyond_margin(self, metric: str, difference: float, margin: float) -> float:
+        """How far a true difference is beyond the margin of a rule; refuse one that is not."""
+        direction = -1 if metric in self.lower_is_better else 1
+        is_number = isinstance(margin, int | float | np.number)
+        if not is_number or not 0 < (difference - margin) * direction < np.inf:
+            sign = ">=" if direction > 0 else "<="
+            msg = (
+                f"a true difference of {difference:g} does not hold the rule '{metric} {sign} "
+                f"{margin!r}'; expected a margin {'below' if direction > 0 else 'above'} it"
+            )
+            raise ArgumentError(msg, argument="margin")
+        return float(difference - margin) * direction
 
     def movers(
         self,

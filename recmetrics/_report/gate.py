@@ -195,8 +195,8 @@ class Gate(Printed):
             add_users = ", or add users for the next look"
             if self.looks == 1:
                 add_users = (
-                    "; do not add users to this one, unless the looks were planned before the "
-                    "first (looks=)"
+                    "; do not add users to this one and judge again, unless the number of looks "
+                    "was fixed before the first"
                 )
             too_few = "too few users or runs" if self.nested else "too few users"
             yield f"open: {too_few} to decide; measure a new sample{add_users}"
@@ -205,15 +205,16 @@ class Gate(Printed):
         if any(verdict.n_needed for verdict in open_verdicts):
             in_group = ""
             if any(verdict.group is not None for verdict in open_verdicts):
-                in_group = " of the row's group"
+                in_group = ", of its group,"
             yield (
-                f"needed: the size of a new sample, in users{in_group} with a value, for which the "
-                "row holds with a chance of 80 % if the true difference is 0"
+                f"needed: how many users with a value{in_group} a new sample needs, for the rule "
+                "to hold with a chance of 80 % if the models are equal"
             )
         if any(map(_asks_for_gain, open_verdicts)) and not self.nested:
             yield (
-                "for a rule that allows no loss, in Python: "
-                "compare(...).users_needed(METRIC, GAIN), with the gain that you expect"
+                "a rule that allows no loss has no such number, as equal models do not hold it; "
+                "for a true GAIN, compare(...).users_needed(METRIC, GAIN, margin=MARGIN) in Python "
+                "gives it"
             )
 
     def _method(self) -> str:
@@ -234,10 +235,10 @@ class Gate(Printed):
 
     def _confidence(self) -> str:
         """Say which confidence the bounds have."""
-        confidence = f"confidence of each bound: {self._level()}"
+        confidence = f"each bound has confidence {self._level()}"
         if len(self.verdicts) == len(self.of):  # one rule
             return confidence
-        return f"{confidence}; of a bound that shows that a rule fails, more (Holm over all rules)"
+        return f"{confidence}; to fail, a rule needs more (Holm over all rules)"
 
     def _level(self) -> str:
         """Write the confidence of a bound, and what shares the confidence of the comparison."""

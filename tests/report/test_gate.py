@@ -86,7 +86,7 @@ def test_where_lower_is_better_the_upper_bound_decides():
     other = [-difference for difference in turned]
     assert verdict.at_least == pytest.approx(0.05 + bound(other, -0.05 - 0.7, 0.95), rel=1e-9)
     assert verdict.verdict == "fails"
-    assert "mean_rank: no known bounds; " in str(gate)
+    assert "mean_rank: no minimum or maximum is known; " in str(gate)
     better = compared(NEW * 40, OLD * 40, "mean_rank").gate("mean_rank <= 0")
     assert only(better).verdict == "holds"
 
@@ -112,9 +112,9 @@ def test_several_candidates_and_looks_share_the_error():
     assert gate.verdicts[0].at_least == pytest.approx(expected, rel=1e-9)
     assert gate.of == {"new": True, "other": None}
     level_note = "99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)"
-    assert f"\nconfidence of each bound: {level_note}\n" in str(gate)
+    assert f"\neach bound has confidence {level_note}\n" in str(gate)
     of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
-    assert f"\nconfidence of each bound: {level_note}; of a bound " in of_two_rules
+    assert f"\neach bound has confidence {level_note}; to fail, " in of_two_rules
 
 
 def test_one_user_leaves_a_rule_open():
@@ -429,6 +429,49 @@ def test_users_needed_are_the_fewest_with_the_power():
     assert found.users_needed("ndcg@10", -0.05, power=0.9) == needed
 
 
+# Shares of users who lose and gain, and the standard deviation of their differences before the
+# gains are moved to give the true mean.
+FEW_DIFFER = [(0.05, 0.08, 0.1, 0.005), (0.4, 0.5, 0.05, 0.01), (0.001, 0.1, 0.2, 0.02)]
+
+
+def drawn_differences(case, rng, shape):
+    lose, gain, spread, mean = case
+    chance = rng.random(shape)
+    sizes = np.abs(rng.normal(0, spread, shape))
+    moved = (mean - np.sqrt(2 / np.pi) * spread * (gain - lose)) / gain
+    differences = np.where(chance < lose, -sizes, 0.0)
+    return np.clip(np.where(chance > 1 - gain, sizes + moved, differences), -0.5, 0.5)
+
+
+@pytest.mark.parametrize("margin", [None, 0.0])
+@pytest.mark.parametrize("case", FEW_DIFFER)
+def test_the_users_needed_show_the_difference(case, margin):
+    """Simulated: where few users of a sample lose, its bounds count one more user."""
+    rng = np.random.default_rng(0)
+    mean = case[-1]
+    first = drawn_differences(case, rng, 6_000)
+    found = compared([0.5] * 6_000, 0.5 + first)
+    n = found.users_needed("ndcg@10", mean, margin=margin).with_value
+    n_shown = 0
+    for _ in range(200):
+        sample = compared([0.5] * n, 0.5 + drawn_differences(case, rng, n))
+        if margin is None:
+            n_shown += sample.differences[0].low > 0
+        else:
+            n_shown += sample.gate("ndcg@10 >= 0").passed is True
+    assert n_shown / 200 >= 0.74  # 0.8, less twice the standard error of 200 samples
+
+
+def test_the_rule_of_a_metric_whose_lower_values_are_better_has_its_users():
+    values = {"old": {"mean_rank": [0.4] * 120}, "new": {"mean_rank": [0.4 - d for d in EVEN]}}
+    lower = recmetrics.compare(values).users_needed("mean_rank", -0.05, margin=0.0)
+    assert lower.with_value > EVEN_SPREAD**2 * (1.645 + 0.842) ** 2 / 0.05**2
+    with pytest.raises(ArgumentError, match=r"does not hold the rule 'mean_rank <= 0.0'; .* above"):
+        recmetrics.compare(values).users_needed("mean_rank", 0.05, margin=0.0)
+    with pytest.raises(ArgumentError, match=r"does not hold the rule 'ndcg@10 >= 0.1'; .* below"):
+        even().users_needed("ndcg@10", 0.05, margin=0.1)
+
+
 def test_users_of_unequal_weight_are_needed_in_larger_numbers():
     weights = [1.0] * 60 + [3.0] * 60  # of gains as of losses, so that the spread stays
     n_equal = even().users_needed("ndcg@10", 0.05).with_value
@@ -456,14 +499,14 @@ def test_where_few_users_differ_the_detectable_difference_counts_one_more():
 
 def test_an_open_rule_says_how_many_users_its_margin_needs():
     verdict = only(gate := even().gate("ndcg@10 >= -0.02"))
-    assert "holds with a chance of 80 % if the true difference is 0" in str(gate)
+    assert "to hold with a chance of 80 % if the models are equal" in str(gate)
     assert verdict.verdict == "open"
     power = power_with_one_more(0.2, verdict.n_needed // 2 * 2, 0.02, -0.98, 0.95)
     assert power == pytest.approx(0.8, abs=0.005)
     gain = even().gate("ndcg@10 >= +0.02")
     assert only(gain).n_needed is None
-    assert "for a rule that allows no loss, in Python: compare(...).users_needed(" in str(gain)
-    assert "the looks were planned before the first" in str(gain)
+    assert "for a true GAIN, compare(...).users_needed(METRIC, GAIN, margin=MARGIN)" in str(gain)
+    assert "unless the number of looks was fixed before the first" in str(gain)
     assert "add users for the next look" in str(even().gate("ndcg@10 >= +0.02", looks=3))
 
 
