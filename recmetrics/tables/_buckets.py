@@ -26,7 +26,7 @@ from recmetrics._core.threads import map_blocks, reporting
 from recmetrics._files import Source, atomic, read_table, scan_table
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._counts import TableSummary, merged
-from recmetrics.tables._forms import from_dict, from_file, source_of
+from recmetrics.tables._forms import from_dict, from_file, source_of, with_integer_ids
 from recmetrics.tables._frames import POLARS, Frame, read_frame, require_columns
 from recmetrics.tables._values import Exposed, values_of_all_lists
 
@@ -131,12 +131,14 @@ class _Divided(NamedTuple):
 
 
 def _divide(
-    folder: Path, tables: Tables, options: Tables, choose: Callable[[Frame, Frame], Columns]
+    folder: Path,
+    frames: Mapping[str, pl.LazyFrame],
+    options: Tables,
+    choose: Callable[[Frame, Frame], Columns],
 ) -> _Divided:
     """Divide the rows of the tables: into a piece for each part and each block that is read."""
     import polars as pl
 
-    frames = {name: _scan(tables[name], name, options) for name in _DIVIDED if name in tables}
     heads: dict[str, Any] = {}
     for label, frame in frames.items():
         heads[label] = nw.from_native(frame.collect_schema().to_frame(), eager_only=True)
@@ -155,7 +157,8 @@ def _divide(
             blocks = rows.collect_batches(chunk_size=_BLOCK_ROWS)
             n_rows += _keep_parts(folder, label, blocks, pieces)
         except pl.exceptions.PolarsError as error:
-            msg = f"{label} cannot be read as a table: {' '.join(str(error).split())}"
+            cause, _, _ = str(error).partition("This error occurred in the following expression")
+            msg = f"{label} cannot be read as a table: {' '.join(cause.split())}"
             raise InputError(msg, argument=label) from error
     return _Divided(folder, columns, empty, pieces, n_parts, n_rows)
 
@@ -214,16 +217,19 @@ def evaluate_in_buckets(
         msg = "tables are read in parts by polars; type: pip install -U 'polars>=1.34' pyarrow"
         raise InputTypeError(msg) from None
 
-    side: dict[str, Any] = {"strata": {}}
-    for stratum in request.strata:
-        table = options["strata"][stratum]
-        side["strata"][stratum] = _scan(table, f"strata[{stratum!r}]", options).collect()
-    for name in tables.keys() - _DIVIDED:
-        side[name] = _scan(tables[name], name, options).collect()
+    strata = {f"strata[{name!r}]": options["strata"][name] for name in request.strata}
+    given = {**tables, **strata}
+    scanned = {label: _scan(table, label, options) for label, table in given.items()}
+    files = [label for label, table in given.items() if isinstance(table, str | Path | Source)]
+    scanned = with_integer_ids(scanned, files, options)
+    side: dict[str, Any] = {}
+    for label in given.keys() - _DIVIDED:
+        side[label] = scanned.pop(label).collect()
+    side["strata"] = {name: side.pop(f"strata[{name!r}]") for name in request.strata}
     path = options.get("per_user")
     with TemporaryDirectory(prefix="recmetrics-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        divided = _divide(folder, tables, options, choose)
+        divided = _divide(folder, scanned, options, choose)
         everyone = range(divided.n_parts)
         model_keys = [key for key in divided.columns.keys if key not in divided.columns.truth_keys]
         models = None
@@ -314,23 +320,26 @@ def _measure_bucket(bucket: Mapping[str, pl.DataFrame], options: Tables, measure
     try:
         return measure(bucket["recs"], bucket["truth"], {**options, **bucket})
     except RecmetricsError as error:
-        import polars as pl
+        # Types are those of whole columns.
+        if error.argument not in bucket or isinstance(error, InputTypeError):
+            raise
+        fault = error
+    import polars as pl
 
-        user = options["user"]
-        hashes = {label: rows.select(_hash(rows, user))[user] for label, rows in bucket.items()}
-        codes = pl.concat(hashes.values()).unique().sort()
-        is_of_rows = error.argument in bucket
-        if is_of_rows and len(codes) == 1:
-            first = next(rows[user][0] for rows in bucket.values() if len(rows))
-            msg = f"user {first!r}, whose rows are counted by themselves: {error}"
-            raise type(error)(msg, argument=error.argument) from None
-        if is_of_rows and len(codes) > 1:
-            is_upper = {label: column >= codes[len(codes) // 2] for label, column in hashes.items()}
-            lower_half = {label: rows.filter(~is_upper[label]) for label, rows in bucket.items()}
-            upper_half = {label: rows.filter(is_upper[label]) for label, rows in bucket.items()}
-            _measure_bucket(lower_half, options, measure)
-            _measure_bucket(upper_half, options, measure)
-        raise
+    user = options["user"]
+    hashes = {label: rows.select(_hash(rows, user))[user] for label, rows in bucket.items()}
+    codes = pl.concat(hashes.values()).unique().sort()
+    if len(codes) == 1:
+        first = next(rows[user][0] for rows in bucket.values() if len(rows))
+        msg = f"user {first!r}, whose rows are counted by themselves: {fault}"
+        raise type(fault)(msg, argument=fault.argument)
+    if len(codes) > 1:
+        is_upper = {label: column >= codes[len(codes) // 2] for label, column in hashes.items()}
+        lower_half = {label: rows.filter(~is_upper[label]) for label, rows in bucket.items()}
+        upper_half = {label: rows.filter(is_upper[label]) for label, rows in bucket.items()}
+        _measure_bucket(lower_half, options, measure)
+        _measure_bucket(upper_half, options, measure)
+    raise fault
 
 
 def _with_all_lists(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Set
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -68,6 +68,7 @@ def in_frames(
         tables[label] = from_file(tables[label], label, options, library)
     for label in dicts:
         tables[label] = from_dict(tables[label], label, options, library)
+    tables = with_integer_ids(tables, files, options)
     if strata:
         tables["strata"] = {name: tables.pop(f"strata[{name!r}]") for name in strata}
     return tables.pop("recs"), tables.pop("truth"), {**options, **tables}
@@ -120,6 +121,29 @@ def from_file(
         for name, series in frame.to_dict().items()
     }
     return nw.from_dict(columns, backend=library).to_native()
+
+
+def with_integer_ids(
+    tables: Mapping[str, Any], files: Collection[str], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Read the ids of files as integers where the tables beside them have integers.
+
+    ``files`` are the labels of tables that were files, whose ids are text. Ids that are no integers
+    stay text, or are an error of a lazy frame that is read.
+    """
+    frames = {label: nw.from_native(table) for label, table in tables.items()}
+    integers = set()
+    for label in frames.keys() - files:
+        schema = frames[label].collect_schema()
+        names = {options["user"], options["item"]} & schema.keys()
+        integers |= {name for name in names if schema[name].is_integer()}
+    with_integers = dict(tables)
+    for label in files:
+        names = integers & set(frames[label].collect_schema())
+        casts = [nw.col(name).cast(nw.Int64) for name in sorted(names)]
+        with suppress(Exception):  # of any type, by the library
+            with_integers[label] = frames[label].with_columns(*casts).to_native()
+    return with_integers
 
 
 def source_of(file: str | Path | Source, label: str) -> Source:

@@ -45,6 +45,24 @@ def test_lists_are_in_order_and_sets_are_judgements(lists):
 
 
 @EVERY_KIND
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_ids_of_a_file_are_integers_beside_integers(kind, suffix, chunks, tmp_path):
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    table = polars.DataFrame({"user": [1, 2], "item": [6, 7]})
+    path = tmp_path / f"truth{suffix}"
+    table.write_csv(path) if suffix == ".csv" else table.write_parquet(path)
+    recs = make(kind, {"user": [1, 1, 2], "item": [5, 6, 7], "score": [2.0, 1.0, 3.0]})
+    assert values(recs, path, chunks=chunks) == {1: 1 / 2, 2: 1 / 1}
+    of_dict = {1: [7, 6], 2: [7]}
+    assert values(of_dict, path, chunks=chunks, catalogue=path) == {1: 1 / 2, 2: 1 / 1}
+    table.with_columns(polars.format("x{}", "item")).write_csv(tmp_path / "text.csv")
+    error = InputTypeError if chunks is None else InputError
+    message = message_of(error, values, recs, tmp_path / "text.csv", chunks=chunks)
+    assert message.startswith(("recs, column 'item' holds integers", "truth cannot be read"))
+
+
+@EVERY_KIND
 def test_a_dict_beside_a_frame_is_of_its_library(kind):
     truth = make(kind, {"who": [1, 2], "what": [7, 8], "stars": [1, 3]})
     names = {"user": "who", "item": "what"}

@@ -195,6 +195,13 @@ def test_an_error_of_another_table_names_no_user():
     assert message.startswith("strata['tail'], column 'item' holds strings")
 
 
+def test_an_error_of_types_names_no_user():
+    recs = pl.DataFrame({"user": range(40), "item": range(40), "score": 1.0})
+    truth = recs.select("user", pl.col("item").cast(str))
+    message = message_of(InputTypeError, evaluate_table, recs, truth, "hit", chunks=2)
+    assert message.startswith("recs, column 'item' holds integers (Int64), truth, column 'item'")
+
+
 def test_an_error_names_the_user():
     recs = pl.DataFrame({"user": [f"u{n}" for n in range(40)], "item": 1, "score": 1.0})
     wrong = recs.with_columns(pl.when(pl.col("user") != "u23").then("item"))
@@ -208,7 +215,9 @@ def test_an_error_names_the_user():
 def test_an_error_of_the_library_names_the_table():
     lazy = pl.LazyFrame({"user": ["u"], "item": ["x"]}).with_columns(score=pl.col("item").cast(int))
     message = message_of(InputError, evaluate_table, lazy, lazy, "hit")
-    assert message.startswith("recs cannot be read as a table: ")
+    assert message.startswith("recs cannot be read as a table: conversion from `str` to `i64` ")
+    assert "\n" not in message
+    assert "This error occurred" not in message
 
 
 def test_foreign_ids_are_told_where_no_bucket_has_a_common_one():
