@@ -307,6 +307,21 @@ INDICES = [
         {"mrr": [1 / 2]},
     ),
     Case(
+        "; for a list of each user type ranking.to_list()",
+        TRUTH + "import polars\nranking = polars.Series([[0, 1], [1, 2, 0]])",
+        COMPUTE_RANKED,
+        MRR,
+    ),
+    Case(
+        "{} is a table whose {} are not in the order of those of scores",
+        "import pandas as pd\n"
+        "scores = pd.DataFrame([[3.0, 2.0, 1.0], [1.0, 3.0, 2.0]], ['u', 'v'], ['x', 'y', 'z'])\n"
+        "truth = pd.DataFrame([[1, 0], [0, 1]], ['v', 'u'], ['x', 'y'])\n"
+        "truth['w'] = 0",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
         "{} lists the items of {} users",
         SCORES + "truth = {0: [1]}",
         "Metrics.compute(scores, [*truth.values()], 'hit@2')",

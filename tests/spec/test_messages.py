@@ -209,6 +209,11 @@ def test_several_metrics_in_one_string(typed):
     Metrics.compute(SCORES, TRUTH, ["ndcg@10", "recall@20"])
 
 
+def test_a_metric_without_a_cutoff_before_one_with():
+    message = message_of(MetricSpecError, lambda: Metrics.compute(SCORES, TRUTH, "mrr,ndcg@2"))
+    assert message.endswith("; one string is one metric: type ['mrr', 'ndcg@2']")
+
+
 @pytest.mark.parametrize("metrics", ["ndcg", "ndcg@5", ["ndcg", "mrr"]])
 def test_a_cutoff_as_a_keyword(metrics):
     calls = {

@@ -84,10 +84,14 @@ _NATIVE: dict[np.dtype[Any], tuple[Any, Any]] = {
 class ScoreMatrix:
     """The score matrix of one call: checked, and read block by block."""
 
+    table: Any = None  # of pandas or polars, whose users or items have names
+
     def __init__(self, scores: Any) -> None:
         self.array = as_array(scores, "scores")
         check_matrix(self.array, "scores")
         self.shape: tuple[int, int] = self.array.shape
+        if hasattr(scores, "columns"):
+            self.table = scores
 
     def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:
         """Read a block of whole rows, as ``native`` does."""

@@ -83,6 +83,10 @@ def read_users(
             raise
         if isinstance(scores, ScoreMatrix):
             _warn_if_exchanged(scores, truth)
+            if scores.table is not None:
+                for name in ("exclude", "candidates"):
+                    _refuse_other_order(scores.table, keywords.get(name), name)
+                _refuse_other_order(scores.table, ground_truth, "truth")
     return _users(truth, keywords, request, side)
 
 
@@ -120,6 +124,34 @@ def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
             return
     msg = "the truth holds fractions between 0 and 1, and the scores hold grades alone"
     warn(f"{msg}; {MAY_BE_EXCHANGED}")
+
+
+def _refuse_other_order(scores: Any, table: Any, name: str) -> None:
+    """Refuse a table that names the users or the items of the scores in another order.
+
+    Arrays have no names, and those that pandas makes are numbers from 0 on, which say nothing.
+    """
+    other_axes = []
+    for axis in ("index", "columns"):
+        labels = getattr(scores, axis, ())
+        other_labels = getattr(table, axis, ())
+        if hasattr(labels, "step") or hasattr(other_labels, "step"):  # a RangeIndex
+            continue
+        if callable(labels) or callable(other_labels):
+            continue
+        if list(labels) != list(other_labels) and {*labels} & {*other_labels}:
+            other_axes.append(axis)
+    if other_axes:
+        axes = " and ".join(other_axes)
+        labels = ", ".join(f"{axis}=scores.{axis}" for axis in other_axes)
+        call = f"reindex({labels}, fill_value=0)"
+        if not hasattr(table, "reindex"):  # of polars
+            call = "select(scores.columns)"
+        msg = (
+            f"{name} is a table whose {axes} are not in the order of those of scores, but tables "
+            f"are read by position; type {name}.{call}"
+        )
+        raise InputError(msg, argument=name)
 
 
 def read_whole_users(

@@ -252,7 +252,7 @@ def take_apart(
     match = _SPEC.fullmatch(text)
     if match is None or re.search("[,;]", match["k"] or ""):
         metrics = split_metrics(text.strip(), between=r"[,;\s]+")
-        cutoffs = re.fullmatch(r"([^@]+)@([\d,;\s]+)", text.strip())
+        cutoffs = re.fullmatch(r"([^@]+)@(\d+[,;\s]+\d[\d,;\s]*)", text.strip())
         if cutoffs is not None:  # such as ndcg@10,20
             metrics = [f"{cutoffs[1]}@{k}" for k in re.findall(r"\d+", cutoffs[2])]
         hint = _meant(text) or expected_form
