@@ -59,7 +59,7 @@ def problem(n_users, ids, seed=0):
     """The columns of both tables; lists stand together unless ids are shuffled."""
     rng = np.random.default_rng(seed)
     users = rng.permutation(10 * n_users)[:n_users]
-    items = rng.permutation(10 * N_ITEMS)[:N_ITEMS]
+    items = np.random.default_rng(0).permutation(10 * N_ITEMS)[:N_ITEMS]  # of every seed
 
     def draw():
         first, steps = (

@@ -78,8 +78,9 @@ class Metrics(compute.Metrics):
         Notes
         -----
         Where ``compute`` warns that ``exclude`` removes relevant items, the notes say it. They also
-        say if a metric reads grades, such as ratings, or sums of repeated entries, and
-        what shows that the lists are not those of the model: see the last findings of ``audit``.
+        say if a metric reads grades, such as ratings, if these may be sums of repeated entries, and
+        if the lists may not be those of the model: the findings ``only_relevant``, ``sampled``,
+        ``relevant_last`` and ``excluded_target`` of ``recmetrics.audit``.
         """
         request = Request(metrics_list, **shared)
         scores = read_scores(pred_scores)

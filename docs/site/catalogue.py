@@ -191,6 +191,8 @@ def choices(option: Option) -> str:
     """The values of an option."""
     if option.choices:
         return " ".join(f"`{choice}`" for choice in option.choices)
+    if option.is_name:
+        return "a name"
     below = f" and below {option.below:g}" if math.isfinite(option.below) else ""
     return f"a number above {option.above:g}{below}"
 

@@ -145,6 +145,7 @@ class Audit:
                 fact = f"{finding.item} (user {finding.user})"
             else:
                 example = f"first (user {finding.user}, item {finding.item})"
+                users = f"{counted(finding.users, 'user')} ({share} of users)"
                 fact = f"{counted(finding.entries, 'item')} of {users}, {example}"
             yield _MEANINGS[name], fact
         if self.grades is not None:

@@ -40,6 +40,8 @@ class Explanation:
     """The systems that compute exactly this, with the call and other differences."""
     no_relevant_item: str
     """The value of a user without relevant items."""
+    nan_if: str
+    """What makes a value NaN, of a metric that needs no relevant items; else ""."""
     graded: str
     """The treatment of graded truth."""
     ties: str
@@ -61,6 +63,7 @@ class Explanation:
             "formula": self.formula,
             "same in": "\n".join(self.systems) or "no system that convention= knows",
             "empty truth": self.no_relevant_item,
+            "NaN if": self.nan_if,
             "graded": self.graded,
             "ties": self.ties,
             "bounds": interval(self.bounds),
@@ -137,6 +140,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         formula=formula_of(spec),
         systems=tuple(_call_in(*line) for line in same_lines),
         no_relevant_item=_without_truth(definition),
+        nan_if="" if spec.metric.needs_relevant else spec.metric.undefined,
         graded=_graded(spec),
         ties=_ties(definition),
         bounds=spec.bounds,
@@ -166,6 +170,8 @@ def _changes(metric: str, convention: Convention, definition: Definition) -> str
 def formula_of(spec: MetricSpec) -> str:
     """Write the formula with the options and the cutoff filled in."""
     text = spec.metric.written.filled(spec.values, spec.k)
+    if spec.stratum is not None and spec.metric.reads == "hits":
+        text += f"; relevant: only items in the stratum {spec.stratum!r}"
     rel = spec.values.get("rel")
     if rel is None:
         return text
@@ -194,9 +200,9 @@ def _without_truth(definition: Definition) -> str:
     """Say which value a user without relevant items has."""
     metric = definition.spec.metric
     if metric.reads != "hits" and "rel" not in metric.options:
-        return f"as other users, since the truth is not read; NaN: {metric.undefined}"
+        return "as other users, since the truth is not read"
     if not metric.needs_relevant:
-        return f"has a value; NaN: {metric.undefined}"
+        return "has a value"
     number = number_for(definition.undefined)
     if number is None:
         return "NaN, unless undefined= is given"
@@ -207,9 +213,6 @@ def _without_truth(definition: Definition) -> str:
 
 def _graded(spec: MetricSpec) -> str:
     """Say how graded truth is read."""
-    if spec.stratum is not None and spec.metric.reads == "hits":
-        restriction = f"only relevant items in the stratum {spec.stratum!r} count as relevant"
-        return f"{restriction}; {_graded(spec.of_all_strata())}"
     if spec.reads_grades:
         return "the grades count as in the formula"
     rel = spec.values.get("rel")

@@ -160,9 +160,10 @@ class Identification(Printed):
             n_more = len(rows[0].same_mean) - len(spellings)
             if n_more:
                 spellings.append(f"{n_more} more")
-            also = f"the first row is also the mean of {', '.join(spellings)}"
+            also = f"the mean of the first row is also that of {', '.join(spellings)}"
             if settings := _settings(rows[0]):
-                also += f", each with {', '.join(settings)}"
+                each = ", each" if len(rows[0].same_mean) > 1 else ""
+                also += f"{each} with {', '.join(settings)}"
             notes.append(also)
         if len(self.matches) > _MAX_ROWS:
             notes.insert(0, f"the first {_MAX_ROWS} of {len(self.matches):,} matches")
@@ -230,12 +231,12 @@ def identify(
 ) -> Identification:
     """Find the definitions of a metric that give a number, such as one of a paper.
 
-    It computes the mean of many definitions, in rings: those of the systems that ``convention=``
-    knows; with one departure from them, such as users without relevant items left out or counted as
-    0 or 1, equal scores in another order, a cutoff of k - 1 or k + 1, no cutoff, no ``exclude``, or
-    a mean over batches; options that no system uses; other metrics; and several departures. With so
-    many definitions, some match by accident: ``by_chance`` says how many of a ring would match a
-    random number.
+    It computes the mean of many definitions, in five rings: (1) those of the systems that
+    ``convention=`` knows; (2) those that depart from a system in one thing: users without relevant
+    items left out or counted as 0 or 1, equal scores in another order, a cutoff of k - 1 or k + 1,
+    no cutoff, no ``exclude``, or a mean over batches; (3) options that no system uses; (4) other
+    metrics; (5) those that depart in several things. With so many definitions, some match by
+    accident: ``by_chance`` says how many of a ring would match a random number.
 
     >>> import recmetrics
     >>> scores, truth = [[4, 3, 2, 1], [1, 2, 3, 4]], [[1, 0, 1, 1], [1, 0, 0, 1]]

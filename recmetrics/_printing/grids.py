@@ -308,20 +308,24 @@ def _in_blocks(grid: Grid, max_width: int) -> str:
     """Write each row as a line of its first name, and lines for each other cell.
 
     The names are in the first column that has a heading. Empty cells have no line. A mark without
-    a heading, such as *, stands behind the cell before; a word has its own line.
+    a heading, such as *, stands behind the cell before, and a word, such as best, behind the
+    highlighted one.
     """
     headings = [column.heading for column in grid.columns]
     name_column = next(j for j, heading in enumerate(headings) if heading)
     lines = []
     name = ""
-    for row in grid.rows:
+    for i, row in enumerate(grid.rows):
         name = row[name_column] or name  # an empty cell stands for the one above
         lines.append(name)
         cells: dict[int, str] = {}
         for j, cell in enumerate(map(str.strip, row)):
             if j == name_column or not cell:
                 continue
-            if cells and not headings[j] and not cell.isalpha():
+            strong_cells = [k for k in cells if (i, k) in grid.strong]
+            if not headings[j] and cell.isalpha() and strong_cells:
+                cells[strong_cells[0]] += f" {cell}"
+            elif not headings[j] and not cell.isalpha() and cells:
                 cells[max(cells)] += f" {cell}"
             else:
                 cells[j] = cell
@@ -483,8 +487,8 @@ def intervals_by(
 def wider_with_few(n_few: int, units: str = "users") -> str:
     """Say when the intervals of means count one more user; ``units`` is the word for users."""
     return (
-        f"wider if fewer than {n_few} {units} are above the least possible value, or fewer than "
-        f"{n_few} below the greatest"
+        f"wider if fewer than {n_few} {units} are above the metric's minimum, or fewer than "
+        f"{n_few} below its maximum"
     )
 
 
@@ -493,8 +497,8 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
     names = ", ".join(map(one_line, sorted(metrics)))
     if names:
         yield (
-            f"{names}: no known bounds; the least and the largest value of all models stand for "
-            "them"
+            f"{names}: no minimum or maximum is known; the least and the greatest value of all "
+            "models are taken for them"
         )
 
 

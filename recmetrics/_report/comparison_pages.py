@@ -144,7 +144,8 @@ def _intervals(
     wider = grids.wider_with_few(FEW_USERS)
     if with_differences:
         wider += (
-            f"; those of differences if fewer than {FEW_USERS} gain, or fewer than {FEW_USERS} lose"
+            f"; intervals of differences are wider if fewer than {FEW_USERS} users gain, or fewer "
+            f"than {FEW_USERS} lose"
         )
     line = grids.intervals_by(comparison.confidence, n_resamples, wider, units)
     if counts and n_resamples is None:
@@ -225,10 +226,10 @@ def _raised(comparison: Compared) -> str:
     if comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
-        "where few users gain or lose, or differences are skewed, p is raised to agree with the "
-        f"{interval}"
+        "where few users gain or lose, or differences are skewed, p is raised, to be below "
+        f"{1 - comparison.confidence:.2g} only if the {interval} leaves out 0"
     )
-    return line if comparison.correction is None else f"{line}, and then corrected"
+    return line if comparison.correction is None else f"{line}; then it is corrected"
 
 
 def _may_confuse(difference: Difference) -> bool:
@@ -243,7 +244,7 @@ def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups:
     family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
     if n_in_groups:
         differences = counted(n_in_groups, "difference")
-        family += f"; the p-values of groups by themselves, over {differences}"
+        family += f"; those of groups are corrected separately, over {differences}"
     return f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
 
 
@@ -284,7 +285,7 @@ def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[s
     """Say how many differences, and in how many groups, have too few users for a test of signs."""
     needed = fewest_users(comparison.confidence)
     level = grids.percent(comparison.confidence)
-    reason = f"too few for a test at {level}; at least {needed} are needed"
+    reason = f"too few users for a test at {level}, which needs {needed}"
     overall, of_groups = split(
         difference
         for difference in comparison.differences
@@ -295,13 +296,13 @@ def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[s
         place = f" in {len(counts)} of {len(overall)} differences"
         if len(counts) == len(overall):
             place = ""
-        yield f"{_between(counts, 'user')}{place}: {reason}"
+        yield f"{reason}: {_between(counts, 'user')}{place}"
     too_few = [difference for difference in of_groups if difference.n_users < needed]
     if too_few and with_groups:
         n_groups = len({difference.group for difference in too_few})
         place = f"{n_groups} of {counted(len(comparison.groups), 'group')}"
         counts = [difference.n_users for difference in too_few]
-        yield f"{_between(counts, 'user')} in {place}: {reason}"
+        yield f"{reason}: {_between(counts, 'user')} in {place}"
 
 
 def _decimals(comparison: Compared) -> dict[str, int]:

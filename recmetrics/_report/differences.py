@@ -140,12 +140,11 @@ def compare(
     sqrt(n)), with g the skewness of the values in the direction of the bound, at least 0 (Hall:
     Inverting an Edgeworth expansion, Annals of Statistics 1983). If fewer than 10 users are on a
     side, the bound on this side counts one more user, with the worst (or best) value that the range
-    of the metric allows: e and s count the user as one, the mean m as a half. For a difference, the
-    sides are the users who lose and who gain; for a mean, the users below the best and above the
-    worst value. So the interval does not exclude what so few users could not show: of 30 users
-    without a loss, the share of all users who lose may be 10 %. If the library does not know the
-    range of a metric, the least and the largest value of all models are its ends, and a note below
-    the tables says so.
+    of the metric allows, and with weight 1 in e and s, and 1/2 in m. For a difference, the sides
+    are the users who lose and who gain; for a mean, the users below the best and above the worst
+    value. So the interval does not exclude what few users cannot show: even if none of 30 users
+    loses, 10 % of all users may. If the library does not know the range of a metric, the least and
+    the greatest value of all models are taken for its ends, and a note below the tables says so.
 
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
     counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard

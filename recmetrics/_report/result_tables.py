@@ -175,6 +175,13 @@ def is_evaluation(source: Any) -> bool:
     return isinstance(getattr(source, "values", None), Mapping) and hasattr(source, "notes")
 
 
+def noun_of(results: Any) -> str:
+    """Give the word for what has a value in results: a user, an event, or what they say."""
+    if is_evaluation(results):
+        return str(results.noun)
+    return "event" if isinstance(results, StreamEvaluator) else "user"
+
+
 def keeps_sums(results: Any) -> bool:
     """Say whether results are sums of values: a stream that keeps no values, or ``ValueSums``."""
     if isinstance(results, StreamEvaluator):

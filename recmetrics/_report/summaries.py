@@ -56,7 +56,7 @@ def summary(
     weights: Any = None,
     levels: Mapping[str, Any] | None = None,
     confidence: float = 0.95,
-    noun: str = "user",
+    noun: str | None = None,
     notes: Sequence[str] = (),
     n_resamples: int | None = None,
     rng: int | np.random.Generator | None = 0,
@@ -98,7 +98,8 @@ def summary(
     confidence
         The confidence of the intervals, above 0 and below 1.
     noun
-        The word for a user in the tables, such as "group" or "session".
+        The word for a user in the tables, such as "group" or "session". None is the noun of an
+        ``Evaluation``, "event" for a ``StreamEvaluator``, and "user" for all others.
     notes
         Lines to print below the tables.
     n_resamples, rng
@@ -134,8 +135,8 @@ def summary(
     columns = result_tables.read_columns(metrics, model, by, weights)
     if result_tables.is_evaluation(values):
         notes = notes or values.notes
-        if noun == "user":
-            noun = values.noun
+    if noun is None:
+        noun = result_tables.noun_of(values)
     keeps_sums = result_tables.keeps_sums(values)
     level_values = result_tables.values_of_levels({} if levels is None else levels)
     update_reason = _reason_of_updates(values)

@@ -19,7 +19,7 @@ from recmetrics.tables._values import StringMetric, TableMetric
 
 Missing: TypeAlias = Literal["empty lists", "undefined", "left out"]
 _MISSING_TEXTS: dict[Missing, str] = {
-    "empty lists": "they count as empty lists; include_missing=False leaves them out",
+    "empty lists": "they count as empty lists, too; include_missing=False leaves them out",
     "undefined": "their values are undefined",
     "left out": "they are left out; include_missing=True gives each a row",
 }
@@ -82,6 +82,8 @@ class TableSummary:
         The weight of each list in the mean of each metric whose system weighs users.
     by
         The keys of lists that the truth lacks, such as the model; means are over all their values.
+    of_all_lists
+        The metrics of all lists, such as coverage.
     """
 
     n_lists: int
@@ -102,9 +104,13 @@ class TableSummary:
     swallowed: tuple[int, int] = (0, 0)
     user_weights: Mapping[str, UserValues] = field(default_factory=dict)
     by: tuple[str, ...] = ()
+    of_all_lists: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lists = counted(self.n_lists, "list")
+        n_given = self.n_lists
+        if self.missing == "empty lists":
+            n_given -= self.n_missing
+        lists = counted(n_given, "list")
         lines = [f"{lists}, {self.n_without_truth:,} without a row in the truth; {self.order}"]
         if self.n_missing:
             lines.append(f"{self.without_recommendations}; {_MISSING_TEXTS[self.missing]}")
@@ -122,14 +128,16 @@ class TableSummary:
         width = max(map(len, self.means), default=0)
         for name, mean in self.means.items():
             number = "-" if np.isnan(mean) else f"{mean:.4f}"
-            n_defined = counted(self.n_defined[name], "list")
-            lines.append(f"{name:<{width}}  mean {number} over {n_defined}")
+            text = f"mean {number} over {counted(self.n_defined[name], 'list')}"
+            if name in self.of_all_lists:
+                text = f"{number} of all lists"
+            lines.append(f"{name:<{width}}  {text}")
         if self.by:
             columns = ", ".join(map(repr, self.by))
             model: Any = self.by[0] if len(self.by) == 1 else list(self.by)
             lines.append(
-                f"each mean is over the lists of every {columns}; for a mean of each, type "
-                f"recmetrics.summary(values, model={model!r})"
+                f"these means are over the lists of all {columns} together; for a mean of each, "
+                f"type recmetrics.summary(values, model={model!r})"
             )
         return "\n".join(lines)
 
@@ -174,7 +182,11 @@ def summarise(
     ``missing`` are the number of missing lists and the keys of the first, from before such lists
     were added; ``treatment`` is how the result counts them. ``invalid`` None: no item was.
     """
-    specs = [metric.spec for metric in metrics if isinstance(metric, StringMetric)]
+    string_metrics = [metric for metric in metrics if isinstance(metric, StringMetric)]
+    specs = [metric.spec for metric in string_metrics]
+    of_all_lists = tuple(
+        metric.name for metric in string_metrics if not metric.spec.metric.per_user
+    )
     largest_cutoff = max((spec.k or 0 for spec in specs), default=0)
     lengths = lists.lengths
     means, n_defined = _means(values.items(), user_weights)
@@ -207,6 +219,7 @@ def summarise(
         grades="".join(grade_notes),
         user_weights=user_weights,
         by=tuple(key for key in columns.keys if key not in columns.truth_keys),
+        of_all_lists=of_all_lists,
     )
 
 

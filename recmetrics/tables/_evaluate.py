@@ -198,7 +198,7 @@ def evaluate_table(
         or other combination of those ``by`` columns that are not in the truth. Add, too, after the
         metrics, a column ``ntruth``, the number of rows of the truth, also with relevance 0. The
         summary always counts these users. Default: True; False under ``convention="trec"``, which
-        leaves them out. Under it, a list whose rows of the truth are all irrelevant has 0.
+        leaves them out. "trec" also gives 0 to a list whose rows of the truth are all irrelevant.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     exclude
@@ -233,12 +233,12 @@ def evaluate_table(
     profile
         A table of users and the columns of ``genres``. A user without a row has no profile.
     chunks
-        The number of buckets of users. Those that are evaluated at the same time have about four
-        million rows in all, or are one bucket. By default, tables in memory and small files are
-        one. Large files, lazy frames of polars, relations of DuckDB, and datasets and record batch
-        readers of pyarrow have as many as their rows need, at most 64. Their rows are read once:
-        the first 256 MB of a table stay in memory, and the others are written to the temporary
-        folder. Other tables than ``recs``, ``truth`` and ``exclude`` are held in memory.
+        The number of buckets of users. Several are evaluated at the same time if they have about
+        four million rows together, else one after another. By default, tables in memory and small
+        files are one. Large files, lazy frames of polars, relations of DuckDB, and datasets and
+        record batch readers of pyarrow have as many as their rows need, at most 64. Their rows are
+        read once: the first 256 MB of a table stay in memory, and the others are written to the
+        temporary folder. Other tables than ``recs``, ``truth`` and ``exclude`` are held in memory.
     per_user
         The path of a Parquet file for the result, written as a whole or not at all.
     progress
@@ -269,7 +269,7 @@ def evaluate_table(
         Arguments that are not tables, missing columns, null ids, ids of two types, an item twice in
         a list or in a truth, a rank twice in a list, invalid ranks, scores or relevances, an id
         twice in one of the other tables, or an item of ``recs`` without a row in ``features`` or
-        ``genres``. The message names the columns and the first row.
+        ``genres``. The message names the table, its columns and the first row.
 
     Warns
     -----

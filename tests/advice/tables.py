@@ -36,7 +36,7 @@ ARROW = (
 
 COLUMNS = [
     Case(
-        "each mean is over the lists of every",
+        "these means are over the lists of all",
         TABLES + MODELS + "values, summary = tables.evaluate_table(\n"
         "    recs, truth, 'mrr', in_order=True, by='arm', return_summary=True)\n",
         "str(summary)",

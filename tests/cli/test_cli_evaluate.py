@@ -299,7 +299,10 @@ def test_the_audit_tells_of_what_ends_the_command(capsys):
     argv = ["evaluate", "odd.npy", "truth.npz", "-m", "ndcg@3", "--audit"]
     assert main(argv) == 2
     told = capsys.readouterr()
-    assert "  scores are NaN, an error unless nan='exclude': 1 item of 1 user (25.0%)" in told.out
+    assert (
+        "  scores are NaN, an error unless nan='exclude': 1 item of 1 user (25.0% of users)"
+        in told.out
+    )
     assert told.err.startswith("recmetrics: error: scores hold 1 NaN, the first at (us")
     assert "ndcg@3" in printed(capsys, *argv, "--nan", "exclude")
 

@@ -148,7 +148,7 @@ def test_the_table_counts_groups(capsys):
         "auc     0.2500  [0.0000, 1.0000]  0.0000  0.2500  0.5000       2         1",
         "",
         "95 % intervals by Student's t over groups, corrected for skewness; wider if fewer than "
-        "10 groups are above the least possible value, or fewer than 10 below the greatest",
+        "10 groups are above the metric's minimum, or fewer than 10 below its maximum",
         "q10, median, q90: quantiles of the groups' values",
         "left out of hit@1: 1 of 3 groups has no relevant item",
         "left out of auc: 1 of 3 groups has no relevant item, or only relevant ones",

@@ -73,8 +73,8 @@ def test_the_report_reads_like_this():
     scores = changed(changed(CLEAN, 1, slice(None), 7), 0, 3, np.nan)
     assert str(audit(scores, TRUTH, k=2)).splitlines() == [
         "3 users x 4 items, float64, k = 2",
-        "  scores are NaN, an error unless nan='exclude': 1 item of 1 user (33.3%), "
-        "first (user 0, item 3)",
+        "  scores are NaN, an error unless nan='exclude': 1 item of 1 user "
+        "(33.3% of users), first (user 0, item 3)",
         "  all items have the same score, so they rank by item index: 1 user (33.3%), first user 1",
         "  equal scores at ranks k and k + 1: 1 user (33.3%), first user 1",
         "  metrics at k depend on the order of equal scores: 1 user (33.3%), first user 1",

@@ -87,12 +87,12 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
         (
             "share(discount=log2, denom=k, of=tail)@5",
             "sum of 1 / log2(rank + 1) over the items of the top 5 in the stratum tail, divided by "
-            "that of the ranks 1 .. 5",
+            "the sum of 1 / log2(rank + 1) over the items of a list of 5",
         ),
         (
             "long_tail(tail=0.5)@5",
-            "share of the top 5 outside the head, the smallest set of most popular items with at "
-            "least 1 - 0.5 of the interactions",
+            "share of the top 5 that is not in the head; the head: the fewest most popular items "
+            "with at least 1 - 0.5 of the interactions",
         ),
     ],
 )
@@ -198,13 +198,14 @@ def test_what_a_user_without_relevant_items_gets():
     assert explain("map@5", convention="lightgbm").no_relevant_item == (
         "1, as in the convention, unless undefined= is given"
     )
-    assert explain("fallout@5").no_relevant_item == (
-        "has a value; NaN: every item that may be recommended is relevant"
-    )
+    assert explain("recall@5").nan_if == ""
+    fallout = explain("fallout@5")
+    assert fallout.no_relevant_item == "has a value"
+    assert fallout.nan_if == "every item that may be recommended is relevant"
     assert explain("serendipity@5").no_relevant_item == "NaN, unless undefined= is given"
-    assert explain("diversity@5").no_relevant_item == (
-        "as other users, since the truth is not read; NaN: a list of fewer than two items"
-    )
+    diversity = explain("diversity@5")
+    assert diversity.no_relevant_item == "as other users, since the truth is not read"
+    assert "NaN if       a list of fewer than two items" in str(diversity).splitlines()
 
 
 def test_how_graded_truth_is_read():

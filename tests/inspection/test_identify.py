@@ -240,8 +240,8 @@ def test_metrics_of_the_same_mean_have_it_with_the_same_settings():
     for text in first.same_mean:
         values = Metrics.compute(scores, truth, text, undefined="zero")[text]
         assert values.mean() == pytest.approx(first.mean, rel=1e-12)
-    [line] = [line for line in str(found).splitlines() if "is also the mean of" in line]
-    assert line.startswith("the first row is also the mean of ndcg(gain=binary)@5, ")
+    [line] = [line for line in str(found).splitlines() if "is also that of" in line]
+    assert line.startswith("the mean of the first row is also that of ndcg(gain=binary)@5, ")
     assert line.endswith(", each with undefined=zero")
 
 

@@ -16,12 +16,12 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = (
     "95 % intervals by Student's t over users, corrected for skewness; wider if fewer than 10 "
-    "users are above the least possible value, or fewer than 10 below the greatest; those of "
-    "differences if fewer than 10 gain, or fewer than 10 lose"
+    "users are above the metric's minimum, or fewer than 10 below its maximum; "
+    "intervals of differences are wider if fewer than 10 users gain, or fewer than 10 lose"
 )
 FEW = (
-    "where few users gain or lose, or differences are skewed, p is raised to agree with "
-    "the interval, and then corrected"
+    "where few users gain or lose, or differences are skewed, p is raised, to be below "
+    "0.05 only if the interval leaves out 0; then it is corrected"
 )
 
 
@@ -78,10 +78,12 @@ def test_the_legend_says_what_was_done():
     ]
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
-        "corrected by Benjamini-Hochberg over 1 metric x 1 pair; the p-values of groups by "
-        "themselves, over 2 differences\n"
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair; those of groups are "
+        "corrected separately, over 2 differences\n"
     ) in grouped
-    assert "groups by themselves, over 1 difference\n" in str(compare(SMALL, by=["x"] * 6))
+    assert "groups are corrected separately, over 1 difference\n" in str(
+        compare(SMALL, by=["x"] * 6)
+    )
     alone = "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact
@@ -103,7 +105,7 @@ def test_few_users_on_a_side_are_noted(n_losers, is_noted):
     low, high = found.differences[0].low, found.differences[0].high
     bootstrap = compare(values, n_resamples=500)
     assert bootstrap.differences[0].p == found.differences[0].p
-    of_bootstrap = FEW.replace("interval,", "t interval (not shown),")
+    of_bootstrap = FEW.replace("interval", "t interval (not shown)")
     assert (of_bootstrap in str(bootstrap).splitlines()) == is_noted
     permuted = compare(values, tests="permutation")
     assert (permuted.differences[0].low, permuted.differences[0].high) == (low, high)
@@ -115,7 +117,8 @@ def test_a_range_that_is_not_known_is_noted():
     metrics = ("ndcg@10", "dcg@10", "m")
     values = {"old": dict.fromkeys(metrics, MANY_OLD), "new": dict.fromkeys(metrics, MANY_NEW)}
     note = (
-        "dcg@10, m: no known bounds; the least and the largest value of all models stand for them"
+        "dcg@10, m: no minimum or maximum is known; the least and the greatest value of all "
+        "models are taken for them"
     )
     found = compare(values, baseline="old")
     assert found.observed == {"dcg@10", "m"}
@@ -130,7 +133,7 @@ def test_a_range_that_is_not_known_is_noted():
     turned = {"old": values["old"], "new": dict.fromkeys(metrics, MANY_OLD[::-1])}
     found = compare(turned, baseline="old")
     assert found.observed == frozenset()
-    assert "no known bounds" not in str(found)
+    assert "is known" not in str(found)
     assert found.gate("m >= -0.01").observed == {"m"}  # a gate counts one more user always
     assert summary(values["new"]).observed == frozenset()
 
@@ -196,8 +199,8 @@ def test_too_few_users_are_noted(confidence, needed):
         values = {"a": {"m": np.zeros(n_users)}, "b": {"m": np.arange(n_users) + 10.0}}
         found = compare(values, confidence=confidence, n_resamples=100, rng=0)
         note = (
-            f"{n_users} users: too few for a test at {100 * confidence:.0f} %; "
-            f"at least {needed} are needed"
+            f"too few users for a test at {100 * confidence:.0f} %, which needs {needed}: "
+            f"{n_users} users"
         )
         is_noted = n_users < needed
         assert (note in str(found).splitlines()) == is_noted
@@ -212,15 +215,15 @@ def test_too_few_users_of_some_differences_and_groups_are_noted():
         "a": {"m": np.arange(11.0), "n": np.arange(11.0), "o": sparse},
         "b": {"m": np.zeros(11), "n": sparse, "o": [*sparse[:-1], NAN]},
     }
-    why = "too few for a test at 95 %; at least 6 are needed"
+    why = "too few users for a test at 95 %, which needs 6"
     lines = str(compare(values, rng=0, by=["x"] * 6 + ["y"] * 5)).splitlines()
-    assert f"1 to 2 users in 2 of 3 differences: {why}" in lines
-    assert f"0 to 5 users in 2 of 2 groups: {why}" in lines
+    assert f"{why}: 1 to 2 users in 2 of 3 differences" in lines
+    assert f"{why}: 0 to 5 users in 2 of 2 groups" in lines
     dense = {model: {"m": columns["m"]} for model, columns in values.items()}
     lines = str(compare(dense, rng=0, by=["x"] * 6 + ["y"] * 4 + ["z"])).splitlines()
-    assert [line for line in lines if why in line] == [f"1 to 4 users in 2 of 3 groups: {why}"]
+    assert [line for line in lines if why in line] == [f"{why}: 1 to 4 users in 2 of 3 groups"]
     alone = {model: {"o": columns["o"]} for model, columns in values.items()}
-    assert f"1 user: {why}" in str(compare(alone, rng=0)).splitlines()
+    assert f"{why}: 1 user" in str(compare(alone, rng=0)).splitlines()
 
 
 def test_a_table_is_aligned_whatever_the_names():
@@ -322,8 +325,9 @@ def test_tables_fit_the_width_of_a_terminal():
     values = np.linspace(0, 0.5, 60)
     gained = values + np.resize([0.25, 0.26, 0.27], 60)
     blocks = compare({"old": {"m": values}, "new": {"m": gained}}).to_text(28).splitlines()
-    assert [line.split() for line in blocks if line.split()[:1] in (["p"], ["best"])] == [
-        ["best"],
+    assert [line.split() for line in blocks if line.split()[:1] in (["p"], ["mean"])] == [
+        ["mean", "0.2500"],
+        ["mean", "0.5100", "best"],
         ["p", "<0.0001", "*"],
     ]
 
@@ -449,11 +453,11 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "p is raised to agree with the interval, and then corrected"
+    note = "p is raised, to be below 0.05 only if the interval leaves out 0; then it is corrected"
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
-    assert "agree with the t interval (not shown), and then corrected\n" in drawn
+    assert "the t interval (not shown) leaves out 0; then it is corrected\n" in drawn
 
 
 def test_no_note_on_p_where_nothing_bounds_the_difference():

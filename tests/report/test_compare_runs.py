@@ -371,9 +371,11 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     lines = lines[lines.index("", 5) + 1 :]
     assert lines[:4] == [
         "95 % intervals by Student's t over users, corrected for skewness; wider if fewer than 10 "
-        "users are above the least possible value, or fewer than 10 below the greatest; those of "
-        "differences if fewer than 10 gain, or fewer than 10 lose; the variance over runs is added",
-        "m: no known bounds; the least and the largest value of all models stand for them",
+        "users are above the metric's minimum, or fewer than 10 below its maximum; intervals of "
+        "differences are wider if fewer than 10 users gain, or fewer than 10 lose; the variance "
+        "over runs is added",
+        "m: no minimum or maximum is known; the least and the greatest value of all models are "
+        "taken for them",
         "intervals do not cover what all runs share, such as the split of the data, and of a "
         "model with one run not how much runs would vary",
         "run std: standard deviation of the means of runs; p-values use the users' means over "

@@ -66,7 +66,7 @@ def test_counts_and_notes():
     # (2 + 1)^2 / (2^2 + 1^2)
     assert weighed.notes == (
         "1 of 3 users has no relevant item and counts as 1",
-        "weighed by propensities: 2 relevant items, effective number 1.8",
+        "weighed by propensities: 2 relevant items, worth 1.8 of equal weight (effective number)",
     )
 
 

@@ -42,6 +42,8 @@ def test_evaluators_and_streams():
     stream = StreamEvaluator(ASKED)
     stream.update(SCORES, TRUTH)
     same(numbers(summary(stream)), expected)
+    assert " over events, " in str(summary(stream))
+    assert " over users, " in str(summary(stream, noun="user"))
     sums = StreamEvaluator(ASKED, keep="means")
     sums.update(SCORES, TRUTH)
     for metric, record in numbers(summary(sums)).items():

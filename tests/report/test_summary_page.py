@@ -11,7 +11,7 @@ from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, 
 
 INTERVALS = (
     "intervals by Student's t over users, corrected for skewness; wider if fewer than 10 users "
-    "are above the least possible value, or fewer than 10 below the greatest"
+    "are above the metric's minimum, or fewer than 10 below its maximum"
 )
 
 

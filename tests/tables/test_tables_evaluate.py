@@ -256,6 +256,10 @@ def test_a_system_metric_has_a_value_for_each_model(kind):
     assert got["user"] == [1, 2, 1, 2, 3, 3]
     assert got["coverage@1"] == [1 / 5, 1 / 5, 3 / 5, 3 / 5, 3 / 5, 1 / 5]
     assert got["hit@1"] == [1.0, 0.0, 1.0, 1.0, 1.0, 0.0]
+    options = {"catalogue": make(kind, catalogue), "return_summary": True}
+    tables = make(kind, RECS), make(kind, TRUTH)
+    _, summary = evaluate_table(*tables, ["coverage@1", "hit@1"], **options)
+    assert "coverage@1  0.2000 of all lists" in str(summary).splitlines()
     pooled = evaluated("coverage@1", RECS, TRUTH, kind, catalogue={"item": [7, 8, 9, 10]})
     assert pooled["coverage@1"] == [1 / 4] * 3  # by score 8 is the first item of both
 
@@ -488,9 +492,9 @@ def test_users_without_recommendations_count_as_empty_lists():
     got, summary = evaluate_table(*tables, "hit@1", return_summary=True)
     assert got["hit@1"].mean() == 1 / 4
     assert str(summary).splitlines()[:2] == [
-        "4 lists, 0 without a row in the truth; in the order of the rows",
+        "1 list, 0 without a row in the truth; in the order of the rows",
         "3 users of the truth without recommendations, the first user=2; they count as empty "
-        "lists; include_missing=False leaves them out",
+        "lists, too; include_missing=False leaves them out",
     ]
     got, summary = evaluate_table(*tables, "hit@1", include_missing=False, return_summary=True)
     assert read(got) == {"user": [1], "nrecs": [1], "hit@1": [1.0]}
@@ -565,7 +569,7 @@ def test_the_summary_says_what_orders_the_lists(options, order):
         make("pandas", recs), make("pandas", TRUTH), "mrr", return_summary=True, **options
     )
     assert summary.order == order
-    assert str(summary).splitlines()[0] == f"3 lists, 0 without a row in the truth; {order}"
+    assert str(summary).splitlines()[0] == f"2 lists, 0 without a row in the truth; {order}"
 
 
 SWAPPED = "they look swapped; the recommendations come first, then the truth"

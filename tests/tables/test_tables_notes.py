@@ -51,7 +51,7 @@ def test_these_systems_follow_the_score_and_not_the_rank(convention, kind):
 def test_means_over_several_models_say_so():
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
     note = (
-        "each mean is over the lists of every 'model'; for a mean of each, type "
+        "these means are over the lists of all 'model' together; for a mean of each, type "
         "recmetrics.summary(values, model='model')"
     )
     assert measured(of_models, RELEVANT, "mrr", by="model")[1][-1] == note
@@ -75,7 +75,7 @@ def test_lists_that_models_lack_are_counted_and_the_first_is_named():
     lines = measured(of_models, RELEVANT, "mrr", by="model")[1]
     assert lines[1] == (
         "missing: 2 lists for users of the truth, the first model='x', user=2; they count "
-        "as empty lists; include_missing=False leaves them out"
+        "as empty lists, too; include_missing=False leaves them out"
     )
 
 

@@ -700,8 +700,8 @@ def map_at_k(
     ] = "hits",
     tied: Annotated[
         Tied,
-        "items of equal score have ranks of their own, as ties= says; or all are at the last of "
-        "these ranks",
+        "order: items of equal score have different ranks, in the order of ties=; block: all have "
+        "the last of these ranks",
     ] = "order",
     rel: Rel = None,
     **shared: Unpack[ForHits],

@@ -477,8 +477,8 @@ def _in_tail(side: Side, options: Mapping[str, Any]) -> FloatArray:
     reference=long_tail_reference,
     needs=(("popularity",),),
     formula=(
-        "share of {top} outside the head, the smallest set of most popular items with at least "
-        "1 - {tail} of the interactions"
+        "share of {top} that is not in the head; the head: the fewest most popular items with at "
+        "least 1 - {tail} of the interactions"
     ),
     latex=r"\frac{1}{m} \sum_{r=1}^{m} [i_r \notin H]",
     citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
@@ -617,11 +617,14 @@ def _exposure(rank: int, discount: Any) -> float:
     any_order=True,
     kernel=_share,
     reference=share_reference,
-    formula="sum of {discount} over the items of {top} in {of}, divided by that of {denom}",
+    formula="{discount} {top} in {of}, divided by the {discount} {denom}",
     words={
         "of": {None: "the stratum", "of": "the stratum", float: "the stratum {number}"},
-        "discount": {"no": "1", "log2": "1 / log2(rank + 1)"},
-        "denom": {"list": "all items of {top}", "k": "the ranks 1 .. {k}"},
+        "discount": {
+            "no": "number of items of",
+            "log2": "sum of 1 / log2(rank + 1) over the items of",
+        },
+        "denom": {"list": "{top}", "k": "a list of {k}"},
     },
     varies=("discount", "denom"),
     latex=r"\frac{\sum_{r=1}^{m} [i_r \in S]}{m}",

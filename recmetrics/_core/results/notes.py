@@ -248,5 +248,8 @@ def _notes_on_weights(selection: Selection, request: Request) -> list[str]:
             items += f" in the stratum {stratum!r}"
         if rel is not None:
             items += f" of relevance {rel:g} or more"
-        lines.append(f"weighed by propensities: {items}, effective number {effective_size:,.1f}")
+        lines.append(
+            f"weighed by propensities: {items}, worth {effective_size:,.1f} of equal weight "
+            "(effective number)"
+        )
     return lines
