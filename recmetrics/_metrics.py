@@ -10,6 +10,7 @@ from recmetrics._core import compute
 from recmetrics._core.inputs import read_users
 from recmetrics._core.options import Shared, takes
 from recmetrics._core.results import (
+    Grades,
     how_graded,
     notes_of_signs,
     notes_on_users,
@@ -90,7 +91,7 @@ class Metrics(compute.Metrics):
         notes = notes_on_users(selection, request, users)
         specs = [definition.spec for definition in request.definitions.values()]
         is_sparse = sp.issparse(ground_truth)
-        notes += how_graded(selection.hits.ideal, specs, is_sparse=is_sparse)
+        notes += how_graded(Grades.of(selection.hits.ideal), specs, is_sparse=is_sparse)
         notes += notes_of_signs(selection, users, specs)
         if selection.n_swallowed_users:
             notes.insert(0, who_is_swallowed(*selection.swallowed()))

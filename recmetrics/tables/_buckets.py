@@ -20,7 +20,6 @@ import narwhals.stable.v2 as nw
 
 from recmetrics._core.errors import InputError, InputTypeError, RecmetricsError, warn
 from recmetrics._core.options import thread_count
-from recmetrics._core.results import how_graded
 from recmetrics._core.spec import Request
 from recmetrics._core.threads import map_blocks, reporting
 from recmetrics._files import Source, atomic, read_table, scan_table
@@ -151,7 +150,7 @@ def _divide(
     for label, head in heads.items():
         require_columns(head, label, [options["user"], columns.item])
         empty[label] = head.select([name for name in head.columns if name in names]).to_native()
-        part = (_hash(empty[label], options["user"]) % n_parts).alias(_PART)
+        part = (_hash(empty[label], options["user"]) % n_parts).cast(pl.UInt32).alias(_PART)
         rows = frames[label].select(empty[label].columns).with_columns(part)
         try:
             blocks = rows.collect_batches(chunk_size=_BLOCK_ROWS)
@@ -236,7 +235,6 @@ def evaluate_in_buckets(
         if model_keys:
             unique = divided.rows("recs", everyone).select(model_keys).unique(maintain_order=True)
             models = read_frame(unique.collect(), "recs")
-        notes = _grade_notes(divided, request)
         measure = partial(measure, has_summary=True, models=models)
         lists, summaries, exposed = _measure_buckets(divided, {**options, **side}, measure)
 
@@ -246,24 +244,13 @@ def evaluate_in_buckets(
             (text, rows.select(text).collect()[text].fill_null(nan).to_numpy())
             for text in request.definitions
         )
-        summary = merged(summaries, values, "".join(notes))
+        specs = [definition.spec for definition in request.definitions.values()]
+        summary = merged(summaries, values, specs, divided.columns.relevance)
         if path is None:
             return rows.collect(), summary
         with atomic(Path(path)) as output:
             rows.sink_parquet(output)
         return pl.scan_parquet(path, glob=False), summary
-
-
-def _grade_notes(divided: _Divided, request: Request) -> list[str]:
-    """The notes on how the grades of all relevant items are read."""
-    import polars as pl
-
-    relevance = divided.columns.relevance
-    if relevance is None:
-        return []
-    truth = divided.rows("truth", range(divided.n_parts)).select(pl.col(relevance).cast(pl.Float64))
-    specs = [definition.spec for definition in request.definitions.values()]
-    return how_graded(truth.collect().to_series().to_numpy(), specs, column=relevance)
 
 
 def _measure_buckets(

@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from recmetrics._core.inputs import InvalidItems
-from recmetrics._core.results import how_graded, mean_of, who_is_swallowed
+from recmetrics._core.results import Grades, how_graded, mean_of, who_is_swallowed
+from recmetrics._core.spec import MetricSpec
 from recmetrics._core.types import UserValues
 from recmetrics._printing import counted, weighted_as_system
 from recmetrics.tables._list_order import contradicted_lists
@@ -84,6 +85,8 @@ class TableSummary:
         The keys of lists that the truth lacks, such as the model; means are over all their values.
     of_all_lists
         The metrics of all lists, such as coverage.
+    relevance
+        The numbers of rows of the truth by their relevance.
     """
 
     n_lists: int
@@ -105,6 +108,7 @@ class TableSummary:
     user_weights: Mapping[str, UserValues] = field(default_factory=dict)
     by: tuple[str, ...] = ()
     of_all_lists: tuple[str, ...] = ()
+    relevance: Grades = field(default_factory=Grades)
 
     def __str__(self) -> str:
         n_given = self.n_lists
@@ -198,9 +202,10 @@ def summarise(
     first_contradicted = ""
     if contradicted_indices.size:
         first_contradicted = lists.key_of(int(contradicted_indices[0]))
+    grades = Grades.of(lists.truth_rows.values)
     grade_notes = []
     if columns.relevance is not None:
-        grade_notes = how_graded(lists.truth_rows.values, specs, column=columns.relevance)
+        grade_notes = how_graded(grades, specs, column=columns.relevance)
     return TableSummary(
         n_lists=len(lists.truth_of),
         n_without_truth=int((lists.truth_sizes == 0).sum()),
@@ -220,6 +225,7 @@ def summarise(
         user_weights=user_weights,
         by=tuple(key for key in columns.keys if key not in columns.truth_keys),
         of_all_lists=of_all_lists,
+        relevance=grades,
     )
 
 
@@ -236,9 +242,12 @@ def _means(
 
 
 def merged(
-    summaries: Sequence[TableSummary], values: Iterable[tuple[str, UserValues]], grades: str
+    summaries: Sequence[TableSummary],
+    values: Iterable[tuple[str, UserValues]],
+    specs: Iterable[MetricSpec],
+    relevance_column: str | None,
 ) -> TableSummary:
-    """Merge summaries of some users each; ``values`` and ``grades`` are those of all lists."""
+    """Merge summaries of some users each; ``values`` are those of all lists."""
     fields: dict[str, Any] = {}
     for name in _COUNTS:
         fields[name] = np.sum([getattr(summary, name) for summary in summaries], axis=0).tolist()
@@ -246,15 +255,19 @@ def merged(
         fields[name] = next(filter(None, (getattr(summary, name) for summary in summaries)), "")
     fields["invalid"] = InvalidItems(*fields["invalid"])
     fields["swallowed"] = tuple(fields["swallowed"])
+    fields["relevance"] = Grades.of_parts(summary.relevance for summary in summaries)
     user_weights = {}
     for name in summaries[0].user_weights:
         user_weights[name] = np.concatenate([summary.user_weights[name] for summary in summaries])
     means, n_defined = _means(values, user_weights)
+    grade_notes = []
+    if relevance_column is not None:
+        grade_notes = how_graded(fields["relevance"], specs, column=relevance_column)
     return replace(
         summaries[0],
         **fields,
         means=means,
         n_defined=n_defined,
-        grades=grades,
+        grades="".join(grade_notes),
         user_weights=user_weights,
     )

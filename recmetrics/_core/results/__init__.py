@@ -44,6 +44,7 @@ from recmetrics._core.results.measure import (
     whole_values,
 )
 from recmetrics._core.results.notes import (
+    Grades,
     Missing,
     advice_for,
     how_graded,

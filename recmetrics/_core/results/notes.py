@@ -3,6 +3,7 @@
 The truth of a user is *swallowed* if ``exclude`` holds all of the user's relevant items.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, cast
 
@@ -125,33 +126,67 @@ def _has_one_target(n_users: int, n_relevant: int | None) -> bool:
     return n_users == n_relevant
 
 
+class Grades(NamedTuple):
+    """How many rows of the truth, or relevant items, have which relevance."""
+
+    n_rows: int = 0
+    n_relevant: int = 0
+    n_of_one: int = 0
+    n_above_one: int = 0
+    least: float = math.inf
+    largest: float = -math.inf
+
+    @classmethod
+    def of(cls, relevance: FloatArray) -> "Grades":
+        return cls(
+            n_rows=len(relevance),
+            n_relevant=int(np.count_nonzero(relevance > 0)),
+            n_of_one=int(np.count_nonzero(relevance == 1)),
+            n_above_one=int(np.count_nonzero(relevance > 1)),
+            least=float(relevance.min(initial=math.inf)),
+            largest=float(relevance.max(initial=-math.inf)),
+        )
+
+    @classmethod
+    def of_parts(cls, parts: Iterable["Grades"]) -> "Grades":
+        """The grades of all rows, from those of parts of them."""
+        parts = list(parts)
+        return cls(
+            n_rows=sum(part.n_rows for part in parts),
+            n_relevant=sum(part.n_relevant for part in parts),
+            n_of_one=sum(part.n_of_one for part in parts),
+            n_above_one=sum(part.n_above_one for part in parts),
+            least=min(part.least for part in parts),
+            largest=max(part.largest for part in parts),
+        )
+
+
 def how_graded(
-    relevance: FloatArray, specs: Iterable[MetricSpec], *, column: str = "", is_sparse: bool = False
+    grades: Grades, specs: Iterable[MetricSpec], *, column: str = "", is_sparse: bool = False
 ) -> list[str]:
     """Say that a metric reads the grades of the truth, which may be meant as binary; else [].
 
-    ``relevance`` has the values of the relevant items, or of all rows of a table: then ``column``
-    is the name of the column that holds them. ``is_sparse`` is True for a sparse matrix.
+    The grades are those of the relevant items, or of all rows of a table: then ``column`` is the
+    name of the column that holds them. ``is_sparse`` is True for a sparse matrix.
 
     >>> from recmetrics._core.spec import parse
-    >>> how_graded(np.array([1.0, 5.0]), [parse("ndcg@10")], column="rating")
+    >>> how_graded(Grades.of(np.array([1.0, 5.0])), [parse("ndcg@10")], column="rating")
     ["truth graded by 'rating', 1 to 5; every row is relevant; to ignore the grades type \
 'ndcg(gain=binary)@10'"]
     """
     graded_specs = [spec for spec in specs if spec.reads_grades]
-    relevant = relevance[relevance > 0]
-    if not graded_specs or not relevant.size or np.all(relevant == 1):
+    if not graded_specs or grades.n_of_one == grades.n_relevant:
         return []
     note = "truth graded"
     if column:
         note += f" by {column!r}"
-    note += f", {relevance.min():g} to {relevance.max():g}; "
-    if column and len(relevant) == len(relevance):
+    note += f", {grades.least:g} to {grades.largest:g}; "
+    if column and grades.n_relevant == grades.n_rows:
         note += "every row is relevant"
     elif column:
-        note += f"{len(relevant):,} of {len(relevance):,} rows are relevant"
+        note += f"{grades.n_relevant:,} of {grades.n_rows:,} rows are relevant"
     else:
-        note += f"{np.count_nonzero(relevant > 1):,} of {len(relevant):,} relevant entries exceed 1"
+        note += f"{grades.n_above_one:,} of {grades.n_relevant:,} relevant entries exceed 1"
     if is_sparse:
         note += "; if these are no grades, SciPy may have summed repeated entries"
     for spec in graded_specs:
