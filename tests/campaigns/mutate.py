@@ -490,6 +490,9 @@ _OF_FILES = {
         ("skewness makes the bounds of a gate less strict, too",
          "tests/report/test_gate.py -k 'less_strict'",
          "np.maximum(0.0, -extended.skewness)", "-extended.skewness"),
+        ("a plan forgets that a small sample adds a user",
+         "tests/report/test_gate.py -k 'users_needed_show'",
+         "chance = self._chance_of_enough(n)", "chance = 1.0"),
     ),
     "_report/statistics.py": [
         ("equal differences have a t test",
