@@ -146,8 +146,8 @@ class Identification(Printed):
         notes = [
             f"{self.n_definitions:,} definitions have {self.n_distinct:,} distinct means, from "
             f"{self.low:.6f} to {self.high:.6f}",
-            "definitions: how many give this mean, counting each treatment of ties and of users "
-            "without relevant items",
+            "definitions: how many combinations of metric string, order of ties and value of users "
+            "without relevant items have this mean; systems may share one",
         ]
         rows = self.matches[:_MAX_ROWS] or (self.nearest,)
         if any(match.systems for match in rows):

@@ -25,6 +25,7 @@ _Record = TypeVar("_Record")
 _Escape: TypeAlias = Callable[[str], str]
 UNDEFINED = "-"  # the text of an undefined number
 _GAP = 2  # blanks between columns
+_MANY_NAMES = 5  # a note that would name more of them says how many
 _LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -468,28 +469,31 @@ def weighted_as_system(metrics: Collection[str], nouns: str = "users") -> Iterab
         )
 
 
-def intervals_by(
-    confidence: float, n_resamples: int | None, wider: str | None, units: str = "users"
-) -> str:
-    """Say how the intervals of means are computed; ``units`` is the word for what varies.
-
-    ``wider`` says when intervals are wider, since they count one more user; None: never.
-    """
+def intervals_by(confidence: float, n_resamples: int | None, units: str = "users") -> str:
+    """Say how the intervals of means are computed; ``units`` is the word for what varies."""
     if n_resamples is None:
         method = f"Student's t over {units}, corrected for skewness"
-        if wider is not None:
-            method += f"; {wider}"
     else:
         method = f"percentile bootstrap over {units}, {n_resamples:,} resamples"
     return f"{percent(confidence)} intervals by {method}"
 
 
-def wider_with_few(n_few: int, units: str = "users") -> str:
-    """Say when the intervals of means count one more user; ``units`` is the word for users."""
-    return (
-        f"wider if fewer than {n_few} {units} are above the metric's minimum, or fewer than "
-        f"{n_few} below its maximum"
+def wider_with_few(metrics: Collection[str], n_few: int, units: str = "users") -> Iterable[str]:
+    """Say why intervals of means count one more user; ``units`` is the word for users."""
+    why = (
+        f"fewer than {n_few} {units} are above the metric's minimum, or fewer than {n_few} below "
+        "its maximum"
     )
+    return wider(metrics, why)
+
+
+def wider(metrics: Collection[str], why: str, of: str = "") -> Iterable[str]:
+    """Say why some intervals of these metrics are wider, if there are any."""
+    names = ", ".join(map(one_line, sorted(metrics)))
+    if len(metrics) > _MANY_NAMES:
+        names = counted(len(metrics), "metric")
+    if metrics:
+        yield f"some intervals of {of}{names} are wider: {why}"
 
 
 def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:

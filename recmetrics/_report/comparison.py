@@ -179,7 +179,7 @@ class Comparison(Compared, Printed):
         A difference is shown if the interval at the confidence of the comparison leaves out 0, or,
         with ``margin``, if the rule of a gate holds. The spread of the differences, and the shares
         of users who gain and who lose, are taken to be those of these users. Give the difference
-        that would matter, not the observed one, whose power only repeats its p-value.
+        that would matter: of the observed one, the number says no more than its p-value.
 
         Parameters
         ----------
@@ -188,8 +188,8 @@ class Comparison(Compared, Printed):
         power
             The probability that it is then shown.
         margin
-            The margin of a gate's rule with one new model and one look: 0.0 for "ndcg@10 >= 0",
-            -0.01 for "ndcg@10 >= -0.01". The bounds of a gate are more careful with few users.
+            The margin of a gate's rule, with one new model and one look: 0.0 for "ndcg@10 >= 0",
+            -0.01 for "ndcg@10 >= -0.01". The number is then by the bounds of the gate.
         model, against
             The pair; not needed if the comparison has one.
 

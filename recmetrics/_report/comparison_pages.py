@@ -141,13 +141,7 @@ def _intervals(
     units = "users"
     if counts and n_resamples is not None:
         units = "users and runs"
-    wider = grids.wider_with_few(FEW_USERS)
-    if with_differences:
-        wider += (
-            f"; intervals of differences are wider if fewer than {FEW_USERS} users gain, or fewer "
-            f"than {FEW_USERS} lose"
-        )
-    line = grids.intervals_by(comparison.confidence, n_resamples, wider, units)
+    line = grids.intervals_by(comparison.confidence, n_resamples, units)
     if counts and n_resamples is None:
         line += "; the variance over runs is added"
     elif len(counts) > 1 and comparison.paired_runs:
@@ -155,6 +149,11 @@ def _intervals(
     elif len(counts) > 1:
         line += "; the runs of each model are drawn independently"
     yield line
+    yield from grids.wider_with_few(comparison.widened & set(metrics), FEW_USERS)
+    if with_differences:
+        why = f"fewer than {FEW_USERS} users gain, or fewer than {FEW_USERS} lose"
+        widened = comparison.widened_differences & set(metrics)
+        yield from grids.wider(widened, why, "differences of ")
     yield from grids.observed_ranges(comparison.observed & set(metrics))
     if counts:
         line = "intervals do not cover what all runs share, such as the split of the data"
@@ -217,7 +216,10 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
         return
     yield from _many_cutoffs(metrics)
     if with_groups and any(map(_may_confuse, (*tested, *tested_in_groups))):
-        yield "an interval can leave out 0 without a star: p is corrected, intervals are not"
+        yield (
+            "an interval can leave out 0 although the difference is not significant: p is "
+            "corrected, intervals are not"
+        )
 
 
 def _raised(comparison: Compared) -> str:
@@ -226,10 +228,10 @@ def _raised(comparison: Compared) -> str:
     if comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
-        "where few users gain or lose, or differences are skewed, p is raised, to be below "
-        f"{1 - comparison.confidence:.2g} only if the {interval} leaves out 0"
+        "if few users gain or lose, or differences are skewed, p is raised, so that it is below "
+        f"{1 - comparison.confidence:.2g} only where the {interval} leaves out 0"
     )
-    return line if comparison.correction is None else f"{line}; then it is corrected"
+    return line if comparison.correction is None else f"{line}; then all p are corrected"
 
 
 def _may_confuse(difference: Difference) -> bool:

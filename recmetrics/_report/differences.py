@@ -74,10 +74,10 @@ def compare(
         intervals and tests need the value of every user.
     metrics
         The metrics to compare: names of columns, or keys of the results. None takes all, in a frame
-        the columns of numbers whose names are metric strings. The metrics of a range of cutoffs,
-        such as "ndcg@1:20", that is named here are described and drawn but not tested, unless they
-        are also named alone, as in ["ndcg@1:20", "ndcg@10"]: many dependent tests would make the
-        correction too strict.
+        the columns of numbers whose names are metric strings. If you name a range of cutoffs
+        here, such as "ndcg@1:20", its metrics are shown and drawn, but not tested: many dependent
+        tests would make the correction too strict. To test one of them, name it as well:
+        ["ndcg@1:20", "ndcg@10"].
     model
         The column or index level of a frame that names the model, or several, whose names are
         joined by " / ". None is "model", if there is one.
@@ -231,14 +231,16 @@ def compare(
     settings = Settings(limits=limits, seed=read_seed(rng), **options)
 
     observed: set[str] = set()
+    widened: list[Mean | Difference] = []
     records: list[Mean | Difference] = []
     with np.errstate(all="ignore"):  # of differences, sums and squares that overflow
         for group in samples.groups:
-            group_records, observed_metrics = statistics.with_intervals(
+            group_records, observed_metrics, widened_records = statistics.with_intervals(
                 _records(settings, group), confidence, n_resamples, settings.seed, samples.levels
             )
             records += group_records
             observed |= observed_metrics
+            widened += widened_records
     overall, of_groups = split(record for record in records if isinstance(record, Difference))
     return Comparison(
         models=samples.models,
@@ -249,6 +251,10 @@ def compare(
         differences=(*_corrected(overall, settings), *_corrected(of_groups, settings)),
         n_weightless=samples.n_weightless,
         observed=frozenset(observed),
+        widened=frozenset(record.metric for record in widened if isinstance(record, Mean)),
+        widened_differences=frozenset(
+            record.metric for record in widened if isinstance(record, Difference)
+        ),
         **options,
     )
 

@@ -203,18 +203,20 @@ class Gate(Printed):
             if self.nested:
                 yield "no number of needed users: more users do not make runs agree"
         if any(verdict.n_needed for verdict in open_verdicts):
-            in_group = ""
+            of_group = ""
             if any(verdict.group is not None for verdict in open_verdicts):
-                in_group = ", of its group,"
+                of_group = " of the rule's group"
             yield (
-                f"needed: how many users with a value{in_group} a new sample needs, for the rule "
-                "to hold with a chance of 80 % if the models are equal"
+                f"needed: users{of_group} with a value in a new sample, for the rule to hold with "
+                "a chance of 80 % if the models are equal"
             )
-        if any(map(_asks_for_gain, open_verdicts)) and not self.nested:
+        gains = [verdict for verdict in open_verdicts if _asks_for_gain(verdict)]
+        if gains and not self.nested:
+            rule = gains[0]
             yield (
-                "a rule that allows no loss has no such number, as equal models do not hold it; "
-                "for a true GAIN, compare(...).users_needed(METRIC, GAIN, margin=MARGIN) in Python "
-                "gives it"
+                f"how many users show that {one_line(rule.rule)!r} holds depends on the true gain "
+                f"G: compare(...).users_needed({rule.metric!r}, G, margin={rule.margin:g}) in "
+                "Python"
             )
 
     def _method(self) -> str:
@@ -235,10 +237,12 @@ class Gate(Printed):
 
     def _confidence(self) -> str:
         """Say which confidence the bounds have."""
-        confidence = f"each bound has confidence {self._level()}"
         if len(self.verdicts) == len(self.of):  # one rule
-            return confidence
-        return f"{confidence}; to fail, a rule needs more (Holm over all rules)"
+            return f"each bound has confidence {self._level()}"
+        return (
+            f"the bound by which a rule holds has confidence {self._level()}; that by which it "
+            "fails has more, as one rule that fails is enough (Holm over all rules)"
+        )
 
     def _level(self) -> str:
         """Write the confidence of a bound, and what shares the confidence of the comparison."""

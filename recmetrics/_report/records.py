@@ -165,6 +165,9 @@ class Compared:
     n_weightless: int | None = None  # users of weight 0; None without weights
     paired_runs: bool = False
     observed: frozenset[str] = frozenset()  # metrics without a known range, whose ends count
+    # The metrics of which some interval counts one more user, of a mean or of a difference.
+    widened: frozenset[str] = frozenset()
+    widened_differences: frozenset[str] = frozenset()
     untested: frozenset[str] = frozenset()  # the metrics that a range of cutoffs alone names
     samples: Samples  # the aligned values behind the numbers; no setting
 

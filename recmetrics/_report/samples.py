@@ -436,9 +436,9 @@ def _require_same_users(
                 table_with, table_without = table_without, table_with
             msg = (
                 f"{table_with.name} has a list of {named_user(table.keys, user)} and "
-                f"{table_without.name} has none; compare the same lists; evaluate_table gives "
-                "every user of the truth a row, unless include_missing=False leaves some out; if a "
-                "column names the model, type model='COLUMN'"
+                f"{table_without.name} has none; expected the same users for all models: drop "
+                "users who are not in the truth (their ntruth is 0), and evaluate without "
+                "include_missing=False; if a column names the model, type model='COLUMN'"
             )
             raise InputError(msg)
 

@@ -159,7 +159,7 @@ def summary(
 
     with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
         pairs = _with_bases(models, level_arrays, update_reason, n_resamples, seed)
-        records, observed = statistics.with_intervals(pairs, confidence, n_resamples, seed)
+        records, observed, widened = statistics.with_intervals(pairs, confidence, n_resamples, seed)
     overall, of_groups = split(records)
     if all(math.isnan(record.mean) and record.n_undefined for record in overall):
         record = overall[0]
@@ -182,6 +182,7 @@ def summary(
         notes=tuple(notes),
         n_resamples=n_resamples,
         observed=frozenset(observed),
+        widened=frozenset(record.metric for record in widened),
         n_weightless=max((n for n in weightless if n is not None), default=None),
         weighed=weighed,
     )
@@ -401,6 +402,9 @@ class Summary(Printed):
     observed
         The metrics whose range is not known, and whose intervals count one more user with their
         least or largest value.
+    widened
+        The metrics of which some interval counts one more user, as few users are above the least
+        possible value, or below the greatest.
     n_weightless
         The number of users of weight 0, who are left out; None without weights.
     weighed
@@ -418,6 +422,7 @@ class Summary(Printed):
     n_weightless: int | None = None
     weighed: tuple[str, ...] = ()
     observed: frozenset[str] = frozenset()
+    widened: frozenset[str] = frozenset()
     noun: str = "user"
     notes: tuple[str, ...] = ()
 
@@ -472,26 +477,32 @@ class Summary(Printed):
                     means.append(
                         Mean(metric=record.metric, group=record.group, model=level, mean=mean)
                     )
-        return draw(means, (), self.models or ("mean",), self.levels, self._notes(), target)
+        notes = [*self._notes_on_intervals(), *self._notes_on_users()]
+        return draw(means, (), self.models or ("mean",), self.levels, notes, target)
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
         tables = [self._grid(records) for records in split(self.records) if records]
-        intervals, *notes = self._notes()
         quantiles = f"q10, median, q90: quantiles of the {plural(self.noun)}' values"
         if not self._has_quantiles:
             quantiles = "no quantiles: only sums of the values are kept"
-        return tables, [intervals, quantiles, *notes]
+        return tables, [*self._notes_on_intervals(), quantiles, *self._notes_on_users()]
 
-    def _notes(self) -> list[str]:
-        """The notes below the tables; the first says how the intervals are computed."""
+    def _notes_on_intervals(self) -> list[str]:
+        """Say how the intervals are computed."""
         nouns = plural(self.noun)
+        notes = [grids.intervals_by(self.confidence, self.n_resamples, nouns)]
+        if self.widened:
+            notes += grids.wider_with_few(self.widened, FEW_USERS, nouns)
+        if self.observed:
+            notes += grids.observed_ranges(self.observed)
+        return notes
+
+    def _notes_on_users(self) -> list[str]:
+        """Say which users count, and how, and what the caller adds."""
         weighed: Iterable[str] = ()
         if self.weighed:
-            weighed = grids.weighted_as_system(self.weighed, nouns)
-        wider = grids.wider_with_few(FEW_USERS, nouns)
+            weighed = grids.weighted_as_system(self.weighed, plural(self.noun))
         return [
-            grids.intervals_by(self.confidence, self.n_resamples, wider, nouns),
-            *grids.observed_ranges(self.observed),
             *grids.weighted_by(self.n_weightless, self.noun),
             *weighed,
             *self._without_levels(),

@@ -20,7 +20,7 @@ from recmetrics.tables._values import StringMetric, TableMetric
 
 Missing: TypeAlias = Literal["empty lists", "undefined", "left out"]
 _MISSING_TEXTS: dict[Missing, str] = {
-    "empty lists": "they count as empty lists, too; include_missing=False leaves them out",
+    "empty lists": "they are added as empty lists; include_missing=False leaves them out",
     "undefined": "their values are undefined",
     "left out": "they are left out; include_missing=True gives each a row",
 }

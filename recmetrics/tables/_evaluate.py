@@ -233,12 +233,12 @@ def evaluate_table(
     profile
         A table of users and the columns of ``genres``. A user without a row has no profile.
     chunks
-        The number of buckets of users. Several are evaluated at the same time if they have about
-        four million rows together, else one after another. By default, tables in memory and small
-        files are one. Large files, lazy frames of polars, relations of DuckDB, and datasets and
-        record batch readers of pyarrow have as many as their rows need, at most 64. Their rows are
-        read once: the first 256 MB of a table stay in memory, and the others are written to the
-        temporary folder. Other tables than ``recs``, ``truth`` and ``exclude`` are held in memory.
+        The number of buckets of users. Those that have at most four million rows together are
+        evaluated at the same time. By default, tables in memory and small files are one bucket.
+        Large files, lazy frames of polars, relations of DuckDB, and datasets and record batch
+        readers of pyarrow have as many as their rows need, at most 64. Their rows are read once:
+        the first 256 MB of a table stay in memory, and the others are written to the temporary
+        folder. Other tables than ``recs``, ``truth`` and ``exclude`` are held in memory.
     per_user
         The path of a Parquet file for the result, written as a whole or not at all.
     progress

@@ -163,7 +163,7 @@ def test_a_narrow_terminal_cuts_nothing_off(argv, capsys, monkeypatch):
 
 def test_all_relevant_items_excluded(capsys):
     relevant = [u for u in range(4) if TRUTH[u].any()]
-    suspect = ", and excluded items are never hits; is exclude= the test set instead "
+    suspect = ", and excluded items are never hits; are exclude= and the truth the same "
     for swallowed, more in ((relevant[:1], ""), (relevant, suspect)):
         exclude = np.zeros_like(TRUTH)
         exclude[swallowed] = TRUTH[swallowed]

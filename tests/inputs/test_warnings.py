@@ -21,8 +21,8 @@ TRUTH[[1, 2, 3, 4], [5, 5, 39, 0]] = 2
 SCORES = np.random.default_rng(0).standard_normal(TRUTH.shape)
 MESSAGE = (
     "exclude holds all relevant items of {} of the {} users with relevant items, and excluded "
-    "items are never hits; is exclude= the test set instead of the training set? give the items "
-    "seen in training"
+    "items are never hits; are exclude= and the truth the same data? exclude= must be the items "
+    "seen in training, and the truth those of the test"
 )
 
 

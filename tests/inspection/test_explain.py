@@ -86,13 +86,13 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
         ),
         (
             "share(discount=log2, denom=k, of=tail)@5",
-            "sum of 1 / log2(rank + 1) over the items of the top 5 in the stratum tail, divided by "
-            "the sum of 1 / log2(rank + 1) over the items of a list of 5",
+            "number of items of the top 5 in the stratum tail, divided by that of a list of 5; "
+            "each item counts 1 / log2(rank + 1)",
         ),
         (
             "long_tail(tail=0.5)@5",
-            "share of the top 5 that is not in the head; the head: the fewest most popular items "
-            "with at least 1 - 0.5 of the interactions",
+            "share of the top 5 outside the head; the head: the most popular items, as few as "
+            "together have at least 1 - 0.5 of the interactions",
         ),
     ],
 )

@@ -253,7 +253,9 @@ def test_it_prints_and_is_plain():
     distinct = f"{found.n_distinct} distinct means, from {found.low:.6f} to {found.high:.6f}"
     definitions = f"{found.n_definitions} definitions have {distinct}"
     assert definitions in lines
-    assert any(line.startswith("definitions: how many give this mean, counting") for line in lines)
+    assert any(
+        line.startswith("definitions: how many combinations of metric string") for line in lines
+    )
     assert "as in a system: 1 of 2 distinct means rounds to 0.5; by chance 0.24" in lines
     assert (
         "by chance: how many would match by accident, on average, if the number were drawn at "

@@ -20,8 +20,8 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "where few users gain or lose, or differences are skewed, p is raised, to be below "
-    "0.05 only if the interval leaves out 0; then it is corrected"
+    "if few users gain or lose, or differences are skewed, p is raised, so that it is below 0.05 "
+    "only where the interval leaves out 0; then all p are corrected"
 )
 
 

@@ -123,11 +123,13 @@ BAD_FRAMES = {
     "no column of models": (compare, "long", CHOSEN, "results has no column 'model'; type model= "
      "and the one of ['user', 'algo'] that is"),
     "other lists": (compare, "algo", CHOSEN, "'a' has a list of user 1.0, algo 'a' and 'b' has "
-     "none; compare the same lists; evaluate_table gives every user of the truth a row, unless "
-     "include_missing=False leaves some out; if a column names the model, type model='COLUMN'"),
-    "a list more": (compare, "more", CHOSEN, "'b' has a list of user 3.0 and 'a' has none; compare "
-     "the same lists; evaluate_table gives every user of the truth a row, unless "
-     "include_missing=False leaves some out; if a column names the model, type model='COLUMN'"),
+     "none; expected the same users for all models: drop users who are not in the truth (their "
+     "ntruth is 0), and evaluate without include_missing=False; if a column names the model, type "
+     "model='COLUMN'"),
+    "a list more": (compare, "more", CHOSEN, "'b' has a list of user 3.0 and 'a' has none; "
+     "expected the same users for all models: drop users who are not in the truth (their ntruth is "
+     "0), and evaluate without include_missing=False; if a column names the model, type "
+     "model='COLUMN'"),
     "a list twice": (recmetrics.summary, "doubled", CHOSEN, "values has two lists of user 1.0, "
      f"rows 0 and 2; {TWO_LISTS}"),
     "a list of NaN twice": (recmetrics.summary, "of user NaN", BY_ALGO, "values has two lists of "

@@ -14,14 +14,14 @@ from recmetrics import ArgumentError, compare, summary
 
 MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
-INTERVALS = (
-    "95 % intervals by Student's t over users, corrected for skewness; wider if fewer than 10 "
-    "users are above the metric's minimum, or fewer than 10 below its maximum; "
-    "intervals of differences are wider if fewer than 10 users gain, or fewer than 10 lose"
+INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
+WIDER = (
+    "some intervals of differences of ndcg@10 are wider: fewer than 10 users gain, or fewer than "
+    "10 lose"
 )
 FEW = (
-    "where few users gain or lose, or differences are skewed, p is raised, to be below "
-    "0.05 only if the interval leaves out 0; then it is corrected"
+    "if few users gain or lose, or differences are skewed, p is raised, so that it is below 0.05 "
+    "only where the interval leaves out 0; then all p are corrected"
 )
 
 
@@ -44,6 +44,7 @@ def test_the_printed_table():
         "ndcg@10    +0.1500  [+0.1123, +0.1674]  <0.0001  *  +1.56  100/20/0",
         "",
         INTERVALS,
+        WIDER,
         "not tested: coverage@5, one value for all lists",
         "* significant: p < 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
         FEW,
@@ -243,8 +244,9 @@ def test_markdown():
         "|  | new | **0.4000** | [0.3608, 0.4392] | 120 | best |",
         "",
     ]
-    assert lines[-5:-3] == [
+    assert lines[-6:-3] == [
         f"- {INTERVALS}",
+        f"- {WIDER}",
         r"- \* significant: p \< 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
     ]
 
@@ -453,11 +455,11 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "p is raised, to be below 0.05 only if the interval leaves out 0; then it is corrected"
+    note = "p is raised, so that it is below 0.05 only where the interval leaves out 0; then all p"
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
-    assert "the t interval (not shown) leaves out 0; then it is corrected\n" in drawn
+    assert "the t interval (not shown) leaves out 0; then all p are corrected\n" in drawn
 
 
 def test_no_note_on_p_where_nothing_bounds_the_difference():

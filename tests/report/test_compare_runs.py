@@ -369,11 +369,13 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     ]
     assert lines[3].split()[-3:] == ["6", "1", "-"]
     lines = lines[lines.index("", 5) + 1 :]
-    assert lines[:4] == [
-        "95 % intervals by Student's t over users, corrected for skewness; wider if fewer than 10 "
-        "users are above the metric's minimum, or fewer than 10 below its maximum; intervals of "
-        "differences are wider if fewer than 10 users gain, or fewer than 10 lose; the variance "
-        "over runs is added",
+    assert lines[:6] == [
+        "95 % intervals by Student's t over users, corrected for skewness; the variance over runs "
+        "is added",
+        "some intervals of m are wider: fewer than 10 users are above the metric's minimum, or "
+        "fewer than 10 below its maximum",
+        "some intervals of differences of m are wider: fewer than 10 users gain, or fewer than 10 "
+        "lose",
         "m: no minimum or maximum is known; the least and the greatest value of all models are "
         "taken for them",
         "intervals do not cover what all runs share, such as the split of the data, and of a "
@@ -410,5 +412,5 @@ def test_users_are_not_planned_where_runs_vary():
     gate = found.gate("m > 0")
     assert gate.passed is None
     assert "open: too few users or runs to decide; measure a new sample" in str(gate)
-    assert "a rule for a gain needs" not in str(gate)
+    assert "depends on the true gain" not in str(gate)
     assert "no number of needed users: more users do not make runs agree" in str(gate)

@@ -53,8 +53,9 @@ def test_counts_and_notes():
     )
     most = Metrics.evaluate(SCORES, TRUTH, "mrr", exclude=TRUTH, undefined="zero")  # no warning
     assert most.notes == (
-        f"exclude holds the one relevant item of 2 of the 2 users with relevant items{NEVER}; is "
-        "exclude= the test set instead of the training set? give the items seen in training"
+        f"exclude holds the one relevant item of 2 of the 2 users with relevant items{NEVER}; "
+        "are exclude= and the truth the same data? exclude= must be the items seen in training, "
+        "and the truth those of the test"
         f"{TARGET}",
         "1 of 3 users has no relevant item and counts as 0",
     )

@@ -114,7 +114,7 @@ def test_several_candidates_and_looks_share_the_error():
     level_note = "99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)"
     assert f"\neach bound has confidence {level_note}\n" in str(gate)
     of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
-    assert f"\neach bound has confidence {level_note}; to fail, " in of_two_rules
+    assert f"\nthe bound by which a rule holds has confidence {level_note}; " in of_two_rules
 
 
 def test_one_user_leaves_a_rule_open():
@@ -499,13 +499,13 @@ def test_where_few_users_differ_the_detectable_difference_counts_one_more():
 
 def test_an_open_rule_says_how_many_users_its_margin_needs():
     verdict = only(gate := even().gate("ndcg@10 >= -0.02"))
-    assert "to hold with a chance of 80 % if the models are equal" in str(gate)
+    assert "for the rule to hold with a chance of 80 % if the models are equal" in str(gate)
     assert verdict.verdict == "open"
     power = power_with_one_more(0.2, verdict.n_needed // 2 * 2, 0.02, -0.98, 0.95)
     assert power == pytest.approx(0.8, abs=0.005)
     gain = even().gate("ndcg@10 >= +0.02")
     assert only(gain).n_needed is None
-    assert "for a true GAIN, compare(...).users_needed(METRIC, GAIN, margin=MARGIN)" in str(gain)
+    assert "compare(...).users_needed('ndcg@10', G, margin=0.02) in Python" in str(gain)
     assert "unless the number of looks was fixed before the first" in str(gain)
     assert "add users for the next look" in str(even().gate("ndcg@10 >= +0.02", looks=3))
 

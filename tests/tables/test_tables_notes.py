@@ -74,8 +74,8 @@ def test_lists_that_models_lack_are_counted_and_the_first_is_named():
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
     lines = measured(of_models, RELEVANT, "mrr", by="model")[1]
     assert lines[1] == (
-        "missing: 2 lists for users of the truth, the first model='x', user=2; they count "
-        "as empty lists, too; include_missing=False leaves them out"
+        "missing: 2 lists for users of the truth, the first model='x', user=2; they are "
+        "added as empty lists; include_missing=False leaves them out"
     )
 
 
@@ -177,8 +177,8 @@ def test_lists_that_exclude_makes_short_are_told(kind):
         "3 lists have fewer than 2 items, the largest k; 2 of them because exclude took items "
         "out: their values may be too low",
         "exclude holds all relevant items of 2 of the 2 users with relevant items, and excluded "
-        "items are never hits; is exclude= the test set instead of the training set? give the "
-        "items seen in training",
+        "items are never hits; are exclude= and the truth the same data? exclude= must be the "
+        "items seen in training, and the truth those of the test",
     ]
     _, lines = measured(recs, RELEVANT, "mrr@2", kind)
     assert lines[1] == "1 list has fewer than 2 items, the largest k: their values may be too low"

@@ -477,8 +477,8 @@ def _in_tail(side: Side, options: Mapping[str, Any]) -> FloatArray:
     reference=long_tail_reference,
     needs=(("popularity",),),
     formula=(
-        "share of {top} that is not in the head; the head: the fewest most popular items with at "
-        "least 1 - {tail} of the interactions"
+        "share of {top} outside the head; the head: the most popular items, as few as together "
+        "have at least 1 - {tail} of the interactions"
     ),
     latex=r"\frac{1}{m} \sum_{r=1}^{m} [i_r \notin H]",
     citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
@@ -497,10 +497,10 @@ def long_tail_at_k(
 ) -> UserValues:
     """Share of the list that is in the long tail; 0 for an empty list.
 
-    Items are ordered by falling popularity, equal ones by index; in tables, as in the catalogue or,
-    without one, the table of popularity. The head is the shortest prefix of
-    this order whose popularities add up to at least 1 - ``tail`` of the sum of all (within a
-    relative 1e-9, so that rounding does not decide). The tail is the rest.
+    Items are ordered by falling popularity, equal ones by index. Tables have no index: equal ones
+    are in the order of the catalogue or, without one, of the table of popularity. The head is the
+    shortest prefix of this order whose popularities add up to at least 1 - ``tail`` of the sum of
+    all (within a relative 1e-9, so that rounding does not decide). The tail is the rest.
 
     >>> from recmetrics import Metrics
     >>> popularity = [0.5, 0.4, 0.1]  # the head is item 0: half of the interactions
@@ -617,13 +617,12 @@ def _exposure(rank: int, discount: Any) -> float:
     any_order=True,
     kernel=_share,
     reference=share_reference,
-    formula="{discount} {top} in {of}, divided by the {discount} {denom}",
+    formula=(
+        "number of items of {top} in {of}, divided by that of {denom}; each item counts {discount}"
+    ),
     words={
         "of": {None: "the stratum", "of": "the stratum", float: "the stratum {number}"},
-        "discount": {
-            "no": "number of items of",
-            "log2": "sum of 1 / log2(rank + 1) over the items of",
-        },
+        "discount": {"no": "1", "log2": "1 / log2(rank + 1)"},
         "denom": {"list": "{top}", "k": "a list of {k}"},
     },
     varies=("discount", "denom"),

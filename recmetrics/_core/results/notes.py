@@ -98,8 +98,8 @@ def who_is_swallowed(n_swallowed: int, n_users: int, n_relevant: int | None = No
         note += ", and excluded items are never hits"
     if _is_most(n_swallowed, n_users):
         note += (
-            "; is exclude= the test set instead of the training set? give the items seen in "
-            "training"
+            "; are exclude= and the truth the same data? exclude= must be the items seen in "
+            "training, and the truth those of the test"
         )
     if has_one:
         note += (
