@@ -455,7 +455,7 @@ class Summary(Printed):
         numbers are None.
         """
         metrics = tuple(dict.fromkeys(record.metric for record in self.records))
-        notes = [*self._left_out(), *self.notes]
+        notes = [*self._left_out(plural(self.noun)), *self.notes]
         return document(
             self, metrics, convention, metrics=metrics, means=self.to_records(), notes=notes
         )
@@ -477,19 +477,21 @@ class Summary(Printed):
                     means.append(
                         Mean(metric=record.metric, group=record.group, model=level, mean=mean)
                     )
-        notes = [*self._notes_on_intervals(), *self._notes_on_users()]
+        nouns = plural(self.noun)
+        notes = [*self._notes_on_intervals(nouns), *self._notes_on_users(nouns)]
         return draw(means, (), self.models or ("mean",), self.levels, notes, target)
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
         tables = [self._grid(records) for records in split(self.records) if records]
-        quantiles = f"q10, median, q90: quantiles of the {plural(self.noun)}' values"
+        nouns = plural(self.noun)
+        quantiles = f"q10, median, q90: quantiles of the {nouns}' values"
         if not self._has_quantiles:
             quantiles = "no quantiles: only sums of the values are kept"
-        return tables, [*self._notes_on_intervals(), quantiles, *self._notes_on_users()]
+        notes = [*self._notes_on_intervals(nouns), quantiles, *self._notes_on_users(nouns)]
+        return tables, notes
 
-    def _notes_on_intervals(self) -> list[str]:
-        """Say how the intervals are computed."""
-        nouns = plural(self.noun)
+    def _notes_on_intervals(self, nouns: str) -> list[str]:
+        """Say how the intervals are computed; ``nouns`` is the word for users."""
         notes = [grids.intervals_by(self.confidence, self.n_resamples, nouns)]
         if self.widened:
             notes += grids.wider_with_few(self.widened, FEW_USERS, nouns)
@@ -497,16 +499,16 @@ class Summary(Printed):
             notes += grids.observed_ranges(self.observed)
         return notes
 
-    def _notes_on_users(self) -> list[str]:
+    def _notes_on_users(self, nouns: str) -> list[str]:
         """Say which users count, and how, and what the caller adds."""
         weighed: Iterable[str] = ()
         if self.weighed:
-            weighed = grids.weighted_as_system(self.weighed, plural(self.noun))
+            weighed = grids.weighted_as_system(self.weighed, nouns)
         return [
             *grids.weighted_by(self.n_weightless, self.noun),
             *weighed,
             *self._without_levels(),
-            *self._left_out(),
+            *self._left_out(nouns),
             *map(one_line, self.notes),
         ]
 
@@ -551,7 +553,7 @@ class Summary(Printed):
         for metrics, levels in levels_of.items():
             yield one_line(f"{', '.join(levels)}: not computed for {metrics}")
 
-    def _left_out(self) -> Iterator[str]:
+    def _left_out(self, nouns: str) -> Iterator[str]:
         """Say how many of all users are left out of which metrics, and why."""
         overall, _ = split(self.records)
         missing = []
@@ -564,7 +566,7 @@ class Summary(Printed):
                 missing.append(
                     Missing(one_line(name), record.n_undefined, n_users, record.why or "")
                 )
-        yield from left_out(missing, plural(self.noun))
+        yield from left_out(missing, nouns)
         for record in overall:
             if record.n_users is None and record.why:
                 yield f"{one_line(record.metric)} has {record.why}"
