@@ -147,7 +147,7 @@ def with_intervals(
         records.append(replace(record, low=low, high=high))
         if bounds is not None and bounds.is_observed and record.model not in levels:
             observed.add(record.metric)
-        if bounds is not None and bounds.has_added:
+        if bounds is not None and bounds.has_added and not math.isnan(low):
             widened.append(record)
     return records, observed, widened
 
