@@ -466,11 +466,12 @@ NOT_INDICES = "users must be a slice or a 1-d array of integer user indices, got
          lambda one: one.update(SCORES[:2], [0, 1, 2])),
         (ShapeError, "ranking has 2 rows, but users= names 1 users; expected one user for each row",
          lambda one: one.update_ranked([[0], [1]], slice(2, 4))),
-        (InputError, "users names user 3; expected indices 0 .. 2",
+        (InputError, "users names user 3; expected rows of the evaluator's truth, 0 .. 2",
          lambda one: one.update(SCORES[:2], [0, 3])),
-        (InputError, "users names user -1; expected indices 0 .. 2",
+        (InputError, "users names user -1; expected rows of the evaluator's truth, 0 .. 2",
          lambda one: one.update(SCORES[:1], [-1])),
-        (InputError, "users names user 18446744073709551615; expected indices 0 .. 2",
+        (InputError, "users names user 18446744073709551615; expected rows of the evaluator's "
+         "truth, 0 .. 2",
          lambda one: one.update(SCORES[:1], np.array([2**64 - 1], np.uint64))),
         (InputTypeError, "users must be a slice of integer user indices, got slice(0.0, 2.0, None) "
          "(slice indices must be integers or None or have an __index__ method)",

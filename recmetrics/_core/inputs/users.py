@@ -197,7 +197,12 @@ def read_set_if_given(
 def read_which_users(users: WhichUsers, *, n_users: int, n_rows: int, source: str) -> UserIndex:
     """Read ``users=``, which names the user of each row of the ``source``, scores or ranking."""
     with at_fault("users"):
-        index = _sliced(users, n_users) if isinstance(users, slice) else _indices(users, n_users)
+        if isinstance(users, slice):
+            index = _sliced(users, n_users)
+        else:
+            # An update names rows of a truth, and a part's truth is one of some users.
+            expected = "indices" if source == "truth" else "rows of the evaluator's truth,"
+            index = _indices(users, n_users, expected)
     n_named = len(as_indices(index))
     if n_named != n_rows:
         msg = (
@@ -220,8 +225,11 @@ def _sliced(users: slice, n_users: int) -> UserIndex:
     return np.arange(rows.start, rows.stop, rows.step)
 
 
-def _indices(users: Any, n_users: int) -> UserIndex:
-    """Read indices of users: as a slice if they are consecutive; those outside are refused."""
+def _indices(users: Any, n_users: int, expected: str) -> UserIndex:
+    """Read indices of users: as a slice if they are consecutive; those outside are refused.
+
+    ``expected`` says in the error what they are.
+    """
     is_matrix = len(getattr(users, "shape", ())) > 1  # sparse or on a device, too
     indices = users if is_matrix else as_array(users, "users")
     if len(indices.shape) > 1:
@@ -253,7 +261,7 @@ def _indices(users: Any, n_users: int) -> UserIndex:
     # Read as unsigned, negative numbers exceed every index: one pass finds both errors.
     if index.view(np.uint64).max() >= n_users:
         outside = indices[(indices < 0) | (indices >= n_users)]
-        msg = f"users names user {outside[0]}; expected indices 0 .. {n_users - 1}"
+        msg = f"users names user {outside[0]}; expected {expected} 0 .. {n_users - 1}"
         raise InputError(msg)
     return index
 
