@@ -88,11 +88,11 @@ class Evaluator(Accumulator):
     n_items
         The size of the catalogue; needed if the truth lists item indices.
     users, n_users
-        For a part of the users, whose truth alone is at hand: the user of each row of the truth, a
-        slice or indices, among all ``n_users``. Parts merge, and each needs only its own truth,
-        ``exclude`` and other sets of users; whether two parts have the same truth of a user is not
-        checked. An update names rows of its truth, and results are those of all ``n_users``, NaN
-        for users who are in no part.
+        Only if the truth is that of some users: ``n_users`` is the number of all users, and
+        ``users``, a slice or indices, says which of them the rows of the truth are. ``exclude`` and
+        other sets are then of these users, too. Parts merge; whether two parts have the same truth
+        or ``exclude`` of a user is not checked. An update names rows of its truth, and results are
+        those of all ``n_users``, NaN for users who are in no part.
     popularity, features, similarity, genres, profile
         Side information, as in ``Metrics.compute``, for all users. The evaluator copies the truth
         and the other item sets, but not the side information.

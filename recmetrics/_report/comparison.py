@@ -178,8 +178,9 @@ class Comparison(Compared, Printed):
 
         A difference is shown if the interval at the confidence of the comparison leaves out 0, or,
         with ``margin``, if the rule of a gate holds. The spread of the differences, and the shares
-        of users who gain and who lose, are taken to be those of these users. Give the difference
-        that would matter: of the observed one, the number says no more than its p-value.
+        of users who gain and who lose, are taken to be those of these users. Give the least
+        difference that would matter, not the observed one: the number would only say anew what its
+        p-value says.
 
         Parameters
         ----------
@@ -188,8 +189,9 @@ class Comparison(Compared, Printed):
         power
             The probability that it is then shown.
         margin
-            The margin of a gate's rule, with one new model and one look: 0.0 for "ndcg@10 >= 0",
-            -0.01 for "ndcg@10 >= -0.01". The number is then by the bounds of the gate.
+            The margin of a gate's rule for all users, one new model and one look: 0.0 for "ndcg@10
+            >= 0"; for a rule in %, the number in the gate's column "margin". The number of users is
+            then computed from the bounds of the gate in place of the interval.
         model, against
             The pair; not needed if the comparison has one.
 
@@ -256,7 +258,10 @@ class Comparison(Compared, Printed):
         """How far a true difference is beyond the margin of a rule; refuse one that is not."""
         direction = -1 if metric in self.lower_is_better else 1
         is_number = isinstance(margin, int | float | np.number)
-        if not is_number or not 0 < (difference - margin) * direction < np.inf:
+        if not is_number or not np.isfinite(margin):
+            msg = f"margin must be a finite number, such as -0.01, got {margin!r}"
+            raise ArgumentError(msg, argument="margin")
+        if not 0 < (difference - margin) * direction < np.inf:
             sign = ">=" if direction > 0 else "<="
             msg = (
                 f"a true difference of {difference:g} does not hold the rule '{metric} {sign} "
@@ -410,6 +415,6 @@ class Comparison(Compared, Printed):
             )
         notes = [
             *comparison_pages.plot_legend(self),
-            "filled dot: the best mean, or a significant difference",
+            "filled dot: a significant difference, or the best of means that are dots",
         ]
         return draw(self.means, self.differences, self.models, self.levels, notes, target, table)

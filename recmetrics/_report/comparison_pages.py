@@ -228,10 +228,12 @@ def _raised(comparison: Compared) -> str:
     if comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
-        "if few users gain or lose, or differences are skewed, p is raised, so that it is below "
-        f"{1 - comparison.confidence:.2g} only where the {interval} leaves out 0"
+        "p is raised where few users gain or lose, or differences are skewed, so that it is below "
+        f"{1 - comparison.confidence:.2g} only if the {interval} leaves out 0"
     )
-    return line if comparison.correction is None else f"{line}; then all p are corrected"
+    if comparison.correction is None:
+        return line
+    return f"{line}; after that, it is corrected by {_CORRECTIONS[comparison.correction]}"
 
 
 def _may_confuse(difference: Difference) -> bool:
@@ -246,7 +248,7 @@ def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups:
     family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
     if n_in_groups:
         differences = counted(n_in_groups, "difference")
-        family += f"; those of groups are corrected separately, over {differences}"
+        family += f"; p-values of groups are corrected separately, over {differences}"
     return f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
 
 

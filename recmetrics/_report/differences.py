@@ -151,9 +151,10 @@ def compare(
     deviation.
 
     The statistics of the tests are those of ``scipy.stats``. If the interval counts one more user,
-    or contains 0 though the test alone is significant, the p-value of "t" is raised to the level at
-    which the interval ends at 0. So both agree, but for several runs (below). The interval is not
-    that of "wilcoxon" or "permutation". The t test is not defined if all n differences are equal,
+    or contains 0 though the test alone is significant, the p-value of "t" is raised to 1 - the
+    confidence at which the interval would just touch 0. Before the correction, p-value and interval
+    then agree, but for several runs (below). The interval is not that of "wilcoxon" or
+    "permutation". The t test is not defined if all n differences are equal,
     that is, if their standard deviation is at most 1e-12 of their mean. The exact sign-flip test
     then takes its place, whose p-value is 2^(1-n). With too few users, such as fewer than 6 at 95
     %, it cannot be significant, and a note below the tables says so.

@@ -173,13 +173,16 @@ class Gate(Printed):
         notes = [
             f"verdict {', '.join(of_models)}",
             f"a gate passes if {rules} hold, fails if one fails, and else stays open",
-            f"at least, at most: bounds of the difference to {one_line(self.baseline)}; a rule "
-            "holds if both are on its side of the margin, fails if both are on the other, and else "
-            "is open",
-            self._confidence(),
-            f"bounds: {self._method()}",
-            *grids.observed_ranges(self.observed),
         ]
+        if any(verdict.n_users is not None for verdict in self.verdicts):
+            notes += [
+                f"at least, at most: bounds of the difference to {one_line(self.baseline)}; a rule "
+                "holds if both are on its side of the margin, fails if both are on the other, and "
+                "else is open",
+                self._confidence(),
+                f"bounds: {self._method()}",
+                *grids.observed_ranges(self.observed),
+            ]
         if any(verdict.n_users is None for verdict in self.verdicts):
             notes.append("a metric of all lists has no bounds: its difference alone decides")
         notes += self._open_notes()
@@ -213,10 +216,13 @@ class Gate(Printed):
         gains = [verdict for verdict in open_verdicts if _asks_for_gain(verdict)]
         if gains and not self.nested:
             rule = gains[0]
+            of_one = ""
+            if self.looks > 1 or len(self.of) > 1:
+                of_one = ", for one look and one new model"
             yield (
-                f"how many users show that {one_line(rule.rule)!r} holds depends on the true gain "
-                f"G: compare(...).users_needed({rule.metric!r}, G, margin={rule.margin:g}) in "
-                "Python"
+                f"users for {one_line(rule.rule)!r}: choose the least gain G that matters, and "
+                f"call compare(...).users_needed({rule.metric!r}, G, margin={rule.margin:g}) in "
+                f"Python{of_one}"
             )
 
     def _method(self) -> str:
@@ -239,10 +245,18 @@ class Gate(Printed):
         """Say which confidence the bounds have."""
         if len(self.verdicts) == len(self.of):  # one rule
             return f"each bound has confidence {self._level()}"
-        return (
-            f"the bound by which a rule holds has confidence {self._level()}; that by which it "
-            "fails has more, as one rule that fails is enough (Holm over all rules)"
+        names = ["'at least'", "'at most'"]
+        are_upper = [_is_upper(rule) for rule in self.rules]
+        if all(are_upper):
+            names.reverse()
+        holds, fails = names
+        note = (
+            f"confidence of {holds}: {self._level()}; of {fails}: higher, since one rule that "
+            "fails fails the gate (Holm over all rules)"
         )
+        if any(are_upper) and not all(are_upper):
+            note += "; of rules with <, the other way round"
+        return note
 
     def _level(self) -> str:
         """Write the confidence of a bound, and what shares the confidence of the comparison."""
@@ -371,11 +385,17 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
 def _asks_for_gain(verdict: Verdict) -> bool:
     """Say whether the rule allows no loss, so that equal models could never be shown to hold it.
 
-    False for a metric of all lists, which has no users.
+    False for a metric of all lists, which has no users, and for a group, whose users nobody plans.
     """
-    match = _RULE.fullmatch(verdict.rule)
-    direction = -1 if match and match["sign"].startswith("<") else 1
-    return verdict.n_users is not None and verdict.margin * direction >= 0
+    direction = -1 if _is_upper(verdict.rule) else 1
+    is_of_all_users = verdict.n_users is not None and verdict.group is None
+    return is_of_all_users and verdict.margin * direction >= 0
+
+
+def _is_upper(rule: str) -> bool:
+    """Say whether a rule bounds a difference from above, as where lower is better."""
+    match = _RULE.fullmatch(rule)
+    return match is not None and match["sign"].startswith("<")
 
 
 def _check_signs(match: re.Match[str], is_lower: bool) -> None:

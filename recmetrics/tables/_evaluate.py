@@ -162,7 +162,7 @@ def evaluate_table(
         [item, ...]}``, best first; of truth ``{user: {item: relevance}}``, or with lists or sets of
         items. Each table may also be the path of a file that polars reads: ``.csv``, ``.tsv``,
         RecBole's ``.inter``, ``.parquet``, a run or qrels of TREC; text may be packed by gzip. Ids
-        in files are text.
+        in files are text, or integers where the ids of a table beside it are.
     truth
         The relevant items: a column of users, one of items and, optionally, one of relevances.
         Lists and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
@@ -233,12 +233,12 @@ def evaluate_table(
     profile
         A table of users and the columns of ``genres``. A user without a row has no profile.
     chunks
-        The number of buckets of users. Those that have at most four million rows together are
-        evaluated at the same time. By default, tables in memory and small files are one bucket.
-        Large files, lazy frames of polars, relations of DuckDB, and datasets and record batch
-        readers of pyarrow have as many as their rows need, at most 64. Their rows are read once:
-        the first 256 MB of a table stay in memory, and the others are written to the temporary
-        folder. Other tables than ``recs``, ``truth`` and ``exclude`` are held in memory.
+        The number of buckets of users. Several buckets are evaluated at the same time as long as
+        they have at most four million rows in total. By default, tables in memory and small files
+        are one bucket. Large files, lazy frames of polars, relations of DuckDB, and datasets and
+        record batch readers of pyarrow have as many as their rows need, at most 64. Their rows are
+        read once: the first 256 MB of a table stay in memory, and the others are written to the
+        temporary folder. Other tables than ``recs``, ``truth`` and ``exclude`` are held in memory.
     per_user
         The path of a Parquet file for the result, written as a whole or not at all.
     progress

@@ -91,8 +91,8 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
         ),
         (
             "long_tail(tail=0.5)@5",
-            "share of the top 5 outside the head; the head: the most popular items, as few as "
-            "together have at least 1 - 0.5 of the interactions",
+            "share of the top 5 outside the head; the head: the smallest set of the most popular "
+            "items that has at least 1 - 0.5 of the interactions",
         ),
     ],
 )

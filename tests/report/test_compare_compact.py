@@ -20,8 +20,8 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "if few users gain or lose, or differences are skewed, p is raised, so that it is below 0.05 "
-    "only where the interval leaves out 0; then all p are corrected"
+    "p is raised where few users gain or lose, or differences are skewed, so that it is below "
+    "0.05 only if the interval leaves out 0; after that, it is corrected by Holm"
 )
 
 

@@ -114,7 +114,7 @@ def test_several_candidates_and_looks_share_the_error():
     level_note = "99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)"
     assert f"\neach bound has confidence {level_note}\n" in str(gate)
     of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
-    assert f"\nthe bound by which a rule holds has confidence {level_note}; " in of_two_rules
+    assert f"\nconfidence of 'at least': {level_note}; of 'at most': higher, " in of_two_rules
 
 
 def test_one_user_leaves_a_rule_open():
@@ -470,6 +470,8 @@ def test_the_rule_of_a_metric_whose_lower_values_are_better_has_its_users():
         recmetrics.compare(values).users_needed("mean_rank", 0.05, margin=0.0)
     with pytest.raises(ArgumentError, match=r"does not hold the rule 'ndcg@10 >= 0.1'; .* below"):
         even().users_needed("ndcg@10", 0.05, margin=0.1)
+    with pytest.raises(ArgumentError, match=r"^margin must be a finite number, .*, got '-1%'$"):
+        even().users_needed("ndcg@10", 0.05, margin="-1%")
 
 
 def test_users_of_unequal_weight_are_needed_in_larger_numbers():

@@ -203,7 +203,7 @@ def test_groups_are_drawn_below_all_users_and_their_curves_beside_those():
     }
     assert lines_of(figure.axes[6])["model0"] == [(k, of_b[f"ndcg@{k}"]) for k in (1, 5, 20)]
     shown = " ".join(text.get_text() for text in figure.findobj(lambda o: hasattr(o, "get_text")))
-    assert "; those of groups are corrected separately, over 12 differences" in " ".join(
+    assert "; p-values of groups are corrected separately, over 12 differences" in " ".join(
         shown.split()
     )
     axes = importlib.import_module("matplotlib.figure").Figure().subplots()

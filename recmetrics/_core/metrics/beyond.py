@@ -477,8 +477,8 @@ def _in_tail(side: Side, options: Mapping[str, Any]) -> FloatArray:
     reference=long_tail_reference,
     needs=(("popularity",),),
     formula=(
-        "share of {top} outside the head; the head: the most popular items, as few as together "
-        "have at least 1 - {tail} of the interactions"
+        "share of {top} outside the head; the head: the smallest set of the most popular items "
+        "that has at least 1 - {tail} of the interactions"
     ),
     latex=r"\frac{1}{m} \sum_{r=1}^{m} [i_r \notin H]",
     citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
