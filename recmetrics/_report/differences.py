@@ -3,7 +3,7 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -150,14 +150,14 @@ def compare(
     counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
     deviation.
 
-    The statistics of the tests are those of ``scipy.stats``. If the interval counts one more user,
-    or contains 0 though the test alone is significant, the p-value of "t" is raised to 1 - the
-    confidence at which the interval would just touch 0. Before the correction, p-value and interval
-    then agree, but for several runs (below). The interval is not that of "wilcoxon" or
-    "permutation". The t test is not defined if all n differences are equal,
-    that is, if their standard deviation is at most 1e-12 of their mean. The exact sign-flip test
-    then takes its place, whose p-value is 2^(1-n). With too few users, such as fewer than 6 at 95
-    %, it cannot be significant, and a note below the tables says so.
+    The statistics of the tests are those of ``scipy.stats``. In two cases the p-value of "t" is
+    that of the interval: if this counts one more user, or contains 0 though the test alone is
+    significant. It is then 1 - c, where c is the confidence at which the interval would just touch
+    0. So p-value and interval agree before the correction, but for several runs (below). The
+    interval is not that of "wilcoxon" or "permutation". The t test is not defined if all n
+    differences are equal, that is, if their standard deviation is at most 1e-12 of their mean. The
+    exact sign-flip test then takes its place, whose p-value is 2^(1-n). With too few users, such as
+    fewer than 6 at 95 %, it cannot be significant, and a note below the tables says so.
 
     "wilcoxon" uses the exact distribution for up to 50 users who differ, or up to 13 if ranks are
     tied, and the normal approximation otherwise. Sorted absolute differences are tied if neighbours
@@ -252,12 +252,15 @@ def compare(
         differences=(*_corrected(overall, settings), *_corrected(of_groups, settings)),
         n_weightless=samples.n_weightless,
         observed=frozenset(observed),
-        widened=frozenset(record.metric for record in widened if isinstance(record, Mean)),
-        widened_differences=frozenset(
-            record.metric for record in widened if isinstance(record, Difference)
-        ),
+        widened=_metrics_of(widened, Mean),
+        widened_differences=_metrics_of(widened, Difference),
         **options,
     )
+
+
+def _metrics_of(records: Iterable[Mean | Difference], kind: type) -> frozenset[str]:
+    """The metrics of the records of a kind, ``Mean`` or ``Difference``."""
+    return frozenset(record.metric for record in records if isinstance(record, kind))
 
 
 class Settings(NamedTuple):

@@ -231,8 +231,8 @@ class Gate(Printed):
         if self.weighted:
             text = "Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; to be safe with few users, one imagined user is added: for "
-            "'at least' with the most negative difference possible, for 'at most' with the most "
+            ", corrected for skewness; one imagined user is always added, to be safe: for 'at "
+            "least' with the most negative difference possible, for 'at most' with the most "
             "positive"
         )
         if self.nested:
@@ -251,8 +251,8 @@ class Gate(Printed):
             names.reverse()
         holds, fails = names
         note = (
-            f"confidence of {holds}: {self._level()}; of {fails}: higher, since one rule that "
-            "fails fails the gate (Holm over all rules)"
+            f"confidence of {holds}: {self._level()}; of {fails}: higher (Holm over all rules), "
+            "because one failing rule is enough to fail the gate"
         )
         if any(are_upper) and not all(are_upper):
             note += "; of rules with <, the other way round"

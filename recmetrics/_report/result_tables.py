@@ -175,8 +175,10 @@ def is_evaluation(source: Any) -> bool:
     return isinstance(getattr(source, "values", None), Mapping) and hasattr(source, "notes")
 
 
-def noun_of(results: Any) -> str:
-    """Give the word for what has a value in results: a user, an event, or what they say."""
+def noun_of(results: Any, noun: str | None) -> str:
+    """Give the word for what has a value: the caller's, that of the results, event or user."""
+    if noun is not None:
+        return noun
     if is_evaluation(results):
         return str(results.noun)
     return "event" if isinstance(results, StreamEvaluator) else "user"

@@ -135,8 +135,7 @@ def summary(
     columns = result_tables.read_columns(metrics, model, by, weights)
     if result_tables.is_evaluation(values):
         notes = notes or values.notes
-    if noun is None:
-        noun = result_tables.noun_of(values)
+    noun = result_tables.noun_of(values, noun)
     keeps_sums = result_tables.keeps_sums(values)
     level_values = result_tables.values_of_levels({} if levels is None else levels)
     update_reason = _reason_of_updates(values)

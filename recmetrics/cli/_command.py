@@ -461,6 +461,10 @@ def _run(name: str, words: Sequence[str], argv: Sequence[str]) -> int:
         tell(f"error: {error}")
     except RecmetricsError as error:
         tell(f"error: {with_options(str(error), error.argument, spellings)}")
+    except ImportError as error:
+        if "type: pip install" not in str(error):  # no package that an extra has
+            raise
+        tell(f"error: {reason(error)}")
     except MemoryError as error:
         tell(f"error: not enough memory: {reason(error)}")
     except OSError as error:  # not covered by the message of a file, such as a failing disk

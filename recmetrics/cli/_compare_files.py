@@ -233,6 +233,9 @@ def _models(files: Sequence[str]) -> dict[Path, str]:
     models: dict[Path, str] = {}
     full_paths = set()
     for word in files:
+        if set(word) & {"<", ">"} and not Path(word).exists():
+            msg = f"{word!r} is a rule, not a FILE; write --gate before each rule"
+            raise CommandError(msg)
         name, _, file = word.partition("=")
         is_named = name.strip() and file and not set(name) & {"/", os.sep}
         if is_named and not Path(word).exists():

@@ -131,7 +131,11 @@ def with_integer_ids(
     ``files`` are the labels of tables that were files, whose ids are text. Ids that are no integers
     stay text, or are an error of a lazy frame that is read.
     """
-    frames = {label: nw.from_native(table) for label, table in tables.items()}
+    frames = {}
+    for label, table in tables.items():
+        frame = nw.from_native(table, pass_through=True)
+        if isinstance(frame, nw.DataFrame | nw.LazyFrame):  # others are refused where they are read
+            frames[label] = frame
     integers = set()
     for label in frames.keys() - files:
         schema = frames[label].collect_schema()

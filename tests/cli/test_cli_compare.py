@@ -389,6 +389,10 @@ RUN_ERRORS = [
         "if it is a run of the same model, or another name",
     ),
     (["old.npz", "a=new.npz", "a=./new.npz"], "FILE 'new.npz' is given twice; give every file "),
+    (
+        ["old.npz", "new.npz", "--gate", "hit@1 > 0", "recall(denom=list)@2 >= 0"],
+        "'recall(denom=list)@2 >= 0' is a rule, not a FILE; write --gate before each rule",
+    ),
     (["old.npz", "x/a=absent.npz"], "cannot open FILE 'x/a=absent.npz': No such file or "),
     (["old.npz", "=new.npz"], "cannot open FILE '=new.npz': No such file or directory; "),
     (["old.npz", "new.npz", "--digits", "2"], "--digits applies to the compact table; type "),

@@ -431,3 +431,11 @@ def test_without_polars_it_says_what_to_type(files, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     message = rejected(capsys, files / "recs.csv", files / "truth.csv")
     assert message == f"tables need the package polars; type: {install('cli')}"
+
+
+def test_a_package_that_is_missing_is_no_fault(files, capsys, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("recmetrics.tables")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
+    message = rejected(capsys, files / "recs.csv", files / "truth.csv")
+    assert message == f"recmetrics.tables needs narwhals; type: {install('tables')}"

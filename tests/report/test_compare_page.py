@@ -16,7 +16,8 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "some intervals of differences of ndcg@10 are wider: fewer than 10 users gain, or fewer than "
+    "some intervals of differences of ndcg@10 are wider, with one imagined user: "
+    "fewer than 10 users gain, or fewer than "
     "10 lose"
 )
 FEW = (

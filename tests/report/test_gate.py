@@ -114,7 +114,7 @@ def test_several_candidates_and_looks_share_the_error():
     level_note = "99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)"
     assert f"\neach bound has confidence {level_note}\n" in str(gate)
     of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
-    assert f"\nconfidence of 'at least': {level_note}; of 'at most': higher, " in of_two_rules
+    assert f"\nconfidence of 'at least': {level_note}; of 'at most': higher " in of_two_rules
 
 
 def test_one_user_leaves_a_rule_open():

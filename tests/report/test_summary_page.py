@@ -11,7 +11,8 @@ from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, 
 
 INTERVALS = "intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "some intervals of {} are wider: fewer than 10 users are above the metric's minimum, or fewer "
+    "some intervals of {} are wider, with one imagined user: "
+    "fewer than 10 users are above the metric's minimum, or fewer "
     "than 10 below its maximum"
 )
 

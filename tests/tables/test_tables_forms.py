@@ -62,6 +62,16 @@ def test_ids_of_a_file_are_integers_beside_integers(kind, suffix, chunks, tmp_pa
     assert message.startswith(("recs, column 'item' holds integers", "truth cannot be read"))
 
 
+def test_arrays_beside_files_are_refused_as_beside_frames(tmp_path):
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    recs = polars.DataFrame({"user": [1], "item": [5], "score": [2.0]})
+    recs.write_parquet(tmp_path / "truth.parquet")
+    for truth in (recs, tmp_path / "truth.parquet"):
+        options = {"popularity": np.ones(3)}
+        message = message_of(InputTypeError, evaluate_table, recs, truth, "novelty@2", **options)
+        assert message.startswith("popularity is of type ndarray, expected a pandas or polars ")
+
+
 @EVERY_KIND
 def test_a_dict_beside_a_frame_is_of_its_library(kind):
     truth = make(kind, {"who": [1, 2], "what": [7, 8], "stars": [1, 3]})

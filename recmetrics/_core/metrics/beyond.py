@@ -646,9 +646,9 @@ def share_at_k(
 ) -> UserValues:
     """Share of a list's places or exposure taken by a set of items.
 
-    The set is one of ``strata=``, such as the items of a provider, of a genre, or of the tail:
-    ``share(of=tail)@k`` is ``long_tail@k`` of a list that is not empty. Without ``of``, the share
-    is 1. It counts items whether they are relevant or not.
+    The set is one of ``strata=``, such as the items of a provider or of a genre. With
+    ``strata=popularity_strata(train)``, ``share(of=tail)@k`` is ``long_tail@k``, but NaN for an
+    empty list. Without ``of``, the share is 1. It counts items whether they are relevant or not.
 
     >>> from recmetrics import Metrics
     >>> strata = {"tail": [0, 3]}
