@@ -80,8 +80,9 @@ class Metrics(compute.Metrics):
         -----
         Where ``compute`` warns that ``exclude`` removes relevant items, the notes say it. They also
         say if a metric reads grades, such as ratings, if these may be sums of repeated entries, and
-        if the lists may not be those of the model: the findings ``only_relevant``, ``sampled``,
-        ``relevant_last`` and ``excluded_target`` of ``recmetrics.audit``.
+        if something else than the model may decide the ranking, such as candidates that are all
+        relevant: the findings ``only_relevant``, ``sampled``, ``relevant_last`` and
+        ``excluded_target`` of ``recmetrics.audit``.
         """
         request = Request(metrics_list, **shared)
         scores = read_scores(pred_scores)

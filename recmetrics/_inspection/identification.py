@@ -147,7 +147,7 @@ class Identification(Printed):
             f"{self.n_definitions:,} definitions have {self.n_distinct:,} distinct means, from "
             f"{self.low:.6f} to {self.high:.6f}",
             "definitions: how many combinations of metric string, order of ties and value of users "
-            "without relevant items have this mean; systems may share one",
+            "without relevant items have this mean; it is not that of systems",
         ]
         rows = self.matches[:_MAX_ROWS] or (self.nearest,)
         if any(match.systems for match in rows):

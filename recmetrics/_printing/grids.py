@@ -493,7 +493,10 @@ def wider(metrics: Collection[str], why: str, of: str = "") -> Iterable[str]:
     if len(metrics) > _MANY_NAMES:
         names = counted(len(metrics), "metric")
     if metrics:
-        yield f"some intervals of {of}{names} are wider, with one imagined user: {why}"
+        yield (
+            f"some intervals of {of}{names} are wider, as if one more value were the least or the "
+            f"greatest possible: {why}"
+        )
 
 
 def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:

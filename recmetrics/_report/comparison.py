@@ -179,8 +179,8 @@ class Comparison(Compared, Printed):
         A difference is shown if the interval at the confidence of the comparison leaves out 0, or,
         with ``margin``, if the rule of a gate holds. The spread of the differences, and the shares
         of users who gain and who lose, are taken to be those of these users. Give the least
-        difference that would matter, not the observed one: the number would only say anew what its
-        p-value says.
+        difference that would matter. Of the observed difference, the number of users would say
+        nothing that its p-value does not say.
 
         Parameters
         ----------

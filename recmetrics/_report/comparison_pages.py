@@ -233,7 +233,7 @@ def _raised(comparison: Compared) -> str:
     )
     if comparison.correction is None:
         return line
-    return f"{line}; after that, it is corrected by {_CORRECTIONS[comparison.correction]}"
+    return f"{line}; the p shown is then corrected by {_CORRECTIONS[comparison.correction]}"
 
 
 def _may_confuse(difference: Difference) -> bool:

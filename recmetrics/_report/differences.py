@@ -138,22 +138,22 @@ def compare(
     An interval of a mean or of a paired difference is m +- e (q + s (1 + 2 q^2)), where q is the
     quantile of Student's t with n - 1 degrees of freedom, e the standard error, and s = g / (6
     sqrt(n)), with g the skewness of the values in the direction of the bound, at least 0 (Hall:
-    Inverting an Edgeworth expansion, Annals of Statistics 1983). If fewer than 10 users are on a
-    side, the bound on this side counts one more user, with the worst (or best) value that the range
-    of the metric allows, and with weight 1 in e and s, and 1/2 in m. For a difference, the sides
-    are the users who lose and who gain; for a mean, the users below the best and above the worst
-    value. So the interval does not exclude what few users cannot show: even if none of 30 users
-    loses, 10 % of all users may. If the library does not know the range of a metric, the least and
-    the greatest value of all models are taken for its ends, and a note below the tables says so.
+    Inverting an Edgeworth expansion, Annals of Statistics 1983). If fewer than 10 users gain, or
+    fewer than 10 lose (for a mean: are above the worst value, or below the best), the bound in the
+    other direction counts one more user, with the worst (or best) value that the range of the
+    metric allows, and with weight 1 in e and s, and 1/2 in m. So the interval does not exclude what
+    few users cannot show: even if none of 30 users loses, 10 % of all users may. If the library
+    does not know the range of a metric, the least and the greatest value of all models are taken
+    for its ends, and a note below the tables says so.
 
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
     counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
     deviation.
 
     The statistics of the tests are those of ``scipy.stats``. In two cases the p-value of "t" is
-    that of the interval: if this counts one more user, or contains 0 though the test alone is
-    significant. It is then 1 - c, where c is the confidence at which the interval would just touch
-    0. So p-value and interval agree before the correction, but for several runs (below). The
+    computed from the interval, as 1 - c, where c is the confidence at which the interval would just
+    touch 0: if the interval counts one more user, and if it contains 0 although the t test alone is
+    significant. So p-value and interval agree before the correction, except with several runs. The
     interval is not that of "wilcoxon" or "permutation". The t test is not defined if all n
     differences are equal, that is, if their standard deviation is at most 1e-12 of their mean. The
     exact sign-flip test then takes its place, whose p-value is 2^(1-n). With too few users, such as

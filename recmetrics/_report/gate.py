@@ -198,8 +198,8 @@ class Gate(Printed):
             add_users = ", or add users for the next look"
             if self.looks == 1:
                 add_users = (
-                    "; do not add users to this one and judge again, unless the number of looks "
-                    "was fixed before the first"
+                    ", or add users and judge again if the number of looks (looks) was planned "
+                    "from the start"
                 )
             too_few = "too few users or runs" if self.nested else "too few users"
             yield f"open: {too_few} to decide; measure a new sample{add_users}"

@@ -464,7 +464,10 @@ class Summary(Printed):
         return frame_of(self.to_records(), backend)
 
     def plot(self, target: str | PathLike[str] | Axes | None = None) -> Figure:
-        """Draw the means with intervals and levels, as ``Comparison.plot``."""
+        """Draw the means with intervals and levels, as ``Comparison.plot``.
+
+        Several cutoffs of a metric, such as those of "ndcg@1:20", are a curve over k.
+        """
         from recmetrics._report.plots import draw
 
         means: list[Mean] = []

@@ -196,9 +196,10 @@ def evaluate_table(
     include_missing
         Add rows for users of the truth without recommendations, as empty lists: one for each model,
         or other combination of those ``by`` columns that are not in the truth. Add, too, after the
-        metrics, a column ``ntruth``, the number of rows of the truth, also with relevance 0. The
-        summary always counts these users. Default: True; False under ``convention="trec"``, which
-        leaves them out. "trec" also gives 0 to a list whose rows of the truth are all irrelevant.
+        metrics, a column ``ntruth``, the number of rows of the truth, also with relevance 0. With
+        False, they are in no mean; the summary says how many they are. Default: True; False under
+        ``convention="trec"``, which leaves them out, and gives 0 to a list whose rows of the truth
+        are all irrelevant.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     exclude

@@ -21,7 +21,7 @@ RESULTS = {
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
     "p is raised where few users gain or lose, or differences are skewed, so that it is below "
-    "0.05 only if the interval leaves out 0; after that, it is corrected by Holm"
+    "0.05 only if the interval leaves out 0; the p shown is then corrected by Holm"
 )
 
 

@@ -16,13 +16,12 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "some intervals of differences of ndcg@10 are wider, with one imagined user: "
-    "fewer than 10 users gain, or fewer than "
-    "10 lose"
+    "some intervals of differences of ndcg@10 are wider, as if one more value were the least or "
+    "the greatest possible: fewer than 10 users gain, or fewer than 10 lose"
 )
 FEW = (
     "p is raised where few users gain or lose, or differences are skewed, so that it is below "
-    "0.05 only if the interval leaves out 0; after that, it is corrected by Holm"
+    "0.05 only if the interval leaves out 0; the p shown is then corrected by Holm"
 )
 
 
@@ -456,11 +455,15 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "so that it is below 0.05 only if the interval leaves out 0; after that, it is corrected"
+    note = (
+        "so that it is below 0.05 only if the interval leaves out 0; the p shown is then corrected"
+    )
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
-    assert "the t interval (not shown) leaves out 0; after that, it is corrected by Holm\n" in drawn
+    assert (
+        "the t interval (not shown) leaves out 0; the p shown is then corrected by Holm\n" in drawn
+    )
 
 
 def test_no_note_on_p_where_nothing_bounds_the_difference():

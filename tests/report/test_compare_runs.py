@@ -372,12 +372,11 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     assert lines[:6] == [
         "95 % intervals by Student's t over users, corrected for skewness; the variance over runs "
         "is added",
-        "some intervals of m are wider, with one imagined user: "
-        "fewer than 10 users are above the metric's minimum, or "
-        "fewer than 10 below its maximum",
-        "some intervals of differences of m are wider, with one imagined user: "
-        "fewer than 10 users gain, or fewer than 10 "
-        "lose",
+        "some intervals of m are wider, as if one more value were the least or the greatest "
+        "possible: fewer than 10 users are above the metric's minimum, or fewer than 10 below its "
+        "maximum",
+        "some intervals of differences of m are wider, as if one more value were the least or the "
+        "greatest possible: fewer than 10 users gain, or fewer than 10 lose",
         "m: no minimum or maximum is known; the least and the greatest value of all models are "
         "taken for them",
         "intervals do not cover what all runs share, such as the split of the data, and of a "
