@@ -138,13 +138,13 @@ def compare(
     An interval of a mean or of a paired difference is m +- e (q + s (1 + 2 q^2)), where q is the
     quantile of Student's t with n - 1 degrees of freedom, e the standard error, and s = g / (6
     sqrt(n)), with g the skewness of the values in the direction of the bound, at least 0 (Hall:
-    Inverting an Edgeworth expansion, Annals of Statistics 1983). If fewer than 10 users gain, or
-    fewer than 10 lose (for a mean: are above the worst value, or below the best), the bound in the
-    other direction counts one more user, with the worst (or best) value that the range of the
-    metric allows, and with weight 1 in e and s, and 1/2 in m. So the interval does not exclude what
-    few users cannot show: even if none of 30 users loses, 10 % of all users may. If the library
-    does not know the range of a metric, the least and the greatest value of all models are taken
-    for its ends, and a note below the tables says so.
+    Inverting an Edgeworth expansion, Annals of Statistics 1983). If fewer than 10 users lose (for
+    a mean: are below the best value), the bound on the side of a loss counts one more user, with
+    the worst value that the range of the metric allows; if fewer than 10 gain (are above the worst
+    value), the other bound counts one with the best. This user has weight 1 in e and s, and 1/2 in
+    m. So the interval does not exclude what few users cannot show: even if none of 30 users loses,
+    10 % of all users may. If the library does not know the range of a metric, the least and the
+    greatest value of all models are taken for its ends, and a note below the tables says so.
 
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
     counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
