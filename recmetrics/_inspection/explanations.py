@@ -41,7 +41,7 @@ class Explanation:
     no_relevant_item: str
     """The value of a user without relevant items."""
     nan_if: str
-    """What makes a value NaN, of a metric that needs no relevant items; else ""."""
+    """The cause of NaN, of a metric that needs no relevant items; else ""."""
     graded: str
     """The treatment of graded truth."""
     ties: str
@@ -71,9 +71,10 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        width = 2 + max(map(len, self.facts))
-        facts = (f"{label:<{width}}{line}" for label, line in fact_lines(self.facts))
-        return "\n".join([self.title, "", *facts])
+        facts = self.facts
+        width = 2 + max(map(len, facts))
+        lines = (f"{label:<{width}}{line}" for label, line in fact_lines(facts))
+        return "\n".join([self.title, "", *lines])
 
     __repr__ = __str__
 

@@ -162,8 +162,9 @@ class Identification(Printed):
                 spellings.append(f"{n_more} more")
             also = f"the mean of the first row is also that of {', '.join(spellings)}"
             if settings := _settings(rows[0]):
-                each = ", each" if len(rows[0].same_mean) > 1 else ""
-                also += f"{each} with {', '.join(settings)}"
+                if len(rows[0].same_mean) > 1:
+                    also += ", each"
+                also += f" with {', '.join(settings)}"
             notes.append(also)
         if len(self.matches) > _MAX_ROWS:
             notes.insert(0, f"the first {_MAX_ROWS} of {len(self.matches):,} matches")

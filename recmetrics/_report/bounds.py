@@ -405,8 +405,7 @@ class Bounds(NamedTuple):
 
     def plans(self) -> tuple[Plan, Plan]:
         """The plans of the lower and of the upper tail, for new users who are like these."""
-        lower = Plan.of(self.moments, self.lower.worst)
-        return lower, Plan.of(self.moments.negated(), self.upper.worst)
+        return Plan.of(self.moments, self.lower), Plan.of(self.moments.negated(), self.upper)
 
     def detectable(self, largest: float, alpha: float) -> float:
         """The least true mean, up to ``largest``, that as many users show; NaN if there is none."""
@@ -464,21 +463,6 @@ def bounds_of_difference(sample: Sample, limits: Range) -> Bounds | None:
     return _bounds_beside(sample, limits, 0.0, 0.0)
 
 
-def plans_of_difference(sample: Sample, limits: Range) -> list[Plan]:
-    """Plan for both tails of a mean difference, as ``bounds_of_difference``; [] without bounds.
-
-    New users gain and lose in the shares of these.
-    """
-    sides = sample.sides(0.0, 0.0)
-    if sides is None:
-        return []
-    moments, n_lose, n_gain = sides
-    return [
-        Plan.of(moments, limits.least, n_lose / moments.n),
-        Plan.of(moments.negated(), -limits.largest, n_gain / moments.n),
-    ]
-
-
 def _bounds_beside(sample: Sample, limits: Range, below: float, above: float) -> Bounds | None:
     """Make bounds whose lower side has the users below one value, the upper those above another.
 
@@ -518,10 +502,10 @@ class Plan(NamedTuple):
     share: float = 0.0  # of users on the side of the tail; from ``FEW_USERS`` on, none is added
 
     @classmethod
-    def of(cls, moments: Moments, worst: float | None, share: float = 0.0) -> Plan:
+    def of(cls, moments: Moments, tail: Tail) -> Plan:
         """Plan for new users who are like those of these moments."""
         std = float(moments.error * np.sqrt(moments.n_effective))
-        return cls(std, float(moments.skewness), worst, share)
+        return cls(std, float(moments.skewness), tail.worst)
 
     def true_mean(self, n: float, mean: float, alpha: float, power: float) -> float:
         """The true mean that a bound of n users shows to be above 0, with this power.

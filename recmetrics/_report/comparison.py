@@ -14,13 +14,7 @@ from recmetrics._core.spec import expand_cutoffs
 from recmetrics._core.types import Convention
 from recmetrics._printing import Grid, Printed
 from recmetrics._report import comparison_pages
-from recmetrics._report.bounds import (
-    MOST_USERS,
-    POWER,
-    bounds_of,
-    bounds_of_difference,
-    plans_of_difference,
-)
+from recmetrics._report.bounds import MOST_USERS, POWER, bounds_of
 from recmetrics._report.comparison_pages import CompactTable
 from recmetrics._report.gate import Gate, judge
 from recmetrics._report.movers import Movers, movers_of
@@ -227,17 +221,26 @@ class Comparison(Compared, Printed):
         differences = self.samples.of(None, metric, *pair)
         limits = self.samples.limits(metric).of_difference()
         with np.errstate(all="ignore"):  # of squares that overflow
-            bounds = bounds_of_difference(differences, limits)
-        if bounds is None or not bounds.moments.squares > 0:
+            sides = differences.sides(0.0, 0.0)
+        if sides is None or not sides[0].squares > 0:
             msg = f"the differences of {metric} have no spread, from which the users are computed"
             raise ArgumentError(msg)
-        size = abs(float(difference))
-        alpha = (1 - self.confidence) / 2
-        plans = plans_of_difference(differences, limits)
-        if margin is not None:
+        moments, n_lose, n_gain = sides
+        if margin is None:
+            size = abs(float(difference))
+            alpha = (1 - self.confidence) / 2
+            bounds = bounds_of(moments, limits)
+            lower, upper = bounds.plans()
+            # New users gain and lose in the shares of these.
+            plans = [
+                lower._replace(share=n_lose / moments.n),
+                upper._replace(share=n_gain / moments.n),
+            ]
+        else:
             size = self._beyond_margin(metric, difference, margin)
             alpha = 1 - self.confidence
-            lower, upper = bounds_of(bounds.moments, limits.moved(-margin)).plans()
+            bounds = bounds_of(moments, limits.moved(-margin))
+            lower, upper = bounds.plans()
             plans = [upper if metric in self.lower_is_better else lower]
         n_users = 0  # who are enough for both sides
         for plan in plans:

@@ -22,10 +22,10 @@ from recmetrics._core.errors import InputError, InputTypeError, RecmetricsError,
 from recmetrics._core.options import thread_count
 from recmetrics._core.spec import Request
 from recmetrics._core.threads import map_blocks, reporting
-from recmetrics._files import Source, atomic, read_table, scan_table
+from recmetrics._files import atomic, read_table, scan_table
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._counts import TableSummary, merged
-from recmetrics.tables._forms import from_dict, from_file, source_of, with_integer_ids
+from recmetrics.tables._forms import FILES, from_dict, from_file, source_of, with_integer_ids
 from recmetrics.tables._frames import POLARS, Frame, read_frame, require_columns
 from recmetrics.tables._values import Exposed, values_of_all_lists
 
@@ -52,7 +52,7 @@ Pieces = dict[tuple[str, int], "list[pl.DataFrame | Path]"]
 
 def is_large(tables: Tables) -> bool:
     """Say whether one of the tables is not in memory, and can be read in parts."""
-    files = [table for table in tables.values() if isinstance(table, str | Path | Source)]
+    files = [table for table in tables.values() if isinstance(table, FILES)]
     paths = [source_of(file, "").path for file in files]
     n_bytes = sum(path.stat().st_size for path in paths if path.is_file())
     return n_bytes > _LARGE_FILES or any(map(_is_stream, tables.values()))
@@ -70,7 +70,7 @@ def _scan(table: Any, label: str, options: Tables) -> pl.LazyFrame:
 
     if isinstance(table, Mapping):
         table = from_dict(table, label, options, POLARS)
-    elif isinstance(table, str | Path | Source):
+    elif isinstance(table, FILES):
         read = scan_table if label in _DIVIDED else read_table
         return from_file(table, label, options, POLARS, read).lazy()  # type: ignore[no-any-return]
     elif isinstance(table, pl.LazyFrame):
@@ -217,12 +217,12 @@ def evaluate_in_buckets(
         raise InputTypeError(msg) from None
 
     strata = {f"strata[{name!r}]": options["strata"][name] for name in request.strata}
-    given = {**tables, **strata}
-    scanned = {label: _scan(table, label, options) for label, table in given.items()}
-    files = [label for label, table in given.items() if isinstance(table, str | Path | Source)]
+    labelled = {**tables, **strata}
+    scanned = {label: _scan(table, label, options) for label, table in labelled.items()}
+    files = [label for label, table in labelled.items() if isinstance(table, FILES)]
     scanned = with_integer_ids(scanned, files, options)
     side: dict[str, Any] = {}
-    for label in given.keys() - _DIVIDED:
+    for label in labelled.keys() - _DIVIDED:
         side[label] = scanned.pop(label).collect()
     side["strata"] = {name: side.pop(f"strata[{name!r}]") for name in request.strata}
     path = options.get("per_user")

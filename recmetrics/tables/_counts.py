@@ -202,10 +202,7 @@ def summarise(
     first_contradicted = ""
     if contradicted_indices.size:
         first_contradicted = lists.key_of(int(contradicted_indices[0]))
-    grades = Grades.of(lists.truth_rows.values)
-    grade_notes = []
-    if columns.relevance is not None:
-        grade_notes = how_graded(grades, specs, column=columns.relevance)
+    relevance = Grades.of(lists.truth_rows.values)
     return TableSummary(
         n_lists=len(lists.truth_of),
         n_without_truth=int((lists.truth_sizes == 0).sum()),
@@ -221,12 +218,19 @@ def summarise(
         largest_cutoff=largest_cutoff,
         n_contradicted=len(contradicted_indices),
         first_contradicted=first_contradicted,
-        grades="".join(grade_notes),
+        grades=_graded(relevance, specs, columns.relevance),
         user_weights=user_weights,
         by=tuple(key for key in columns.keys if key not in columns.truth_keys),
         of_all_lists=of_all_lists,
-        relevance=grades,
+        relevance=relevance,
     )
+
+
+def _graded(relevance: Grades, specs: Iterable[MetricSpec], column: str | None) -> str:
+    """The note on the grades of a column of the truth; "" without a note or a column."""
+    if column is None:
+        return ""
+    return "".join(how_graded(relevance, specs, column=column))
 
 
 def _means(
@@ -260,14 +264,11 @@ def merged(
     for name in summaries[0].user_weights:
         user_weights[name] = np.concatenate([summary.user_weights[name] for summary in summaries])
     means, n_defined = _means(values, user_weights)
-    grade_notes = []
-    if relevance_column is not None:
-        grade_notes = how_graded(fields["relevance"], specs, column=relevance_column)
     return replace(
         summaries[0],
         **fields,
         means=means,
         n_defined=n_defined,
-        grades="".join(grade_notes),
+        grades=_graded(fields["relevance"], specs, relevance_column),
         user_weights=user_weights,
     )

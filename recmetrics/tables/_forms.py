@@ -32,6 +32,7 @@ AnyForm: TypeAlias = (
 )
 """Whatever holds a table: a frame, a dict of the items of each user, or the path of a file."""
 
+FILES = (str, Path, Source)  # the types of a table that is the path of a file
 _OF_TRAIN = [name for name, side in SIDE.items() if side.of_train is not None]
 _OF_USERS = ("recs", "truth", "exclude", *_OF_TRAIN)  # these may be dicts
 
@@ -58,7 +59,7 @@ def in_frames(
     tables |= {name: options[name] for name in needs if options.get(name) is not None}
     strata = options.get("strata") or {}
     tables |= {f"strata[{name!r}]": table for name, table in strata.items()}
-    files = [label for label, table in tables.items() if isinstance(table, str | Path | Source)]
+    files = [label for label, table in tables.items() if isinstance(table, FILES)]
     dicts = [label for label in _OF_USERS if isinstance(tables.get(label), Mapping)]
     if not (files or dicts):
         return recs, truth, options
@@ -131,6 +132,9 @@ def with_integer_ids(
     ``files`` are the labels of tables that were files, whose ids are text. Ids that are no integers
     stay text, or are an error of a lazy frame that is read.
     """
+    with_integers = dict(tables)
+    if not files:
+        return with_integers
     frames = {}
     for label, table in tables.items():
         frame = nw.from_native(table, pass_through=True)
@@ -141,7 +145,6 @@ def with_integer_ids(
         schema = frames[label].collect_schema()
         names = {options["user"], options["item"]} & schema.keys()
         integers |= {name for name in names if schema[name].is_integer()}
-    with_integers = dict(tables)
     for label in files:
         names = integers & set(frames[label].collect_schema())
         casts = [nw.col(name).cast(nw.Int64) for name in sorted(names)]

@@ -84,9 +84,9 @@ def read_users(
         if isinstance(scores, ScoreMatrix):
             _warn_if_exchanged(scores, truth)
             if scores.table is not None:
-                for name in ("exclude", "candidates"):
-                    _refuse_other_order(scores.table, keywords.get(name), name)
-                _refuse_other_order(scores.table, ground_truth, "truth")
+                sets = {"truth": ground_truth, **keywords}
+                for name in ("truth", "exclude", "candidates"):
+                    _refuse_other_order(scores.table, sets.get(name), name)
     return _users(truth, keywords, request, side)
 
 
@@ -137,14 +137,14 @@ def _refuse_other_order(scores: Any, table: Any, name: str) -> None:
         other_labels = getattr(table, axis, ())
         if hasattr(labels, "step") or hasattr(other_labels, "step"):  # a RangeIndex
             continue
-        if callable(labels) or callable(other_labels):
+        if callable(other_labels):  # the method index of a list
             continue
         if list(labels) != list(other_labels) and {*labels} & {*other_labels}:
             other_axes.append(axis)
     if other_axes:
         axes = " and ".join(other_axes)
-        labels = ", ".join(f"{axis}=scores.{axis}" for axis in other_axes)
-        call = f"reindex({labels}, fill_value=0)"
+        keywords = ", ".join(f"{axis}=scores.{axis}" for axis in other_axes)
+        call = f"reindex({keywords}, fill_value=0)"
         if not hasattr(table, "reindex"):  # of polars
             call = "select(scores.columns)"
         msg = (

@@ -39,13 +39,19 @@ def why_undefined(spec: MetricSpec) -> str:
     metric = spec.metric
     if not metric.needs_relevant:
         return f"no value ({metric.undefined})"
-    reason = NO_RELEVANT_ITEM
-    if spec.stratum is not None:
-        reason += f" in the stratum {spec.stratum!r}"
-    threshold = spec.values.get("rel")
-    if threshold is not None:
-        reason += f" of relevance {threshold:g} or more"
+    rel = cast(float | None, spec.values.get("rel"))
+    reason = NO_RELEVANT_ITEM + _which_items(spec.stratum, rel)
     return reason + metric.undefined.removeprefix(NO_RELEVANT_ITEM)
+
+
+def _which_items(stratum: str | None, rel: float | None) -> str:
+    """Say which of the relevant items a metric reads; "" for all."""
+    words = ""
+    if stratum is not None:
+        words += f" in the stratum {stratum!r}"
+    if rel is not None:
+        words += f" of relevance {rel:g} or more"
+    return words
 
 
 def who_lacks(n_missing: int, n_users: int, why: str, nouns: str = "users") -> str:
@@ -278,11 +284,7 @@ def _notes_on_weights(selection: Selection, request: Request) -> list[str]:
         if weights.size:  # Kish's formula
             effective_size = weights.sum() ** 2 / (weights @ weights)
         nouns = "relevant item" if weights.size == 1 else "relevant items"
-        items = f"{weights.size:,} {nouns}"
-        if stratum is not None:
-            items += f" in the stratum {stratum!r}"
-        if rel is not None:
-            items += f" of relevance {rel:g} or more"
+        items = f"{weights.size:,} {nouns}{_which_items(stratum, rel)}"
         lines.append(
             f"weighed by propensities: {items}, worth {effective_size:,.1f} of equal weight "
             "(effective number)"
