@@ -78,8 +78,9 @@ class Audit:
     inputs do not determine it. ``grades`` is None, or for a graded truth the number of its distinct
     values above 0, the least and the greatest of them.
 
-    The last four findings tell that the call may not evaluate the model at all. The first three are
-    given only if they hold for most of the users with relevant items. ``n_candidates`` is the
+    ``only_relevant``, ``sampled``, ``relevant_last`` and ``excluded_target`` tell that the call may
+    not test the model at all; the first three of these are given only if they hold for most of the
+    users with relevant items. ``n_candidates`` is the
     number of items that may be recommended to each user, if ``sampled`` is found.
     """
 
@@ -206,6 +207,12 @@ def audit(
     progress: Progress = None,
 ) -> Audit:
     """Look for properties of the inputs that make metrics misleading, in one pass over the scores.
+
+    It checks the scores (NaN, infinite, equal at the cutoff or throughout, too few items), the
+    truth (users without relevant items, zeros and repeated entries that it stores), both together
+    with ``exclude`` and ``candidates`` (relevant items that cannot be recommended), and signs that
+    the call does not test the model, such as lists of relevant items alone. Each check is a field
+    of ``Audit``.
 
     For float16 and bfloat16 scores, the report also gives advice if the metrics of more than 1 % of
     the users depend on the order of equal scores.
@@ -395,7 +402,9 @@ class _Inspection:
             is_read &= _mask(self._scores.stored(rows)[0], values.shape)
         is_nan = ~(values >= lowest)  # of no other score is this false, -inf included
         is_lowest = block.has_infinity & (values == lowest)
-        is_highest = block.has_infinity & (values == -lowest)
+        # The least integer, which is a score like any other, has no opposite.
+        infinity = -lowest if block.has_infinity else lowest
+        is_highest = block.has_infinity & (values == infinity)
 
         recommendable = is_read & ~is_nan & ~is_lowest
         exclude = self._users.exclude

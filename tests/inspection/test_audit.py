@@ -122,6 +122,14 @@ def test_half_precision_that_ties_gets_advice(dtype):
         assert str(report).endswith(line + ADVICE.format(dtype) * needs_advice)
 
 
+def test_the_least_integer_is_a_score_like_any_other():
+    least = np.iinfo(np.int64).min
+    scores = np.tile([3, 2, 1, least], (400, 75))
+    report = audit(scores, np.eye(400, 300), k=2)
+    assert report.positive_inf == report.negative_inf == Finding()
+    assert report.tied_at_cutoff.users == 400
+
+
 def test_with_candidates_their_scores_alone_are_read():
     report = audit(changed(CLEAN, 0, 3, np.nan), TRUTH, candidates=[0, 1, 2], k=2)
     assert report.findings == {}
