@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import shlex
 import warnings
 import zlib
@@ -141,6 +142,7 @@ def reading(source: Source, expected: str) -> Iterator[None]:
         raise InputError(msg) from error
     except Exception as error:
         cause = reason(error).partition(" Consider ")[0].partition(" The current offset")[0]
+        cause = re.sub(r"^The file <.*> does", "it does", cause)  # of SciPy, with a Python object
         msg = f"cannot read {source}: {cause}; expected {expected}"
         raise InputError(msg) from error
 

@@ -76,6 +76,11 @@ def test_missing_files_and_folders(name, why, capsys):
 
 
 def test_scores_from_a_device(capsys):
+    np.savez("values.npz", mrr=[0.5])
+    assert error(capsys, "values.npz", "truth.npz") == (
+        "cannot read SCORES 'values.npz': it does not contain a sparse array or matrix; "
+        f"{WANT_SCORES}"
+    )
     assert error(capsys, os.devnull, "truth.npz") == (
         f"SCORES {os.devnull!r} is a pipe or a device; write it to a file first; {WANT_SCORES}"
     )
