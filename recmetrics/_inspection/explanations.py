@@ -25,6 +25,8 @@ from recmetrics._core.types import Convention
 from recmetrics._inspection.definitions import lines_of
 from recmetrics._printing import fact_lines, facts_in_html
 
+_OWN = "its function decides"  # of a metric that is none of the package
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
@@ -97,14 +99,14 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
     sum of the precision at each hit in the top 10 / hits found
     >>> print(*recmetrics.explain("ndcg(gain=exp2)@10").systems, sep="\n")
     ranx: ndcg_burges@10
-    LightGBM: metric="ndcg", eval_at=[10] (1 without relevant items)
-    XGBoost: eval_metric="ndcg@10" (1 without relevant items)
-    XGBoost: eval_metric="ndcg@10-" (0 without relevant items)
+    LightGBM: metric="ndcg", eval_at=[10] (a user without relevant items has 1)
+    XGBoost: eval_metric="ndcg@10" (a user without relevant items has 1)
+    XGBoost: eval_metric="ndcg@10-" (a user without relevant items has 0)
     Elliot: simple_metrics: [nDCG], cutoffs: 10, relevance_threshold: 1
     Recommenders: ndcg_at_k(rating_true, rating_pred, k=10, score_type="exp")
-    rax, KerasRS: ndcg_metric(scores, labels, topn=10) (0 without relevant items)
+    rax, KerasRS: ndcg_metric(scores, labels, topn=10) (a user without relevant items has 0)
     ignite: NDCG(top_k=[10])
-    ignite: NDCG(top_k=[10], ignore_zero_hits=False) (0 without relevant items)
+    ignite: NDCG(top_k=[10], ignore_zero_hits=False) (a user without relevant items has 0)
     >>> print(recmetrics.explain("ndcg@10", convention="rectools").metric)
     ndcg(gain=binary, ideal_depth=full)@10
 
@@ -188,7 +190,7 @@ def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
         notes.append(line.difference)
     number = number_for(line.undefined)
     if number is not None and line.undefined != policy_of(spec.metric):
-        notes.append(f"{number:g} without relevant items")
+        notes.append(f"a user without relevant items has {number:g}")
     if line.ties == "expected":
         notes.append("the mean over all orders of equal scores")
     call = f"{system.name}: {line.call.format(k=spec.k)}"
@@ -200,6 +202,8 @@ def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
 def _without_truth(definition: Definition) -> str:
     """Say which value a user without relevant items has."""
     metric = definition.spec.metric
+    if metric.module:
+        return _OWN
     if metric.reads != "hits" and "rel" not in metric.options:
         return "as other users, since the truth is not read"
     if not metric.needs_relevant:
@@ -214,6 +218,8 @@ def _without_truth(definition: Definition) -> str:
 
 def _graded(spec: MetricSpec) -> str:
     """Say how graded truth is read."""
+    if spec.metric.module:
+        return _OWN
     if spec.reads_grades:
         return "the grades count as in the formula"
     rel = spec.values.get("rel")

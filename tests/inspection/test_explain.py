@@ -86,8 +86,8 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
         ),
         (
             "share(discount=log2, denom=k, of=tail)@5",
-            "number of items of the top 5 in the stratum tail, divided by that of a list of 5; "
-            "each item counts 1 / log2(rank + 1)",
+            "number of items of the top 5 in the stratum tail / number of ranks from 1 to 5; each "
+            "counts 1 / log2(rank + 1)",
         ),
         (
             "long_tail(tail=0.5)@5",
@@ -234,7 +234,7 @@ def test_how_ties_are_treated():
 def test_a_convention_names_what_it_means():
     explained = explain("ndcg@5", convention="lenskit")
     assert explained.metric == "ndcg(gain=binary, discount=log2_clip)@5"
-    assert explained.systems == ("LensKit: NDCG(5) (0 without relevant items)",)
+    assert explained.systems == ("LensKit: NDCG(5) (a user without relevant items has 0)",)
     with pytest.raises(UnknownMetricError, match="convention 'lenskit' has no 'err@k'"):
         explain("err@5", convention="lenskit")
 

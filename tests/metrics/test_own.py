@@ -311,7 +311,7 @@ def test_a_name_that_is_taken_or_cannot_be_typed(name, message):
         ("x=1.0", "must have a default and be annotated"),
         ("x: int = 1", "must have a default and be annotated"),
         ("x: float", "must have a default and be annotated"),
-        ("gain: float = 1.0", "which is applied to hits; rename it"),
+        ("gain: float = 1.0", "a name that the library keeps for its own options; rename it"),
     ],
 )
 def test_an_option_that_cannot_be_read(option, message):
@@ -319,6 +319,23 @@ def test_an_option_that_cannot_be_read(option, message):
     exec(f"def own(user, k, *, {option}): 'one'", names)
     with pytest.raises(ArgumentError, match=message):
         recmetrics.metric(formula="none")(names["own"])
+
+
+def test_an_error_of_the_function_names_the_metric_and_the_user():
+    @recmetrics.metric(formula="the second relevance")
+    def second(user, k):
+        return user.relevances[k - 2]
+
+    with pytest.raises(IndexError) as caught:
+        Metrics.compute(SCORES, TRUTH, "second@3")
+    assert caught.value.__notes__ == ["in the metric 'second', for user 1"]
+
+
+def test_only_the_function_knows_what_it_does_with_grades_and_without_truth():
+    declare_borda()
+    explanation = recmetrics.explain("borda@3")
+    assert explanation.graded == "its function decides"
+    assert explanation.no_relevant_item == "its function decides"
 
 
 def test_ties_are_by_item_index_without_a_kernel():

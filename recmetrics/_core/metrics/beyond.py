@@ -617,13 +617,11 @@ def _exposure(rank: int, discount: Any) -> float:
     any_order=True,
     kernel=_share,
     reference=share_reference,
-    formula=(
-        "number of items of {top} in {of}, divided by that of {denom}; each item counts {discount}"
-    ),
+    formula=("number of items of {top} in {of} / number of {denom}; each counts {discount}"),
     words={
         "of": {None: "the stratum", "of": "the stratum", float: "the stratum {number}"},
         "discount": {"no": "1", "log2": "1 / log2(rank + 1)"},
-        "denom": {"list": "{top}", "k": "a list of {k}"},
+        "denom": {"list": "items of {top}", "k": "ranks from 1 to {k}"},
     },
     varies=("discount", "denom"),
     latex=r"\frac{\sum_{r=1}^{m} [i_r \in S]}{m}",

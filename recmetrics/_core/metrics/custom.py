@@ -66,8 +66,9 @@ def metric(
 
     The name of the function is that of the metric. It then works in every metric string: of
     ``Metrics``, evaluators, tables, ``compare`` and ``explain``, in this process. A process of a
-    pool, or one that reads a saved state, must import the module that declares it. Declaring the
-    function of a module anew replaces it, as when a cell of a notebook runs again. Evaluators made
+    pool, or one that reads a saved state, must import the module that declares it. To
+    declare a function of the same name in the same module again replaces it, as when a cell of a
+    notebook runs again. Evaluators made
     before keep the definition with which they were made.
 
     Parameters
@@ -215,7 +216,10 @@ def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -
     is_choice = get_origin(value_type) is Literal
     is_number = value_type is float or set(get_args(value_type)) == {float, type(None)}
     if option.name in _HIT_OPTIONS:
-        msg = f"metric {name!r} has the option {option.name!r}, which is applied to hits; rename it"
+        msg = (
+            f"metric {name!r} has the option {option.name!r}, a name that the library keeps for "
+            "its own options; rename it"
+        )
         raise ArgumentError(msg)
     if not (is_choice or is_number) or option.default is inspect.Parameter.empty:
         msg = (
@@ -243,7 +247,11 @@ def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
             length = int(hits.length[user])
             cut = length if k == WHOLE_LIST else k
             # The list ends where it is shorter than k, but the function gets k itself.
-            number = reference(_one_user(hits, user, min(cut, length)), cut, **values)
+            try:
+                number = reference(_one_user(hits, user, min(cut, length)), cut, **values)
+            except Exception as error:  # of code that is not ours
+                error.add_note(f"in the metric {reference.__name__!r}, for user {user}")
+                raise
             if not isinstance(number, Real | np.bool_):
                 msg = (
                     f"the function {reference.__name__} of a metric must return a number, got "

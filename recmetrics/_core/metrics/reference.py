@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 
 class OneUser(NamedTuple):
-    """One user's ranking in the form of a textbook."""
+    """One user's ranking in the form of a textbook.
+
+    ``gains`` has the relevance of the item at each rank of the list, 0 if it is not relevant, and
+    ``scores`` its score. ``relevances`` has all relevances above 0 of the user, descending, also of
+    items that are not in the list. The propensities are those of these items, empty without
+    ``propensity=``.
+    """
 
     gains: list[float]  # relevance of the item at each rank of the list, the whole list
     relevances: list[float]  # all relevances > 0 of the user, descending
