@@ -247,9 +247,11 @@ def read_sums(
             continue
         msg = needs_values(f"{argument}=")
         if argument in ("by", "weights"):
+            given = [name for name in ("by", "weights") if only_of_values[name] is not None]
+            keywords = ", ".join(f"{name}={name}" for name in given)
             msg = (
-                f"{argument}= is for values, and a stream keeps sums; expected the groups and "
-                "weights in each update: type stream.update(scores, truth, by=by, weights=weights)"
+                f"{argument}= is for values, and a stream keeps sums; expected it in each update: "
+                f"type stream.update(scores, truth, {keywords})"
             )
         raise ArgumentError(msg, argument=argument)
     if isinstance(results, ValueSums):

@@ -8,16 +8,19 @@ keys: their lists are matched by place.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.results import mean_of, weighed_together
+from recmetrics._files import suffix_of
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Floats, Moments, Range, moments_of
 from recmetrics._report.groups import Rows, in_order_of, plain, read_users
@@ -292,6 +295,14 @@ def _check_names(results: Any, levels: Any) -> None:
     if len(results) < 2:
         msg = f"expected the results of at least two models to compare, got {len(results)}"
         raise InputError(msg)
+    files = {name: result for name, result in results.items() if isinstance(result, str | PathLike)}
+    for name, path in files.items():
+        advice = f"to read its table first, type {code_of_frame(path)}"
+        if suffix_of(Path(path)) == ".npz":
+            words = [shlex.quote(f"{model}={file}") for model, file in files.items()]
+            advice = f"in a shell, type recmetrics compare {' '.join(words)}"
+        msg = f"{_NAME.format(name)} is the name of a file; {advice}"
+        raise InputTypeError(msg)
     for name in (*results, *levels):
         if not isinstance(name, str) or not name.strip():
             msg = f"names of models must be strings that are not blank, got {name!r}"

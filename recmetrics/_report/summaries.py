@@ -78,8 +78,8 @@ def summary(
     Parameters
     ----------
     values
-        What ``Metrics.compute`` returns, {metric: (n_users,) values}; an ``Evaluation``, which
-        brings its noun and its notes; an evaluator, also a ``StreamEvaluator`` with
+        What ``Metrics.compute`` returns, {metric: (n_users,) values}; an ``Evaluation``, whose
+        notes and word for a user are printed; an evaluator, also a ``StreamEvaluator`` with
         ``keep="means"``, whose sums have no quantiles; or any object whose ``.compute()`` returns
         such values; a data frame (pandas, polars, pyarrow) with one row per
         user, or per user and model, such as ``tables.evaluate_table`` returns; or the path of a
@@ -198,7 +198,16 @@ def _reason_of_updates(values: Any) -> str:
 
 
 def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Table:
-    """Read one result, or the file of one; refuse a list of runs."""
+    """Read one result, or the file of one; refuse those of several models or runs."""
+    if isinstance(values, Mapping):
+        is_result = [isinstance(each, Mapping | str | PathLike) for each in values.values()]
+        if is_result and all(is_result):
+            msg = (
+                f"values holds the results of several models, {', '.join(map(repr, values))}; "
+                f"expected one: type recmetrics.summary(values[{next(iter(values))!r}]), or "
+                "recmetrics.compare(values) for all of them"
+            )
+            raise InputTypeError(msg)
     if isinstance(values, list | tuple) and any(isinstance(value, Mapping) for value in values):
         msg = (
             f"values is a {type(values).__name__}; expected one result, {_FORMS}; "
