@@ -173,13 +173,13 @@ class Comparison(Compared, Printed):
         A difference is shown if the interval at the confidence of the comparison leaves out 0, or,
         with ``margin``, if the rule of a gate holds. The spread of the differences, and the shares
         of users who gain and who lose, are taken to be those of these users. Give the least
-        difference that would matter. Of the observed difference, the number of users would say
-        nothing that its p-value does not say.
+        difference that would matter. Do not give the observed difference, whose number of
+        users only repeats what its p-value says.
 
         Parameters
         ----------
         metric, difference
-            The metric, and the size of the true difference, other than 0.
+            The metric, and the size of the true difference; 0 only with ``margin``.
         power
             The probability that it is then shown.
         margin
@@ -199,7 +199,7 @@ class Comparison(Compared, Printed):
         ------
         ArgumentError
             If the pair or metric is not in the comparison, if a model of the pair has several runs,
-            if the true difference does not hold the rule with ``margin``, if the differences have
+            if the true difference breaks the rule with ``margin``, if the differences have
             no spread, or if more than 10^15 users are needed.
         """
         pair = self._pair(model, against)
@@ -212,7 +212,7 @@ class Comparison(Compared, Printed):
                 )
                 raise ArgumentError(msg)
         is_number = isinstance(difference, int | float | np.number)
-        if not is_number or not 0 < abs(difference) < np.inf:
+        if not is_number or not np.isfinite(difference) or (difference == 0 and margin is None):
             msg = (
                 f"difference must be a finite number other than 0, such as 0.01, got {difference!r}"
             )
@@ -265,10 +265,10 @@ class Comparison(Compared, Printed):
             msg = f"margin must be a finite number, such as -0.01, got {margin!r}"
             raise ArgumentError(msg, argument="margin")
         if not 0 < (difference - margin) * direction < np.inf:
-            sign = ">=" if direction > 0 else "<="
+            sign, side = (">=", "below") if direction > 0 else ("<=", "above")
             msg = (
-                f"a true difference of {difference:g} does not hold the rule '{metric} {sign} "
-                f"{margin!r}'; expected a margin {'below' if direction > 0 else 'above'} it"
+                f"a true difference of {difference:g} breaks the rule '{metric} {sign} "
+                f"{margin!r}'; expected a margin {side} {difference:g}"
             )
             raise ArgumentError(msg, argument="margin")
         return float(difference - margin) * direction

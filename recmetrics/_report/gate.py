@@ -144,7 +144,10 @@ class Gate(Printed):
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
         verdicts = self.verdicts
-        places = grids.decimals_of((verdict.metric, verdict.difference) for verdict in verdicts)
+        numbers = ("difference", "margin", "at_least", "at_most")
+        places = grids.decimals_of(
+            (verdict.metric, getattr(verdict, name)) for verdict in verdicts for name in numbers
+        )
         columns = [
             named("model", len(self.of) > 1),
             Column("rule", lambda verdict: one_line(verdict.rule), is_number=False),
@@ -154,10 +157,7 @@ class Gate(Printed):
                 any(verdict.group is not None for verdict in verdicts),
                 is_number=False,
             ),
-            *(
-                number(field.replace("_", " "), attrgetter(field), places, "+")
-                for field in ("difference", "margin", "at_least", "at_most")
-            ),
+            *(number(name.replace("_", " "), attrgetter(name), places, "+") for name in numbers),
             count("users", "n_users"),
             grids.left_out(verdicts),
             Column("verdict", attrgetter("verdict"), is_number=False),
@@ -204,21 +204,21 @@ class Gate(Printed):
             too_few = "too few users or runs" if self.nested else "too few users"
             yield f"open: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
-                yield "no number of needed users: more users do not make runs agree"
+                yield "needed is not computed: more users do not reduce the variation between runs"
         if any(verdict.n_needed for verdict in open_verdicts):
             of_group = ""
             if any(verdict.group is not None for verdict in open_verdicts):
                 of_group = " of the rule's group"
             yield (
-                f"needed: users{of_group} with a value in a new sample, for the rule to hold with "
-                "a chance of 80 % if the models are equal"
+                "needed: size of a new sample for which the rule holds with a chance of 80 % if "
+                f"the models are equal; it counts users{of_group} who have a value"
             )
         gains = [verdict for verdict in open_verdicts if _asks_for_gain(verdict)]
         if gains and not self.nested:
             rule = gains[0]
             of_one = ""
             if self.looks > 1 or len(self.of) > 1:
-                of_one = ", for one look and one new model"
+                of_one = "; that number is for one look and one new model, here more are needed"
             yield (
                 f"users for {one_line(rule.rule)!r}: choose the least gain G that matters, and "
                 f"call compare(...).users_needed({rule.metric!r}, G, margin={rule.margin:g}) in "
@@ -251,11 +251,12 @@ class Gate(Printed):
             names.reverse()
         holds, fails = names
         note = (
-            f"confidence of {holds}: {self._level()}; of {fails}: higher (Holm over all rules), "
-            "because one failing rule is enough to fail the gate"
+            f"{holds}, which decides 'holds', has confidence {self._level()}; {fails}, which "
+            "decides 'fails', a higher one, corrected by Holm over all rules, because a single "
+            "rule that fails by chance fails the gate"
         )
         if any(are_upper) and not all(are_upper):
-            note += "; of rules with <, the other way round"
+            note += f"; for rules with <, {fails} has {self._level()} and {holds} the higher one"
         return note
 
     def _level(self) -> str:

@@ -86,7 +86,7 @@ def test_where_lower_is_better_the_upper_bound_decides():
     other = [-difference for difference in turned]
     assert verdict.at_least == pytest.approx(0.05 + bound(other, -0.05 - 0.7, 0.95), rel=1e-9)
     assert verdict.verdict == "fails"
-    assert "mean_rank: no minimum or maximum is known; " in str(gate)
+    assert "mean_rank: a minimum or maximum of the metric is not known; " in str(gate)
     better = compared(NEW * 40, OLD * 40, "mean_rank").gate("mean_rank <= 0")
     assert only(better).verdict == "holds"
 
@@ -114,7 +114,8 @@ def test_several_candidates_and_looks_share_the_error():
     level_note = "99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)"
     assert f"\neach bound has confidence {level_note}\n" in str(gate)
     of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
-    assert f"\nconfidence of 'at least': {level_note}; of 'at most': higher " in of_two_rules
+    note = f"\n'at least', which decides 'holds', has confidence {level_note}; 'at most', which "
+    assert note in of_two_rules
 
 
 def test_one_user_leaves_a_rule_open():
@@ -466,12 +467,20 @@ def test_the_rule_of_a_metric_whose_lower_values_are_better_has_its_users():
     values = {"old": {"mean_rank": [0.4] * 120}, "new": {"mean_rank": [0.4 - d for d in EVEN]}}
     lower = recmetrics.compare(values).users_needed("mean_rank", -0.05, margin=0.0)
     assert lower.with_value > EVEN_SPREAD**2 * (1.645 + 0.842) ** 2 / 0.05**2
-    with pytest.raises(ArgumentError, match=r"does not hold the rule 'mean_rank <= 0.0'; .* above"):
+    with pytest.raises(ArgumentError, match=r"breaks the rule 'mean_rank <= 0.0'; .* above 0.05$"):
         recmetrics.compare(values).users_needed("mean_rank", 0.05, margin=0.0)
-    with pytest.raises(ArgumentError, match=r"does not hold the rule 'ndcg@10 >= 0.1'; .* below"):
+    with pytest.raises(ArgumentError, match=r"breaks the rule 'ndcg@10 >= 0.1'; .* below 0.05$"):
         even().users_needed("ndcg@10", 0.05, margin=0.1)
     with pytest.raises(ArgumentError, match=r"^margin must be a finite number, .*, got '-1%'$"):
         even().users_needed("ndcg@10", 0.05, margin="-1%")
+
+
+def test_equal_models_need_the_users_that_the_gate_names():
+    verdict = only(even().gate("ndcg@10 >= -0.03"))
+    assert verdict.verdict == "open"
+    assert even().users_needed("ndcg@10", 0, margin=-0.03).with_value == verdict.n_needed
+    with pytest.raises(ArgumentError, match=r"other than 0, such as 0.01, got 0$"):
+        even().users_needed("ndcg@10", 0)
 
 
 def test_users_of_unequal_weight_are_needed_in_larger_numbers():
@@ -501,7 +510,7 @@ def test_where_few_users_differ_the_detectable_difference_counts_one_more():
 
 def test_an_open_rule_says_how_many_users_its_margin_needs():
     verdict = only(gate := even().gate("ndcg@10 >= -0.02"))
-    assert "for the rule to hold with a chance of 80 % if the models are equal" in str(gate)
+    assert "for which the rule holds with a chance of 80 % if the models are equal" in str(gate)
     assert verdict.verdict == "open"
     power = power_with_one_more(0.2, verdict.n_needed // 2 * 2, 0.02, -0.98, 0.95)
     assert power == pytest.approx(0.8, abs=0.005)
