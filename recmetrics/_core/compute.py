@@ -251,7 +251,7 @@ class Metrics:
         -----
         RecmetricsWarning
             If ``exclude`` removes all relevant items of more than half of the users with relevant
-            items; if every user has one relevant item, already if it removes that of one user.
+            items or, where every user has one relevant item, that of any user.
         """
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)

@@ -88,11 +88,11 @@ class Evaluator(Accumulator):
     n_items
         The size of the catalogue; needed if the truth lists item indices.
     users, n_users
-        Only if the truth is that of some users: ``n_users`` is the number of all users, and
-        ``users``, a slice or indices, says which of them the rows of the truth are. ``exclude`` and
-        other sets are then of these users, too. Parts merge; whether two parts have the same truth
-        or ``exclude`` of a user is not checked. An update names rows of its truth, and results are
-        those of all ``n_users``, NaN for users who are in no part.
+        Only if the truth has rows for some users alone: ``n_users`` is the number of all users, and
+        ``users``, a slice or indices, gives the user of each row. ``exclude`` and other sets have
+        the same rows. ``update(scores, users)`` then takes rows of this truth; results are those of
+        all ``n_users``, NaN for users who are in no part. Parts merge; whether two parts have the
+        same truth or ``exclude`` of a user is not checked.
     popularity, features, similarity, genres, profile
         Side information, as in ``Metrics.compute``, for all users. The evaluator copies the truth
         and the other item sets, but not the side information.

@@ -307,7 +307,7 @@ class StreamEvaluator(Accumulator):
         -----
         RecmetricsWarning
             If ``exclude`` removes all relevant items of more than half of the events with relevant
-            items; if every event has one relevant item, already if it removes that of one event.
+            items or, where every event has one relevant item, that of any event.
             Also if the system of the convention weighs users in the mean of a metric.
         """
         warn_of_swallowed(*self._results.swallowed)
@@ -323,8 +323,9 @@ class StreamEvaluator(Accumulator):
         """Compute the 95 % interval of each mean, by the normal approximation.
 
         The interval is mean +- 1.96 s / sqrt(n), where n is the number of events that have a value
-        and s is their standard deviation (with divisor n - 1). It is NaN for fewer than two such
-        events, and for a metric of all lists.
+        and s is their standard deviation (with divisor n - 1). It may go beyond the range of the
+        metric; ``recmetrics.summary(stream)`` has intervals that do not. It is NaN for fewer than
+        two such events, and for a metric of all lists.
 
         >>> from recmetrics import StreamEvaluator
         >>> stream = StreamEvaluator("hit@1", keep="means")

@@ -147,13 +147,17 @@ class Identification(Printed):
             f"{self.n_definitions:,} definitions have {self.n_distinct:,} distinct means, from "
             f"{self.low:.6f} to {self.high:.6f}",
             "definitions: how many combinations of metric string, order of ties and value of users "
-            "without relevant items have this mean; it is not that of systems",
+            "without relevant items have this mean (not how many systems); most differ only in "
+            "what does not matter for these data",
         ]
         rows = self.matches[:_MAX_ROWS] or (self.nearest,)
+        # Another metric is shown only where the number is none of this one.
+        has_other = any(row.ring == "another metric" for row in rows)
+        of_metric = "" if has_other else " of this metric"
         if any(match.systems for match in rows):
             notes.append(
                 "departure: how a row differs from the definition of the systems in 'based on'; "
-                f"{_NO_DEPARTURE!r}: not at all"
+                f"{_NO_DEPARTURE!r}: no difference"
             )
         if rows[0].same_mean:
             spellings = [*rows[0].same_mean[:_MAX_SPELLINGS]]
@@ -170,11 +174,11 @@ class Identification(Printed):
             notes.insert(0, f"the first {_MAX_ROWS} of {len(self.matches):,} matches")
         if self.by_chance is None:
             notes.append(
-                "these are the nearest means, which need not match; to match by digits, give the "
-                "value as text"
+                f"these are the nearest means{of_metric}, which need not match; to match by "
+                "digits, give the value as text"
             )
         elif not self.matches:
-            notes.append(f"no mean rounds to {self.value}; the nearest is shown")
+            notes.append(f"no mean rounds to {self.value}; the nearest{of_metric} is shown")
         notes += self._notes_by_chance()
         if self.hint:
             notes.append(self.hint)

@@ -481,8 +481,9 @@ def intervals_by(confidence: float, n_resamples: int | None, units: str = "users
 def wider_with_few(metrics: Collection[str], n_few: int, units: str = "users") -> Iterable[str]:
     """Say why intervals of means count one more user; ``units`` is the word for users."""
     why = (
-        f"fewer than {n_few} {units} are above the metric's minimum, or fewer than {n_few} below "
-        "its maximum"
+        f"if fewer than {n_few} {units} are above the metric's minimum, the upper end counts an "
+        f"imagined one with the maximum; if fewer than {n_few} are below the maximum, the lower "
+        "end one with the minimum"
     )
     return wider(metrics, why)
 
@@ -493,10 +494,7 @@ def wider(metrics: Collection[str], why: str, of: str = "") -> Iterable[str]:
     if len(metrics) > _MANY_NAMES:
         names = counted(len(metrics), "metric")
     if metrics:
-        yield (
-            f"some intervals of {of}{names} are wider, as if one more value were the least or the "
-            f"greatest possible: {why}"
-        )
+        yield (f"some intervals of {of}{names} are wider: {why}")
 
 
 def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
@@ -504,8 +502,8 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
     names = ", ".join(map(one_line, sorted(metrics)))
     if names:
         yield (
-            f"{names}: no minimum or maximum is known; the least and the greatest value of all "
-            "models are taken for them"
+            f"{names}: a minimum or maximum of the metric is not known; the least or the greatest "
+            "value at hand is used instead"
         )
 
 

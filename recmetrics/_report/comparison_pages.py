@@ -151,14 +151,18 @@ def _intervals(
     yield line
     yield from grids.wider_with_few(comparison.widened & set(metrics), FEW_USERS)
     if with_differences:
-        why = f"fewer than {FEW_USERS} users gain, or fewer than {FEW_USERS} lose"
+        why = (
+            f"if fewer than {FEW_USERS} differences are above 0, the upper end counts one imagined "
+            f"user with the greatest possible difference; if fewer than {FEW_USERS} are below 0, "
+            "the lower end one with the least"
+        )
         widened = comparison.widened_differences & set(metrics)
         yield from grids.wider(widened, why, "differences of ")
     yield from grids.observed_ranges(comparison.observed & set(metrics))
     if counts:
         line = "intervals do not cover what all runs share, such as the split of the data"
         if len(counts) < len(comparison.models):
-            line += ", and of a model with one run not how much runs would vary"
+            line += "; for a model with one run, nor the variation between runs"
         few_runs = [count for count in counts.values() if count < _ENOUGH_RUNS]
         if few_runs and n_resamples is not None:
             line += (
@@ -178,7 +182,7 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
             yield f"{label}: {', '.join(map(one_line, names))}"
     of_all_lists = [metric for metric in metrics if metric in comparison.samples.system]
     if of_all_lists:
-        yield f"not tested: {', '.join(map(one_line, of_all_lists))}, one value for all lists"
+        yield f"not tested, one value for all lists: {', '.join(map(one_line, of_all_lists))}"
     n_untested = sum(metric in comparison.untested for metric in metrics)
     if n_untested:
         cutoffs = counted(n_untested, "cutoff")
@@ -228,12 +232,12 @@ def _raised(comparison: Compared) -> str:
     if comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
-        "p is raised where few users gain or lose, or differences are skewed, so that it is below "
+        "where few users gain or lose, or differences are skewed, p is raised, so that it is below "
         f"{1 - comparison.confidence:.2g} only if the {interval} leaves out 0"
     )
     if comparison.correction is None:
         return line
-    return f"{line}; the p shown is then corrected by {_CORRECTIONS[comparison.correction]}"
+    return f"{line}; after that, all p are corrected by {_CORRECTIONS[comparison.correction]}"
 
 
 def _may_confuse(difference: Difference) -> bool:

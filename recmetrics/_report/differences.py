@@ -141,10 +141,10 @@ def compare(
     Inverting an Edgeworth expansion, Annals of Statistics 1983). If fewer than 10 users lose (for
     a mean: are below the best value), the bound on the side of a loss counts one more user, with
     the worst value that the range of the metric allows; if fewer than 10 gain (are above the worst
-    value), the other bound counts one with the best. This user has weight 1 in e and s, and 1/2 in
-    m. So the interval does not exclude what few users cannot show: even if none of 30 users loses,
-    10 % of all users may. If the library does not know the range of a metric, the least and the
-    greatest value of all models are taken for its ends, and a note below the tables says so.
+    value), the other bound counts one with the best. This user counts in full in e and s, and by
+    half in m. So the interval does not exclude what few users cannot show: even if none of 30 users
+    loses, 10 % of all users may. If the library does not know the range of a metric, the least and
+    the greatest value of all models are taken for its ends, and a note below the tables says so.
 
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
     counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
@@ -152,12 +152,13 @@ def compare(
 
     The statistics of the tests are those of ``scipy.stats``. In two cases the p-value of "t" is
     computed from the interval, as 1 - c, where c is the confidence at which the interval would just
-    touch 0: if the interval counts one more user, and if it contains 0 although the t test alone is
-    significant. So p-value and interval agree before the correction, except with several runs. The
-    interval is not that of "wilcoxon" or "permutation". The t test is not defined if all n
-    differences are equal, that is, if their standard deviation is at most 1e-12 of their mean. The
-    exact sign-flip test then takes its place, whose p-value is 2^(1-n). With too few users, such as
-    fewer than 6 at 95 %, it cannot be significant, and a note below the tables says so.
+    touch 0. These are an interval that counts one more user, and one that contains 0 although the t
+    test alone is significant. So p-value and interval agree before the correction, except with
+    several runs. The interval is not that of "wilcoxon" or "permutation". The t test is not defined
+    if all n differences are equal, that is, if their standard deviation is at most 1e-12 of their
+    mean. The exact sign-flip test then takes its place, whose p-value is 2^(1-n). With too few
+    users, such as fewer than 6 at 95 %, it cannot be significant, and a note below the tables says
+    so.
 
     "wilcoxon" uses the exact distribution for up to 50 users who differ, or up to 13 if ranks are
     tied, and the normal approximation otherwise. Sorted absolute differences are tied if neighbours

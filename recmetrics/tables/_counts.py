@@ -140,7 +140,7 @@ class TableSummary:
             columns = ", ".join(map(repr, self.by))
             model: Any = self.by[0] if len(self.by) == 1 else list(self.by)
             lines.append(
-                f"these means are over the lists of all {columns} together; for a mean of each, "
+                f"these means are over all lists, of every {columns}; for a mean of each, "
                 f"type recmetrics.summary(values, model={model!r})"
             )
         return "\n".join(lines)

@@ -194,12 +194,12 @@ def evaluate_table(
         Columns of ``recs`` that, together with the user, identify a list, such as the model. All
         other columns are ignored.
     include_missing
-        Add rows for users of the truth without recommendations, as empty lists: one for each model,
-        or other combination of those ``by`` columns that are not in the truth. Add, too, after the
-        metrics, a column ``ntruth``, the number of rows of the truth, also with relevance 0. With
-        False, they are in no mean; the summary says how many they are. Default: True; False under
-        ``convention="trec"``, which leaves them out, and gives 0 to a list whose rows of the truth
-        are all irrelevant.
+        Add rows for users of the truth without recommendations, as empty lists. With ``by``, such a
+        user has a row for each model, or combination of the columns of ``by`` that are not in the
+        truth. Add, too, after the metrics, a column ``ntruth``, the number of rows of the truth,
+        also with relevance 0. With False, such users are in no mean; the summary says how many they
+        are. Default: True; False under ``convention="trec"``, which leaves them out, and gives 0 to
+        a list whose rows of the truth are all irrelevant.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     exclude

@@ -399,9 +399,9 @@ NEGATIVE = [
         COMPUTE_RANKED,
         MRR,
     ),
-    Case("where it pads a row type also candidates", BOTH + "truth[0, 0] = -1", COMPUTE, MRR),
+    Case("if it is padding, type also candidates", BOTH + "truth[0, 0] = -1", COMPUTE, MRR),
     Case(
-        "where it pads a row type also candidates",
+        "if it is padding, type also candidates",
         BOTH + "truth[0, 0] = -1",
         COMPUTE,
         {"mrr": [1.0, 1 / 3]},

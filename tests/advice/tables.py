@@ -36,7 +36,7 @@ ARROW = (
 
 COLUMNS = [
     Case(
-        "these means are over the lists of all",
+        "these means are over all lists",
         TABLES + MODELS + "values, summary = tables.evaluate_table(\n"
         "    recs, truth, 'mrr', in_order=True, by='arm', return_summary=True)\n",
         "str(summary)",

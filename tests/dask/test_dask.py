@@ -363,7 +363,7 @@ def test_a_wrong_entry_of_a_chunk_is_named():
     truth = TRUTH.astype(float)
     truth[11, 30] = -1
     ways = (
-        "type np.maximum(truth, 0) if it is not relevant; where it pads a row type also "
+        "type np.maximum(truth, 0) if it is not relevant; if it is padding, type also "
         "candidates=truth >= 0, or give it the score -inf"
     )
     got = message_of(InputError, lambda: compute(truth=in_chunks(truth, (10, 7))))

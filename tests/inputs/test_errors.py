@@ -295,7 +295,7 @@ def test_relevances_that_are_none(form, value, shown):
     elif value < 0:
         array = "truth" if isinstance(wrong, np.ndarray) else "np.asarray(truth)"
         message += (
-            "; type np.maximum(truth, 0) if it is not relevant; where it pads a row type also "
+            "; type np.maximum(truth, 0) if it is not relevant; if it is padding, type also "
             f"candidates={array} >= 0, or give it the score -inf"
         )
     truth(InputError, message, wrong, form(TRUTH)).check()

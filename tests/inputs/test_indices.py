@@ -242,7 +242,7 @@ def test_the_error_of_a_negative_label_names_the_ways(name, form):
     clip = "truth.maximum(0)" if form == "sparse" else "np.maximum(truth, 0)"
     assert f"got -1 at (user 0, item 1); type {clip} if it is not relevant" in message
     takes_candidates = name != "compute_ranked" and form != "sparse"
-    assert ("where it pads a row type also candidates=" in message) == takes_candidates
+    assert ("if it is padding, type also candidates=" in message) == takes_candidates
     NEGATIVE[name](followed(message, truth=truth)[0])
 
 

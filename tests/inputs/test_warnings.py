@@ -67,7 +67,7 @@ def chances(shape=(50, 40)):
     return 1 / (1 + np.exp(-np.random.default_rng(5).standard_normal(shape)))
 
 
-SHARES = f"the truth holds fractions between 0 and 1, and the scores hold grades alone; {EXCHANGED}"
+SHARES = f"the truth holds fractions between 0 and 1, and the scores look like grades; {EXCHANGED}"
 
 
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.float16, np.float64])

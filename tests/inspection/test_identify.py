@@ -266,8 +266,9 @@ def test_it_prints_and_is_plain():
     document = json.loads(json.dumps(found.to_dict()))
     assert document["matches"][0]["metric"] == "hit@1"
     assert document["by_chance"] == found.by_chance
-    assert "nearest means, which need not match; to match by digits, give the value as text" in str(
-        identify(HIT_SCORES, HIT_TRUTH, 0.5, "hit@1")
+    assert (
+        "nearest means of this metric, which need not match; to match by digits, give the value as "
+        "text" in str(identify(HIT_SCORES, HIT_TRUTH, 0.5, "hit@1"))
     )
 
 
@@ -296,7 +297,7 @@ def test_without_a_match_the_nearest_of_the_metric_is_told():
     assert (found.matches, found.nearest.mean) == ((), pytest.approx(1 / 3))
     lines = str(found).splitlines()
     assert lines[2].split()[:3] == ["hit@1,", "undefined=zero", "0.333333"]
-    assert "no mean rounds to 0.40; the nearest is shown" in lines
+    assert "no mean rounds to 0.40; the nearest of this metric is shown" in lines
 
 
 def test_relevances_too_large_for_some_gains_are_no_error():

@@ -20,8 +20,8 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "p is raised where few users gain or lose, or differences are skewed, so that it is below "
-    "0.05 only if the interval leaves out 0; the p shown is then corrected by Holm"
+    "where few users gain or lose, or differences are skewed, p is raised, so that it is below "
+    "0.05 only if the interval leaves out 0; after that, all p are corrected by Holm"
 )
 
 
@@ -36,7 +36,7 @@ def test_the_table_as_text():
         "",
         "[ ]: the best mean of a metric",
         "lower is better: gini@5",
-        "not tested: coverage@5, one value for all lists",
+        "not tested, one value for all lists: coverage@5",
         "letters a, b, ...: significantly better than model a, b, ...",
         SIGNIFICANT,
         FEW,
@@ -97,7 +97,7 @@ def test_the_table_in_markdown():
         "\n"
         "- bold: the best mean of a metric\n"
         "- lower is better: gini@5\n"
-        "- not tested: coverage@5, one value for all lists\n"
+        "- not tested, one value for all lists: coverage@5\n"
         "- letters a, b, ...: significantly better than model a, b, ...\n"
         f"- {SIGNIFICANT.replace('<', chr(92) + '<')}\n"
         f"- {FEW}\n"
@@ -121,7 +121,7 @@ new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{ac}$ \\
 \par\smallskip
 \footnotesize
 bold: the best mean of a metric \\
-not tested: coverage@5, one value for all lists \\
+not tested, one value for all lists: coverage@5 \\
 superscripts a, b, ...: significantly better than model a, b, ... \\
 significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs \\
 FEW
@@ -221,7 +221,7 @@ def test_nothing_tested_has_no_letters():
         "b         0.2500",
         "",
         "[ ]: the best mean of a metric",
-        "not tested: coverage@5, one value for all lists",
+        "not tested, one value for all lists: coverage@5",
     ]
     assert "\na & \\textbf{0.5000} \\\\\n" in found.compact().to_latex()
     assert "superscripts" not in found.to_latex()

@@ -16,12 +16,13 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "some intervals of differences of ndcg@10 are wider, as if one more value were the least or "
-    "the greatest possible: fewer than 10 users gain, or fewer than 10 lose"
+    "some intervals of differences of ndcg@10 are wider: if fewer than 10 differences are above 0, "
+    "the upper end counts one imagined user with the greatest possible difference; if fewer than "
+    "10 are below 0, the lower end one with the least"
 )
 FEW = (
-    "p is raised where few users gain or lose, or differences are skewed, so that it is below "
-    "0.05 only if the interval leaves out 0; the p shown is then corrected by Holm"
+    "where few users gain or lose, or differences are skewed, p is raised, so that it is below "
+    "0.05 only if the interval leaves out 0; after that, all p are corrected by Holm"
 )
 
 
@@ -45,7 +46,7 @@ def test_the_printed_table():
         "",
         INTERVALS,
         WIDER,
-        "not tested: coverage@5, one value for all lists",
+        "not tested, one value for all lists: coverage@5",
         "* significant: p < 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
         FEW,
         "d_z: mean / standard deviation of the differences",
@@ -118,8 +119,8 @@ def test_a_range_that_is_not_known_is_noted():
     metrics = ("ndcg@10", "dcg@10", "m")
     values = {"old": dict.fromkeys(metrics, MANY_OLD), "new": dict.fromkeys(metrics, MANY_NEW)}
     note = (
-        "dcg@10, m: no minimum or maximum is known; the least and the greatest value of all "
-        "models are taken for them"
+        "dcg@10, m: a minimum or maximum of the metric is not known; the least or the greatest "
+        "value at hand is used instead"
     )
     found = compare(values, baseline="old")
     assert found.observed == {"dcg@10", "m"}
@@ -455,14 +456,13 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = (
-        "so that it is below 0.05 only if the interval leaves out 0; the p shown is then corrected"
-    )
+    note = "so that it is below 0.05 only if the interval leaves out 0; after that, all p are"
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
     assert (
-        "the t interval (not shown) leaves out 0; the p shown is then corrected by Holm\n" in drawn
+        "the t interval (not shown) leaves out 0; after that, all p are corrected by Holm\n"
+        in drawn
     )
 
 

@@ -372,15 +372,16 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     assert lines[:6] == [
         "95 % intervals by Student's t over users, corrected for skewness; the variance over runs "
         "is added",
-        "some intervals of m are wider, as if one more value were the least or the greatest "
-        "possible: fewer than 10 users are above the metric's minimum, or fewer than 10 below its "
-        "maximum",
-        "some intervals of differences of m are wider, as if one more value were the least or the "
-        "greatest possible: fewer than 10 users gain, or fewer than 10 lose",
-        "m: no minimum or maximum is known; the least and the greatest value of all models are "
-        "taken for them",
-        "intervals do not cover what all runs share, such as the split of the data, and of a "
-        "model with one run not how much runs would vary",
+        "some intervals of m are wider: if fewer than 10 users are above the metric's minimum, the "
+        "upper end counts an imagined one with the maximum; if fewer than 10 are below the "
+        "maximum, the lower end one with the minimum",
+        "some intervals of differences of m are wider: if fewer than 10 differences are above 0, "
+        "the upper end counts one imagined user with the greatest possible difference; if fewer "
+        "than 10 are below 0, the lower end one with the least",
+        "m: a minimum or maximum of the metric is not known; the least or the greatest value at "
+        "hand is used instead",
+        "intervals do not cover what all runs share, such as the split of the data; for a model "
+        "with one run, nor the variation between runs",
         "run std: standard deviation of the means of runs; p-values use the users' means over "
         "runs, and do not cover the variation over runs",
     ]
@@ -414,4 +415,6 @@ def test_users_are_not_planned_where_runs_vary():
     assert gate.passed is None
     assert "open: too few users or runs to decide; measure a new sample" in str(gate)
     assert "depends on the true gain" not in str(gate)
-    assert "no number of needed users: more users do not make runs agree" in str(gate)
+    assert "needed is not computed: more users do not reduce the variation between runs" in str(
+        gate
+    )

@@ -11,8 +11,9 @@ from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, 
 
 INTERVALS = "intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "some intervals of {} are wider, as if one more value were the least or the greatest possible: "
-    "fewer than 10 users are above the metric's minimum, or fewer than 10 below its maximum"
+    "some intervals of {} are wider: if fewer than 10 users are above the metric's minimum, the "
+    "upper end counts an imagined one with the maximum; if fewer than 10 are below the maximum, "
+    "the lower end one with the minimum"
 )
 
 

@@ -51,7 +51,7 @@ def test_these_systems_follow_the_score_and_not_the_rank(convention, kind):
 def test_means_over_several_models_say_so():
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
     note = (
-        "these means are over the lists of all 'model' together; for a mean of each, type "
+        "these means are over all lists, of every 'model'; for a mean of each, type "
         "recmetrics.summary(values, model='model')"
     )
     assert measured(of_models, RELEVANT, "mrr", by="model")[1][-1] == note

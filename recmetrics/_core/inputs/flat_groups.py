@@ -111,8 +111,8 @@ def _check_relevance(relevance: npt.NDArray[Any]) -> None:
         msg = f"relevance must hold {valid_values}, got {relevance[row]:g} in row {row}"
         if relevance[row] < 0:
             msg += (
-                "; type np.maximum(relevance, 0) if it is not relevant; where it pads a group give "
-                "it also the score -inf: type np.where(np.less(relevance, 0), -np.inf, scores)"
+                "; type np.maximum(relevance, 0) if it is not relevant; if it is padding, also "
+                "give it the score -inf: type np.where(np.less(relevance, 0), -np.inf, scores)"
             )
         raise InputError(msg, argument="relevance")
 

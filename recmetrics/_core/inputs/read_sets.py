@@ -37,7 +37,7 @@ _OF_USERS = ("truth", "exclude", "train")  # these are never one set for all use
 # Advice on a negative relevance: for rankings, without scores, with scores. {} stands for the text
 # with which to type the truth.
 CLIP = "type np.maximum(truth, 0) if it is not relevant"
-CLIP_OR_CHOOSE = f"{CLIP}; where it pads a row type also candidates={{}} >= 0"
+CLIP_OR_CHOOSE = f"{CLIP}; if it is padding, type also candidates={{}} >= 0"
 CLIP_OR_SCORE = f"{CLIP_OR_CHOOSE}, or give it the score -inf"
 
 

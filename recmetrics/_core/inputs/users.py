@@ -118,11 +118,11 @@ def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
             relevances = truth.rows(rows).values
         except InputError as error:  # a negative one: the advice for a truth would be wrong
             cause = str(error).partition("; ")[0]
-            msg = f"{cause}, and the scores hold grades alone; {MAY_BE_EXCHANGED}"
+            msg = f"{cause}, and the scores look like grades; {MAY_BE_EXCHANGED}"
             raise InputError(msg, argument="truth") from None
         if np.count_nonzero(relevances < 1.0) < 0.9 * block.size:
             return
-    msg = "the truth holds fractions between 0 and 1, and the scores hold grades alone"
+    msg = "the truth holds fractions between 0 and 1, and the scores look like grades"
     warn(f"{msg}; {MAY_BE_EXCHANGED}")
 
 

@@ -111,8 +111,9 @@ _WEIGHED = {
 }
 Weighed = Annotated[
     Weigh,
-    "weight of a relevant item: 1; 1 / propensity; 1 / propensity divided by its mean over the "
-    "user's relevant items; or 1 / propensity, and the result divided by that of the best order",
+    "weight of a relevant item: 1 (no); 1 / propensity (ips); that divided by its mean over the "
+    "user's relevant items (snips); or 1 / propensity, and the result divided by that of the best "
+    "order (ps)",
 ]
 
 # --- Helpers of the kernels ----------------------------------------------------------------------
@@ -1032,8 +1033,8 @@ def dcg_at_k(
     rel: GradedRel = None,
     weigh: Annotated[
         Literal["no", "ips", "snips"],
-        "weight of a gain: 1; 1 / propensity; or 1 / propensity divided by its mean over the "
-        "user's relevant items",
+        "weight of a gain: 1 (no); 1 / propensity (ips); or that divided by its mean over the "
+        "user's relevant items (snips)",
     ] = "no",
     **shared: Unpack[ForHits],
 ) -> UserValues:
