@@ -420,9 +420,9 @@ class Evaluator(Accumulator):
         start = self._results.next_user
         if start + n_rows > n_users:
             msg = (
-                f"{source} has {n_rows} rows after the first {start} users, but truth has "
-                f"{n_users} users; expected each user once; call reset() before the next pass, "
-                "or give users="
+                f"without users=, the {n_rows} rows of {source} begin at user {start}, where the "
+                f"last batch ended, and truth has {n_users} users; expected each user once; call "
+                "reset() before the next pass, or give users="
             )
             raise InputError(msg)
         users = slice(start, start + n_rows)

@@ -167,9 +167,12 @@ class Audit:
                     "value of each metric"
                 )
         elif name == "only_relevant":
-            reads = "no metric" if self.grades is None else "no metric that ignores grades"
+            metrics = "no metric" if self.grades is None else "graded metrics alone"
             verb = "rank" if self.are_lists else "score"
-            advice = f"{reads} depends on the model: {verb} all items, not those of the test alone"
+            advice = (
+                f"the order of relevant items changes {metrics}: {verb} all items, not those of "
+                "the test alone"
+            )
         elif name == "sampled":
             of = "" if self.n_items is None else f" of {self.n_items:,}"
             advice = (

@@ -159,6 +159,11 @@ class Identification(Printed):
                 "departure: how a row differs from the definition of the systems in 'based on'; "
                 f"{_NO_DEPARTURE!r}: no difference"
             )
+        if rows[0].systems:
+            calls = [*rows[0].systems[:_MAX_NAMES]]
+            if len(calls) < len(rows[0].systems):
+                calls.append(f"{len(rows[0].systems) - len(calls)} more")
+            notes.append(f"the first row is based on {'; '.join(calls)}")
         if rows[0].same_mean:
             spellings = [*rows[0].same_mean[:_MAX_SPELLINGS]]
             n_more = len(rows[0].same_mean) - len(spellings)
@@ -410,7 +415,7 @@ def identify_by(problem: Problem, value: str | float, spec: MetricSpec) -> Ident
     if high < number:
         hint = f"values of {spec} are at most {high:g}"
         if number <= 100 * high:
-            hint += f"; '{value} %' is a share of 100"
+            hint += f"; if this is a percentage, give '{value} %'"
     return Identification(
         metric=str(spec),
         value=value,

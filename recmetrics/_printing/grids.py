@@ -481,9 +481,8 @@ def intervals_by(confidence: float, n_resamples: int | None, units: str = "users
 def wider_with_few(metrics: Collection[str], n_few: int, units: str = "users") -> Iterable[str]:
     """Say why intervals of means count one more user; ``units`` is the word for users."""
     why = (
-        f"if fewer than {n_few} {units} are above the metric's minimum, the upper end counts an "
-        f"imagined one with the maximum; if fewer than {n_few} are below the maximum, the lower "
-        "end one with the minimum"
+        f"fewer than {n_few} {units} differ from the metric's minimum (or maximum), so an imagined "
+        "one with the maximum (or minimum) is added"
     )
     return wider(metrics, why)
 
@@ -495,16 +494,6 @@ def wider(metrics: Collection[str], why: str, of: str = "") -> Iterable[str]:
         names = counted(len(metrics), "metric")
     if metrics:
         yield (f"some intervals of {of}{names} are wider: {why}")
-
-
-def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
-    """Say that bounds use the values at hand where the range of a metric is not known."""
-    names = ", ".join(map(one_line, sorted(metrics)))
-    if names:
-        yield (
-            f"{names}: a minimum or maximum of the metric is not known; the least or the greatest "
-            "value at hand is used instead"
-        )
 
 
 def percent(share: float) -> str:

@@ -204,6 +204,9 @@ class Comparison(Compared, Printed):
         """
         pair = self._pair(model, against)
         check_known("metric", metric, self.metrics)
+        if metric in self.samples.system:
+            msg = f"{metric} is one value of all lists; expected a metric with a value of each user"
+            raise ArgumentError(msg, argument="metric")
         for name in pair:
             if name in self.n_runs:
                 msg = (

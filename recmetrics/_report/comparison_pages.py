@@ -25,6 +25,7 @@ from recmetrics._printing import (
     split,
 )
 from recmetrics._report.bounds import FEW_USERS
+from recmetrics._report.result_tables import observed_ranges
 from recmetrics._report.statistics import fewest_users
 
 if TYPE_CHECKING:
@@ -152,13 +153,12 @@ def _intervals(
     yield from grids.wider_with_few(comparison.widened & set(metrics), FEW_USERS)
     if with_differences:
         why = (
-            f"if fewer than {FEW_USERS} differences are above 0, the upper end counts one imagined "
-            f"user with the greatest possible difference; if fewer than {FEW_USERS} are below 0, "
-            "the lower end one with the least"
+            f"fewer than {FEW_USERS} are above (or below) 0, so an imagined user with the greatest "
+            "(or least) possible difference is added"
         )
         widened = comparison.widened_differences & set(metrics)
         yield from grids.wider(widened, why, "differences of ")
-    yield from grids.observed_ranges(comparison.observed & set(metrics))
+    yield from observed_ranges(comparison.observed & set(metrics))
     if counts:
         line = "intervals do not cover what all runs share, such as the split of the data"
         if len(counts) < len(comparison.models):

@@ -21,6 +21,7 @@ from recmetrics._printing import Column, Grid, Printed, count, grids, named, num
 from recmetrics._report import statistics
 from recmetrics._report.bounds import POWER, Bounds, Floats, Range, bounds_of
 from recmetrics._report.records import Compared, document, frame_of
+from recmetrics._report.result_tables import observed_ranges
 from recmetrics._report.settings import several
 
 _RULE = re.compile(
@@ -170,18 +171,16 @@ class Gate(Printed):
         of_models = [f"of {one_line(model)}: {words[passed]}" for model, passed in self.of.items()]
         has_small_groups = any(verdict.verdict == FEW for verdict in self.verdicts)
         rules = "all judged rules" if has_small_groups else "all rules"
-        notes = [
-            f"verdict {', '.join(of_models)}",
-            f"a gate passes if {rules} hold, fails if one fails, and else stays open",
-        ]
-        if any(verdict.n_users is not None for verdict in self.verdicts):
+        notes = [f"verdict {', '.join(of_models)}"]
+        if len(self.verdicts) > len(self.of):
+            notes.append(f"a gate passes if {rules} hold, fails if one fails, and else stays open")
+        if self._bounded():
             notes += [
-                f"at least, at most: bounds of the difference to {one_line(self.baseline)}; a rule "
-                "holds if both are on its side of the margin, fails if both are on the other, and "
-                "else is open",
+                f"at least, at most: bounds of the difference to {one_line(self.baseline)}",
+                self._decision(),
                 self._confidence(),
                 f"bounds: {self._method()}",
-                *grids.observed_ranges(self.observed),
+                *observed_ranges(self.observed),
             ]
         if any(verdict.n_users is None for verdict in self.verdicts):
             notes.append("a metric of all lists has no bounds: its difference alone decides")
@@ -231,9 +230,8 @@ class Gate(Printed):
         if self.weighted:
             text = "Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; one imagined user is always added, to be safe: for 'at "
-            "least' with the most negative difference possible, for 'at most' with the most "
-            "positive"
+            ", corrected for skewness; to be safe, 'at least' counts one more user, with the least "
+            "possible difference, and 'at most' one with the greatest"
         )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"
@@ -241,23 +239,27 @@ class Gate(Printed):
             text += f", or nested bootstrap of {self.n_resamples:,} resamples where it is wider"
         return text
 
+    def _decision(self) -> str:
+        """Say which bound decides what, by the signs of the rules."""
+        are_upper = {_is_upper(verdict.rule) for verdict in self._bounded()}
+        lower = "holds if 'at least' is above the margin, fails if 'at most' is below it"
+        upper = "holds if 'at most' is below the margin, fails if 'at least' is above it"
+        if len(are_upper) == 2:
+            return f"a rule with > {lower}; one with < {upper}; else it is open"
+        return f"a rule {upper if True in are_upper else lower}, and else is open"
+
     def _confidence(self) -> str:
         """Say which confidence the bounds have."""
-        if len(self.verdicts) == len(self.of):  # one rule
+        if len(self._bounded()) <= len(self.of):  # one of each candidate
             return f"each bound has confidence {self._level()}"
-        names = ["'at least'", "'at most'"]
-        are_upper = [_is_upper(rule) for rule in self.rules]
-        if all(are_upper):
-            names.reverse()
-        holds, fails = names
-        note = (
-            f"{holds}, which decides 'holds', has confidence {self._level()}; {fails}, which "
-            "decides 'fails', a higher one, corrected by Holm over all rules, because a single "
-            "rule that fails by chance fails the gate"
+        return (
+            f"the bound by which a rule holds has confidence {self._level()}; the one by which it "
+            "fails has more (corrected by Holm over all rules)"
         )
-        if any(are_upper) and not all(are_upper):
-            note += f"; for rules with <, {fails} has {self._level()} and {holds} the higher one"
-        return note
+
+    def _bounded(self) -> list[Verdict]:
+        """The verdicts that bounds decide."""
+        return [verdict for verdict in self.verdicts if _has_bounds(verdict)]
 
     def _level(self) -> str:
         """Write the confidence of a bound, and what shares the confidence of the comparison."""
@@ -381,6 +383,11 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
         groups=groups,
         limits=limits,
     )
+
+
+def _has_bounds(verdict: Verdict) -> bool:
+    """Say whether bounds decide; a metric of all lists has none, nor has a group that is small."""
+    return verdict.n_users is not None and verdict.verdict != FEW
 
 
 def _asks_for_gain(verdict: Verdict) -> bool:

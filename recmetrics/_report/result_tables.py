@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -24,6 +25,7 @@ from recmetrics._core.results import read_floats, spec_of
 from recmetrics._core.spec import MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._files import suffix_of
+from recmetrics._printing import one_line
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows, is_missing
 from recmetrics._report.settings import several
@@ -363,6 +365,24 @@ def spec_if_known(name: str) -> MetricSpec | None:
         return spec_of(name)
     except MetricSpecError:
         return None
+
+
+def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
+    """Say which limits of the ranges of metrics are taken from the values at hand, and why."""
+    metrics_by_reason: dict[str, list[str]] = {}
+    for metric in sorted(metrics):
+        spec = spec_if_known(metric)
+        low, high = (-math.inf, math.inf) if spec is None else spec.bounds
+        reason = f"some values are not in the metric's range, {low:g} to {high:g}"
+        limits = "the least or the greatest value at hand is"
+        if math.isinf(low):
+            reason = "no minimum or maximum is known"
+        elif math.isinf(high):
+            reason = "no maximum is known"
+            limits = "the greatest value at hand is"
+        metrics_by_reason.setdefault(f"{reason}; {limits} used instead", []).append(metric)
+    for reason, names in metrics_by_reason.items():
+        yield f"{', '.join(map(one_line, names))}: {reason}"
 
 
 def _read_values(label: str, metric: Any, column: Any) -> Floats:

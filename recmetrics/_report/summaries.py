@@ -503,11 +503,13 @@ class Summary(Printed):
 
     def _notes_on_intervals(self, nouns: str) -> list[str]:
         """Say how the intervals are computed; ``nouns`` is the word for users."""
-        return [
+        notes = [
             grids.intervals_by(self.confidence, self.n_resamples, nouns),
             *grids.wider_with_few(self.widened, FEW_USERS, nouns),
-            *grids.observed_ranges(self.observed),
         ]
+        if self.observed:
+            notes += result_tables.observed_ranges(self.observed)
+        return notes
 
     def _notes_on_users(self, nouns: str) -> list[str]:
         """Say which users count, and how, and what the caller adds."""

@@ -148,9 +148,8 @@ def test_the_table_counts_groups(capsys):
         "auc     0.2500  [0.0000, 1.0000]  0.0000  0.2500  0.5000       2         1",
         "",
         "95 % intervals by Student's t over groups, corrected for skewness",
-        "some intervals of auc, hit@1 are wider: if fewer than 10 groups are above the metric's "
-        "minimum, the upper end counts an imagined one with the maximum; if fewer than 10 are "
-        "below the maximum, the lower end one with the minimum",
+        "some intervals of auc, hit@1 are wider: fewer than 10 groups differ from the metric's "
+        "minimum (or maximum), so an imagined one with the maximum (or minimum) is added",
         "q10, median, q90: quantiles of the groups' values",
         "left out of hit@1: 1 of 3 groups has no relevant item",
         "left out of auc: 1 of 3 groups has no relevant item, or only relevant ones",

@@ -456,10 +456,12 @@ NOT_INDICES = "users must be a slice or a 1-d array of integer user indices, got
     [
         (ShapeError, "scores must have the 3 items of the truth, got a batch of shape (1, 2)",
          lambda one: one.update([[1, 2]])),
-        (InputError, "scores has 2 rows after the first 2 users, but truth has 3 users; expected "
+        (InputError, "without users=, the 2 rows of scores begin at user 2, where the last batch "
+         "ended, and truth has 3 users; expected "
          "each user once; call reset() before the next pass, or give users=",
          lambda one: one.update(SCORES[:2])),
-        (InputError, "ranking has 2 rows after the first 2 users, but truth has 3 users; expected "
+        (InputError, "without users=, the 2 rows of ranking begin at user 2, where the last batch "
+         "ended, and truth has 3 users; expected "
          "each user once; call reset() before the next pass, or give users=",
          lambda one: one.update_ranked([[0], [1]])),
         (ShapeError, "scores has 2 rows, but users= names 3 users; expected one user for each row",
@@ -616,4 +618,5 @@ def test_a_part_that_is_refused(error, options, message):
 def test_a_part_is_not_merged_with_an_evaluator_of_all():
     one = part(slice(0, 5), users=slice(0, 5), n_users=60)
     message = message_of(ArgumentError, lambda: part(slice(0, 60)).merge(one))
-    assert message.startswith("evaluators of different truth cannot be merged")
+    assert message.startswith("one evaluator has the truth of all users, and the other that of a p")
+    assert message_of(ArgumentError, lambda: one.merge(part(slice(0, 60)))) == message

@@ -181,7 +181,7 @@ def test_a_sum_is_found_under_the_name_of_a_share():
     scores, truth = [[3, 2, 1], [3, 2, 1]], [[1, 1, 1], [1, 0, 1]]
     found = identify(scores, truth, "2.50", "hit@3")  # (3 + 2) / 2 hits
     assert found.matches[0].metric == "cg@3"
-    assert found.hint == "values of hit@3 are at most 1; '2.50 %' is a share of 100"
+    assert found.hint == "values of hit@3 are at most 1; if this is a percentage, give '2.50 %'"
     assert found.hint in str(found)
 
 
@@ -284,7 +284,7 @@ def test_of_many_matches_the_first_are_printed():
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
-        ("50", "values of hit@1 are at most 1; '50 %' is a share of 100"),
+        ("50", "values of hit@1 are at most 1; if this is a percentage, give '50 %'"),
         ("101", "values of hit@1 are at most 1"),
     ],
 )

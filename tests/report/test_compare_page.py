@@ -16,9 +16,8 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "some intervals of differences of ndcg@10 are wider: if fewer than 10 differences are above 0, "
-    "the upper end counts one imagined user with the greatest possible difference; if fewer than "
-    "10 are below 0, the lower end one with the least"
+    "some intervals of differences of ndcg@10 are wider: fewer than 10 are above (or below) 0, so "
+    "an imagined user with the greatest (or least) possible difference is added"
 )
 FEW = (
     "where few users gain or lose, or differences are skewed, p is raised, so that it is below "
@@ -118,17 +117,18 @@ def test_a_range_that_is_not_known_is_noted():
     """The least and largest value of all models stand for it where few users are on a side."""
     metrics = ("ndcg@10", "dcg@10", "m")
     values = {"old": dict.fromkeys(metrics, MANY_OLD), "new": dict.fromkeys(metrics, MANY_NEW)}
-    note = (
-        "dcg@10, m: a minimum or maximum of the metric is not known; the least or the greatest "
-        "value at hand is used instead"
-    )
+    unknown = [
+        "dcg@10: no maximum is known; the greatest value at hand is used instead",
+        "m: no minimum or maximum is known; the least or the greatest value at hand is used "
+        "instead",
+    ]
     found = compare(values, baseline="old")
     assert found.observed == {"dcg@10", "m"}
-    assert note in str(found).splitlines()
+    assert [line for line in str(found).splitlines() if "is known" in line] == unknown
     assert found.to_dict()["observed"] == ["dcg@10", "m"]
     gate = found.gate([f"{metric} >= -0.01" for metric in metrics])
     assert gate.observed == {"dcg@10", "m"}
-    assert note in str(gate).splitlines()
+    assert [line for line in str(gate).splitlines() if "is known" in line] == unknown
     assert gate.to_dict()["observed"] == ["dcg@10", "m"]
 
     # Ten users or more gain and lose, and are above the least and below the largest value.
@@ -141,9 +141,18 @@ def test_a_range_that_is_not_known_is_noted():
 
     few = summary(dict.fromkeys(metrics, MANY_NEW[:9]))
     assert few.observed == {"dcg@10", "m"}
-    assert note in str(few).splitlines()
+    assert [line for line in str(few).splitlines() if "is known" in line] == unknown
     assert few.to_dict()["observed"] == ["dcg@10", "m"]
     assert summary({"m": MANY_NEW[:9]}, n_resamples=100).observed == frozenset()
+
+
+def test_values_beyond_the_range_of_their_metric_are_noted():
+    per_cent = [100 * value for value in MANY_NEW[:9]]
+    note = (
+        "ndcg@10: some values are not in the metric's range, 0 to 1; the least or the greatest "
+        "value at hand is used instead"
+    )
+    assert note in str(summary({"ndcg@10": per_cent})).splitlines()
 
 
 @pytest.mark.parametrize(

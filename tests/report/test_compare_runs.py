@@ -372,14 +372,12 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     assert lines[:6] == [
         "95 % intervals by Student's t over users, corrected for skewness; the variance over runs "
         "is added",
-        "some intervals of m are wider: if fewer than 10 users are above the metric's minimum, the "
-        "upper end counts an imagined one with the maximum; if fewer than 10 are below the "
-        "maximum, the lower end one with the minimum",
-        "some intervals of differences of m are wider: if fewer than 10 differences are above 0, "
-        "the upper end counts one imagined user with the greatest possible difference; if fewer "
-        "than 10 are below 0, the lower end one with the least",
-        "m: a minimum or maximum of the metric is not known; the least or the greatest value at "
-        "hand is used instead",
+        "some intervals of m are wider: fewer than 10 users differ from the metric's minimum (or "
+        "maximum), so an imagined one with the maximum (or minimum) is added",
+        "some intervals of differences of m are wider: fewer than 10 are above (or below) 0, so an "
+        "imagined user with the greatest (or least) possible difference is added",
+        "m: no minimum or maximum is known; the least or the greatest value at hand is used "
+        "instead",
         "intervals do not cover what all runs share, such as the split of the data; for a model "
         "with one run, nor the variation between runs",
         "run std: standard deviation of the means of runs; p-values use the users' means over "

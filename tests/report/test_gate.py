@@ -86,7 +86,7 @@ def test_where_lower_is_better_the_upper_bound_decides():
     other = [-difference for difference in turned]
     assert verdict.at_least == pytest.approx(0.05 + bound(other, -0.05 - 0.7, 0.95), rel=1e-9)
     assert verdict.verdict == "fails"
-    assert "mean_rank: a minimum or maximum of the metric is not known; " in str(gate)
+    assert "mean_rank: no maximum is known; the greatest value at hand is used instead" in str(gate)
     better = compared(NEW * 40, OLD * 40, "mean_rank").gate("mean_rank <= 0")
     assert only(better).verdict == "holds"
 
@@ -114,8 +114,21 @@ def test_several_candidates_and_looks_share_the_error():
     level_note = "99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)"
     assert f"\neach bound has confidence {level_note}\n" in str(gate)
     of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
-    note = f"\n'at least', which decides 'holds', has confidence {level_note}; 'at most', which "
-    assert note in of_two_rules
+    note = (
+        f"\nthe bound by which a rule holds has confidence {level_note}; the one by which it fails "
+    )
+    assert f"{note}has more (corrected by Holm over all rules)\n" in of_two_rules
+
+
+def test_the_legend_says_which_bound_decides():
+    lower = "holds if 'at least' is above the margin, fails if 'at most' is below it"
+    upper = "holds if 'at most' is below the margin, fails if 'at least' is above it"
+    values = [{"mrr": each * 40, "mean_rank": each * 40} for each in (OLD, NEW)]
+    found = recmetrics.compare({"old": values[0], "new": values[1]})
+    assert f"\na rule {lower}, and else is open\n" in str(found.gate("mrr >= -1%"))
+    assert f"\na rule {upper}, and else is open\n" in str(found.gate("mean_rank <= +1%"))
+    both = str(found.gate(["mrr >= -1%", "mean_rank <= +1%"]))
+    assert f"\na rule with > {lower}; one with < {upper}; else it is open\n" in both
 
 
 def test_one_user_leaves_a_rule_open():
@@ -212,6 +225,14 @@ def test_a_metric_of_all_lists_is_compared_as_it_is():
     assert gate.passed is False
     assert "a metric of all lists has no bounds: its difference alone decides" in str(gate)
     assert math.isnan(only(gate).at_least)
+    alone = only(found.gate("mrr >= -1%"))
+    both = found.gate(["coverage >= -1%", "mrr >= -1%"])
+    assert both.verdicts[1].at_most == pytest.approx(alone.at_most, nan_ok=True)
+    assert "\neach bound has confidence 95 %\n" in str(both)
+    with pytest.raises(
+        ArgumentError, match="coverage is one value of all lists; expected a metric"
+    ):
+        found.users_needed("coverage", 0.1)
     with pytest.raises(ArgumentError, match="has no groups: coverage is one value of all lists"):
         found.gate("coverage >= -1% in every group")
     models["new"]["coverage"] = np.array(math.nan)  # no list

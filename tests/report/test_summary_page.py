@@ -11,9 +11,8 @@ from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, 
 
 INTERVALS = "intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "some intervals of {} are wider: if fewer than 10 users are above the metric's minimum, the "
-    "upper end counts an imagined one with the maximum; if fewer than 10 are below the maximum, "
-    "the lower end one with the minimum"
+    "some intervals of {} are wider: fewer than 10 users differ from the metric's minimum (or "
+    "maximum), so an imagined one with the maximum (or minimum) is added"
 )
 
 

@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., float])
 _NAME = re.compile("[a-z][a-z0-9_]*")
 # The options that ``selection`` applies to the hits, before kernels see these.
 _HIT_OPTIONS = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of")
-_NO_KERNEL = "it is declared without a kernel, which would compute the expectation over tied items"
+_NO_KERNEL = "it is declared without kernel="
 
 
 @overload

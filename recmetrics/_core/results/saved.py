@@ -99,6 +99,12 @@ class Schema(NamedTuple):
         for our_size, their_size in zip(self.shape, other.shape, strict=True):
             if our_size != their_size and None not in (our_size, their_size):
                 refuse("users and items", self.shape, other.shape)
+        if ("truth" in self.data) != ("truth" in other.data):
+            msg = (
+                "one evaluator has the truth of all users, and the other that of a part of them "
+                "(users=); to merge them, make both in one of these ways"
+            )
+            raise ArgumentError(msg)
         for name in self.data | other.data:
             if self.data.get(name) != other.data.get(name):
                 refuse(name)

@@ -176,8 +176,13 @@ class Option:
                 number = float(value)
         if self.above < number < self.below:
             return number
-        limit = f" and below {self.below:g}" if self.below < math.inf else ""
-        msg = f"{self.name} must be a finite number above {self.above:g}{limit}, got {value!r}"
+        limits = []
+        if self.above > -math.inf:
+            limits.append(f"above {self.above:g}")
+        if self.below < math.inf:
+            limits.append(f"below {self.below:g}")
+        msg = f"{self.name} must be a finite number {' and '.join(limits)}".rstrip()
+        msg += f", got {value!r}"
         raise UnknownOptionError(msg)
 
     def code(self, value: Any) -> float | int | None:
