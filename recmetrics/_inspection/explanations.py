@@ -192,10 +192,10 @@ def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
     if number is not None and line.undefined != policy_of(spec.metric):
         notes.append(f"a user without relevant items has {number:g}")
     if line.ties == "expected":
-        notes.append("the mean over all orders of equal scores")
+        notes.append("equal scores: the mean over all their orders")
     call = f"{system.name}: {line.call.format(k=spec.k)}"
     if notes:
-        call += f" ({', '.join(notes)})"
+        call += f" ({'; '.join(notes)})"
     return call
 
 

@@ -478,22 +478,28 @@ def intervals_by(confidence: float, n_resamples: int | None, units: str = "users
     return f"{percent(confidence)} intervals by {method}"
 
 
-def wider_with_few(metrics: Collection[str], n_few: int, units: str = "users") -> Iterable[str]:
+def wider_with_few(
+    ends: Mapping[str, Collection[str]], n_few: int, units: str = "users"
+) -> Iterator[str]:
     """Say why intervals of means count one more user; ``units`` is the word for users."""
-    why = (
-        f"fewer than {n_few} {units} differ from the metric's minimum (or maximum), so an imagined "
-        "one with the maximum (or minimum) is added"
-    )
-    return wider(metrics, why)
+    fewer = f"fewer than {n_few} {units} are"
+    added = "so an imagined one with the"
+    yield from wider(ends, "high", f"{fewer} above the metric's minimum, {added} maximum is added")
+    yield from wider(ends, "low", f"{fewer} below the metric's maximum, {added} minimum is added")
 
 
-def wider(metrics: Collection[str], why: str, of: str = "") -> Iterable[str]:
-    """Say why some intervals of these metrics are wider, if there are any."""
-    names = ", ".join(map(one_line, sorted(metrics)))
+def wider(ends: Mapping[str, Collection[str]], end: str, why: str, of: str = "") -> Iterator[str]:
+    """Say why intervals are wider at an end, "low" or "high"; ``ends`` has those by metric."""
+    metrics = sorted(metric for metric, ends_of_metric in ends.items() if end in ends_of_metric)
+    if not metrics:
+        return
+    names = ", ".join(map(one_line, metrics))
     if len(metrics) > _MANY_NAMES:
         names = counted(len(metrics), "metric")
-    if metrics:
-        yield (f"some intervals of {of}{names} are wider: {why}")
+    subject = f"an interval of {of}{names} is"
+    if len(metrics) > 1:
+        subject = f"intervals of {of}{names} are"
+    yield f"{subject} wider at the {'upper' if end == 'high' else 'lower'} end: {why}"
 
 
 def percent(share: float) -> str:

@@ -359,9 +359,10 @@ class Bounds(NamedTuple):
     upper: Tail
 
     @property
-    def has_added(self) -> bool:
-        """True if a side counts one more user."""
-        return self.lower.worst is not None or self.upper.worst is not None
+    def ends_with_added(self) -> list[str]:
+        """The ends of an interval, "low" and "high", that count one more user."""
+        tails = {"low": self.lower, "high": self.upper}
+        return [end for end, tail in tails.items() if tail.worst is not None]
 
     @property
     def is_observed(self) -> bool:

@@ -150,14 +150,16 @@ def _intervals(
     elif len(counts) > 1:
         line += "; the runs of each model are drawn independently"
     yield line
-    yield from grids.wider_with_few(comparison.widened & set(metrics), FEW_USERS)
+    ends = {metric: comparison.widened.get(metric, ()) for metric in metrics}
+    yield from grids.wider_with_few(ends, FEW_USERS)
     if with_differences:
-        why = (
-            f"fewer than {FEW_USERS} are above (or below) 0, so an imagined user with the greatest "
-            "(or least) possible difference is added"
-        )
-        widened = comparison.widened_differences & set(metrics)
-        yield from grids.wider(widened, why, "differences of ")
+        ends = {metric: comparison.widened_differences.get(metric, ()) for metric in metrics}
+        for end, side, extreme in (("high", "above", "greatest"), ("low", "below", "least")):
+            why = (
+                f"fewer than {FEW_USERS} users have a difference {side} 0, so an imagined one with "
+                f"the {extreme} possible difference is added"
+            )
+            yield from grids.wider(ends, end, why, "differences of ")
     yield from observed_ranges(comparison.observed & set(metrics))
     if counts:
         line = "intervals do not cover what all runs share, such as the split of the data"

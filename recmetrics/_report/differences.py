@@ -3,7 +3,8 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -233,16 +234,17 @@ def compare(
     settings = Settings(limits=limits, seed=read_seed(rng), **options)
 
     observed: set[str] = set()
-    widened: list[Mean | Difference] = []
+    widened: dict[tuple[type, str], set[str]] = defaultdict(set)
     records: list[Mean | Difference] = []
     with np.errstate(all="ignore"):  # of differences, sums and squares that overflow
         for group in samples.groups:
-            group_records, observed_metrics, widened_records = statistics.with_intervals(
+            group_records, observed_metrics, widened_of_group = statistics.with_intervals(
                 _records(settings, group), confidence, n_resamples, settings.seed, samples.levels
             )
             records += group_records
             observed |= observed_metrics
-            widened += widened_records
+            for key, ends in widened_of_group.items():
+                widened[key] |= ends
     overall, of_groups = split(record for record in records if isinstance(record, Difference))
     return Comparison(
         models=samples.models,
@@ -253,15 +255,15 @@ def compare(
         differences=(*_corrected(overall, settings), *_corrected(of_groups, settings)),
         n_weightless=samples.n_weightless,
         observed=frozenset(observed),
-        widened=_metrics_of(widened, Mean),
-        widened_differences=_metrics_of(widened, Difference),
+        widened=_ends_of(Mean, widened),
+        widened_differences=_ends_of(Difference, widened),
         **options,
     )
 
 
-def _metrics_of(records: Iterable[Mean | Difference], kind: type) -> frozenset[str]:
-    """The metrics of the records of a kind, ``Mean`` or ``Difference``."""
-    return frozenset(record.metric for record in records if isinstance(record, kind))
+def _ends_of(kind: type, widened: Mapping[tuple[type, str], set[str]]) -> dict[str, list[str]]:
+    """The ends of intervals of means, or of differences, that count one more user, by metric."""
+    return {metric: sorted(ends) for (of, metric), ends in widened.items() if of is kind}
 
 
 class Settings(NamedTuple):
@@ -393,7 +395,9 @@ def _difference(
         if "t" in p_values and bounds is not None and bounds.is_finite:
             p_of_interval = bounds.p_value()
             contradicts_interval = p_values["t"] < 1 - settings.confidence <= p_of_interval
-            p_raised = p_values["t"] < p_of_interval and (bounds.has_added or contradicts_interval)
+            p_raised = p_values["t"] < p_of_interval and (
+                bool(bounds.ends_with_added) or contradicts_interval
+            )
             if p_raised:
                 p_values["t"] = p_of_interval
 

@@ -131,8 +131,10 @@ class Evaluation(Printed):
         hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
         <BLANKLINE>
         90 % intervals by Student's t over users, corrected for skewness
-        some intervals of hit@1 are wider: fewer than 10 users differ from the metric's
-        minimum (or maximum), so an imagined one with the maximum (or minimum) is added
+        an interval of hit@1 is wider at the upper end: fewer than 10 users are above
+        the metric's minimum, so an imagined one with the maximum is added
+        an interval of hit@1 is wider at the lower end: fewer than 10 users are below
+        the metric's maximum, so an imagined one with the minimum is added
         q10, median, q90: quantiles of the users' values
 
         Parameters

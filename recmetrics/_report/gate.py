@@ -196,10 +196,7 @@ class Gate(Printed):
         if any(verdict.n_users is not None for verdict in open_verdicts):
             add_users = ", or add users for the next look"
             if self.looks == 1:
-                add_users = (
-                    ", or add users and judge again if the number of looks (looks) was planned "
-                    "from the start"
-                )
+                add_users = " (to judge again with more users, plan the number of looks= first)"
             too_few = "too few users or runs" if self.nested else "too few users"
             yield f"open: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
@@ -230,8 +227,8 @@ class Gate(Printed):
         if self.weighted:
             text = "Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; to be safe, 'at least' counts one more user, with the least "
-            "possible difference, and 'at most' one with the greatest"
+            ", corrected for skewness; to be safe, an imagined user is added: with the least "
+            "possible difference for 'at least', with the greatest for 'at most'"
         )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from importlib.util import find_spec
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias, get_args
@@ -165,9 +165,9 @@ class Compared:
     n_weightless: int | None = None  # users of weight 0; None without weights
     paired_runs: bool = False
     observed: frozenset[str] = frozenset()  # metrics without a known range, whose ends count
-    # The metrics of which some interval counts one more user, of a mean or of a difference.
-    widened: frozenset[str] = frozenset()
-    widened_differences: frozenset[str] = frozenset()
+    # The ends, "low" and "high", of intervals of each metric that count one more user.
+    widened: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of means
+    widened_differences: Mapping[str, Sequence[str]] = field(default_factory=dict)
     untested: frozenset[str] = frozenset()  # the metrics that a range of cutoffs alone names
     samples: Samples  # the aligned values behind the numbers; no setting
 
@@ -212,7 +212,7 @@ def document(
     """
     if convention is not None:
         convention = read_convention(convention)
-    names = (field.name for field in fields(report) if field.name not in ("records", "samples"))
+    names = (each.name for each in fields(report) if each.name not in ("records", "samples"))
     settings = {name: getattr(report, name) for name in names}
     return {
         "format": "recmetrics-1",

@@ -4,7 +4,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import attrgetter
 from os import PathLike
@@ -181,7 +181,7 @@ def summary(
         notes=tuple(notes),
         n_resamples=n_resamples,
         observed=frozenset(observed),
-        widened=frozenset(record.metric for record in widened),
+        widened={metric: sorted(ends) for (_, metric), ends in widened.items()},
         n_weightless=max((n for n in weightless if n is not None), default=None),
         weighed=weighed,
     )
@@ -411,8 +411,8 @@ class Summary(Printed):
         The metrics whose range is not known, and whose intervals count one more user with their
         least or largest value.
     widened
-        The metrics of which some interval counts one more user, as few users are above the least
-        possible value, or below the greatest.
+        The ends, "low" and "high", of intervals of each metric that count one more user, as few
+        users are below the greatest possible value, or above the least.
     n_weightless
         The number of users of weight 0, who are left out; None without weights.
     weighed
@@ -430,7 +430,7 @@ class Summary(Printed):
     n_weightless: int | None = None
     weighed: tuple[str, ...] = ()
     observed: frozenset[str] = frozenset()
-    widened: frozenset[str] = frozenset()
+    widened: Mapping[str, Sequence[str]] = field(default_factory=dict)
     noun: str = "user"
     notes: tuple[str, ...] = ()
 

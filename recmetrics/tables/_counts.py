@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -15,7 +15,7 @@ from recmetrics._core.spec import MetricSpec
 from recmetrics._core.types import UserValues
 from recmetrics._printing import counted, weighted_as_system
 from recmetrics.tables._list_order import contradicted_lists
-from recmetrics.tables._matching import ListsAndTruth
+from recmetrics.tables._matching import ListsAndTruth, MissingLists
 from recmetrics.tables._values import StringMetric, TableMetric
 
 Missing: TypeAlias = Literal["empty lists", "undefined", "left out"]
@@ -87,6 +87,9 @@ class TableSummary:
         The metrics of all lists, such as coverage.
     relevance
         The numbers of rows of the truth by their relevance.
+    n_users_across
+        For each column of ``by`` with several values: the number of users with lists of several of
+        them, 0 where the column divides the users.
     """
 
     n_lists: int
@@ -109,6 +112,7 @@ class TableSummary:
     by: tuple[str, ...] = ()
     of_all_lists: tuple[str, ...] = ()
     relevance: Grades = field(default_factory=Grades)
+    n_users_across: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         n_given = self.n_lists
@@ -118,6 +122,7 @@ class TableSummary:
         lines = [f"{lists}, {self.n_without_truth:,} without a row in the truth; {self.order}"]
         if self.n_missing:
             lines.append(f"{self.without_recommendations}; {_MISSING_TEXTS[self.missing]}")
+            lines += self.dividing
         if any(self.invalid):
             lines.append(f"wasted or dropped: {self.invalid}")
         if self.n_short:
@@ -146,6 +151,14 @@ class TableSummary:
         return "\n".join(lines)
 
     @property
+    def dividing(self) -> list[str]:
+        """The words on columns of ``by`` for whose values empty lists are added without need."""
+        if self.missing != "empty lists":
+            return []
+        missing = MissingLists(self.n_missing, self.first_missing, self.n_users_across)
+        return [*dividing(missing)]
+
+    @property
     def without_recommendations(self) -> str:
         """The words on users of the truth without a list, or without a list of each model."""
         missing = f"{counted(self.n_missing, 'user')} of the truth without recommendations"
@@ -172,10 +185,20 @@ class TableSummary:
         )
 
 
+def dividing(missing: MissingLists) -> Iterator[str]:
+    """Say which columns of ``by`` divide the users, who then need no list of each value."""
+    for name, n_users in missing.n_users_across.items():
+        if missing.n and not n_users:
+            yield (
+                f"no user has lists of two values of {name!r}: if it divides the users into "
+                "groups, such as segments or folds, no list is missing; type include_missing=False"
+            )
+
+
 def summarise(
     lists: ListsAndTruth,
     values: Mapping[str, UserValues],
-    missing: tuple[int, str],
+    missing: MissingLists,
     treatment: Missing,
     metrics: Iterable[TableMetric],
     invalid: InvalidItems | None = None,
@@ -183,8 +206,8 @@ def summarise(
 ) -> TableSummary:
     """Summarise the values of lists.
 
-    ``missing`` are the number of missing lists and the keys of the first, from before such lists
-    were added; ``treatment`` is how the result counts them. ``invalid`` None: no item was.
+    ``missing`` are the missing lists, from before such lists were added; ``treatment`` is how the
+    result counts them. ``invalid`` None: no item was.
     """
     string_metrics = [metric for metric in metrics if isinstance(metric, StringMetric)]
     specs = [metric.spec for metric in string_metrics]
@@ -194,7 +217,6 @@ def summarise(
     largest_cutoff = max((spec.k or 0 for spec in specs), default=0)
     lengths = lists.lengths
     means, n_defined = _means(values.items(), user_weights)
-    n_missing, first_missing = missing
     full_lengths = lengths + lists.n_taken_out
     is_short = (full_lengths > 0) & (lengths < largest_cutoff)
     columns = lists.columns
@@ -206,8 +228,8 @@ def summarise(
     return TableSummary(
         n_lists=len(lists.truth_of),
         n_without_truth=int((lists.truth_sizes == 0).sum()),
-        n_missing=n_missing,
-        first_missing=first_missing,
+        n_missing=missing.n,
+        first_missing=missing.first,
         missing=treatment,
         order=columns.order,
         invalid=invalid or InvalidItems(),
@@ -223,6 +245,7 @@ def summarise(
         by=tuple(key for key in columns.keys if key not in columns.truth_keys),
         of_all_lists=of_all_lists,
         relevance=relevance,
+        n_users_across=missing.n_users_across,
     )
 
 
@@ -259,6 +282,10 @@ def merged(
         fields[name] = next(filter(None, (getattr(summary, name) for summary in summaries)), "")
     fields["invalid"] = InvalidItems(*fields["invalid"])
     fields["swallowed"] = tuple(fields["swallowed"])
+    fields["n_users_across"] = {
+        name: sum(summary.n_users_across[name] for summary in summaries)
+        for name in summaries[0].n_users_across
+    }
     fields["relevance"] = Grades.of_parts(summary.relevance for summary in summaries)
     user_weights = {}
     for name in summaries[0].user_weights:

@@ -29,7 +29,7 @@ from recmetrics._core.types import Convention, Invalid, Progress, RankGaps, Unde
 from recmetrics._inspection import Identification, Measured, Problem, identify_by, read_metric
 from recmetrics.tables._buckets import evaluate_in_buckets, is_large
 from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_order
-from recmetrics.tables._counts import Missing, TableSummary, summarise
+from recmetrics.tables._counts import Missing, TableSummary, dividing, summarise
 from recmetrics.tables._forms import AnyForm, in_frames
 from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
 from recmetrics.tables._ids import number_ids
@@ -298,6 +298,8 @@ def evaluate_table(
         return table, summary
     if summary.swallowed[0]:
         warn_of_swallowed(*summary.swallowed)
+    for note in summary.dividing:
+        warn(note, argument="by")
     return table
 
 
@@ -400,6 +402,9 @@ def _measure(
     if not has_summary:
         if swallowed[0]:
             warn_of_swallowed(*swallowed)
+        if has_missing and models is None:  # a bucket does not have all users
+            for note in dividing(missing):
+                warn(note, argument="by")
         return table, None
     weights = weights_of_lists(lists, arrays, request, n_items)
     summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)

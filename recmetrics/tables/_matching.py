@@ -30,6 +30,18 @@ from recmetrics.tables._numbering import combine, group, has_equals, number
 from recmetrics.tables._truth import read_truth
 
 
+class MissingLists(NamedTuple):
+    """The missing lists: how many, and the keys of the first, "" without any.
+
+    ``n_users_across`` has, for each key of models with several values, the number of users with
+    lists of several of them; 0 where the key divides the users, as their segment does.
+    """
+
+    n: int
+    first: str
+    n_users_across: Mapping[str, int]
+
+
 @dataclass(frozen=True)
 class ListsAndTruth:
     """The lists of a recommendations table and the truth of each.
@@ -81,24 +93,40 @@ class ListsAndTruth:
         """Write the keys of a list, for a message."""
         return described(self.keys, self.keys.columns, index)
 
-    def missing(self) -> tuple[int, str]:
-        """Count the missing lists that the truth expects, and give the keys of the first.
-
-        The result is (0, "") if there are none.
-        """
+    def missing(self) -> MissingLists:
+        """Count the missing lists that the truth expects, and give the keys of the first."""
+        across = self._n_users_across()
         has_truth = np.diff(self.truth_rows.start) > 0
         models = self.model_of[has_truth[self.truth_of]]
         n_models = max(1, self.n_models)
         n_missing = has_truth.sum() - np.bincount(models, minlength=n_models)
         if not n_missing.any():
-            return 0, ""
+            return MissingLists(0, "", across)
         first_model = int(np.flatnonzero(n_missing)[0])
         has_truth[self.truth_of[self.model_of == first_model]] = False
         row = self.truth_order[self.truth_rows.start[np.flatnonzero(has_truth)[0]]]
         first = described(self.truth, self.columns.truth_keys, int(row))
         if self.models.columns:
             first = f"{described(self.models, self.models.columns, first_model)}, {first}"
-        return int(n_missing.sum()), first
+        return MissingLists(int(n_missing.sum()), first, across)
+
+    def _n_users_across(self) -> dict[str, int]:
+        """Count the users that ``MissingLists`` documents."""
+        n_users_by_key = {}
+        has_truth = self.truth_sizes > 0
+        truth_of = self.truth_of[has_truth]
+        for name in self.models.columns:
+            value_of_model, firsts = number_ids((self.models, "recs", name))
+            n_values = len(firsts)
+            if n_values == 1:
+                continue
+            values = value_of_model[self.model_of[has_truth]]
+            greatest = np.zeros(len(self.truth_rows.start) - 1, np.int64)
+            least = np.full_like(greatest, n_values)
+            np.maximum.at(greatest, truth_of, values)
+            np.minimum.at(least, truth_of, values)
+            n_users_by_key[name] = int(np.count_nonzero(greatest > least))
+        return n_users_by_key
 
     def with_missing(self) -> ListsAndTruth:
         """Add an empty list wherever the truth expects one."""

@@ -36,6 +36,14 @@ ARROW = (
 
 COLUMNS = [
     Case(
+        "no user has lists of two values of {}",
+        TABLES + "recs = recs.assign(arm=recs['user'].map({'a': 'm', 'b': 'n'}))",
+        "tables.evaluate_table(recs, truth, 'mrr', in_order=True, by='arm')",
+        [1 / 2, 1.0],
+        altered="include_missing=True",
+        then=MRR,
+    ),
+    Case(
         "these means are over all lists",
         TABLES + MODELS + "values, summary = tables.evaluate_table(\n"
         "    recs, truth, 'mrr', in_order=True, by='arm', return_summary=True)\n",

@@ -297,7 +297,7 @@ def test_evaluators_of_other_data_are_not_merged(what, mine, others):
     own = partial(evaluator, **{"metrics": "hit@1"} | mine)
     other = partial(evaluator, **{"metrics": "hit@1"} | others)
     kind, colon, shown = what.partition(":")
-    different = f"evaluators of different {kind} cannot be merged{colon}{shown}"
+    different = f"evaluators with different {kind} cannot be merged{colon}{shown}"
     message = f"{different}; expected the same in both"
     assert message_of(ArgumentError, lambda: own().merge(other())) == message
     for make in (own, other):  # the same data in another form are the same

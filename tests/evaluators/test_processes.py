@@ -62,7 +62,7 @@ def test_a_process_may_have_no_users():
 def test_processes_that_measure_different_things_are_told():
     for kind, message in processes.in_two_processes(processes.gather_different):
         assert kind == "ArgumentError"
-        assert message.startswith("evaluators of different metrics cannot be merged: ")
+        assert message.startswith("evaluators with different metrics cannot be merged: ")
 
 
 def test_a_group_of_some_processes():

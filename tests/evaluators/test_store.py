@@ -169,10 +169,10 @@ def test_metrics_in_another_order_are_merged_by_name(kind, saved):
     ("own", "other", "what", "shown"),
     [
         ({}, {"metrics": "hit@2"}, "metrics", "['hit@1'] and ['hit@2']"),
-        ({}, {"undefined": "zero"}, "undefined", "nan and zero"),
-        ({}, {"ties": "expected"}, "ties", "index and expected"),
-        ({}, {"ties": "range"}, "ties", "index and range"),
-        ({}, {"nan": "exclude"}, "nan", "raise and exclude"),
+        ({}, {"undefined": "zero"}, "undefined=", "nan and zero"),
+        ({}, {"ties": "expected"}, "ties=", "index and expected"),
+        ({}, {"ties": "range"}, "ties=", "index and range"),
+        ({}, {"nan": "exclude"}, "nan=", "raise and exclude"),
         (
             {"metrics": "novelty@1", "popularity": np.full(9, 0.5)},
             {"metrics": "novelty@1", "popularity": np.full(9, 0.25)},
@@ -193,7 +193,7 @@ def test_metrics_in_another_order_are_merged_by_name(kind, saved):
 def test_evaluators_of_different_questions_are_not_merged(kind, own, other, what, shown):
     own, other = ({"metrics": "hit@1"} | options for options in (own, other))
     shown = f": {shown}" if shown else ""
-    message = f"evaluators of different {what} cannot be merged{shown}; expected the same in both"
+    message = f"evaluators with different {what} cannot be merged{shown}; expected the same in both"
     one = filled(kind, **own)
     before = values_in(one)
     for each in (one, type(one).from_state(one.state())):

@@ -168,8 +168,8 @@ def test_a_table_names_the_other_choices_of_a_divisor():
 def test_the_systems_that_compute_exactly_this():
     assert explain("dcg@5").systems == (
         "ranx: dcg@5",
-        "scikit-learn: dcg_score([truth], [scores], k=5) (the mean over all orders of equal "
-        "scores)",
+        "scikit-learn: dcg_score([truth], [scores], k=5) (equal scores: the mean over all "
+        "their orders)",
     )
     assert explain("ndcg(discount=ln)@5").systems == ()
 

@@ -274,7 +274,7 @@ def test_a_block_of_equal_scores_has_no_orders():
     )
     assert "with tied=block, equal scores have one rank and no orders" in message
     assert message.endswith(
-        "type tied=order, or leave out ties=, or give ties='index' in a call of its own"
+        "type tied=order, or leave out ties=, or compute it in a separate call with ties='index'"
     )
     with pytest.raises(ArgumentError, match="no chance level"):
         Metrics.chance([[1, 0]], "map(tied=block)")

@@ -16,8 +16,8 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "some intervals of differences of ndcg@10 are wider: fewer than 10 are above (or below) 0, so "
-    "an imagined user with the greatest (or least) possible difference is added"
+    "an interval of differences of ndcg@10 is wider at the lower end: fewer than 10 users have a "
+    "difference below 0, so an imagined one with the least possible difference is added"
 )
 FEW = (
     "where few users gain or lose, or differences are skewed, p is raised, so that it is below "

@@ -369,13 +369,17 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     ]
     assert lines[3].split()[-3:] == ["6", "1", "-"]
     lines = lines[lines.index("", 5) + 1 :]
-    assert lines[:6] == [
+    assert lines[:8] == [
         "95 % intervals by Student's t over users, corrected for skewness; the variance over runs "
         "is added",
-        "some intervals of m are wider: fewer than 10 users differ from the metric's minimum (or "
-        "maximum), so an imagined one with the maximum (or minimum) is added",
-        "some intervals of differences of m are wider: fewer than 10 are above (or below) 0, so an "
-        "imagined user with the greatest (or least) possible difference is added",
+        "an interval of m is wider at the upper end: fewer than 10 users are above the metric's "
+        "minimum, so an imagined one with the maximum is added",
+        "an interval of m is wider at the lower end: fewer than 10 users are below the metric's "
+        "maximum, so an imagined one with the minimum is added",
+        "an interval of differences of m is wider at the upper end: fewer than 10 users have a "
+        "difference above 0, so an imagined one with the greatest possible difference is added",
+        "an interval of differences of m is wider at the lower end: fewer than 10 users have a "
+        "difference below 0, so an imagined one with the least possible difference is added",
         "m: no minimum or maximum is known; the least or the greatest value at hand is used "
         "instead",
         "intervals do not cover what all runs share, such as the split of the data; for a model "

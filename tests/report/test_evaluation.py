@@ -112,7 +112,7 @@ def test_relevant_items_that_cannot_be_hits_are_counted():
     np.testing.assert_array_equal(found.values["mrr"], [0, 1, 1])
     assert found.notes[:2] == (
         "1 of 3 users has no item that may be recommended, so no hit",
-        "exclude holds 2 of 12 relevant items: they are never hits, and count in R",
+        "exclude holds 2 of 12 relevant items: they are never hits, but count as relevant",
     )
     one_target = Metrics.evaluate(SCORES, [0, 1, 2], "mrr", exclude=[[3], [], []])
     assert one_target.notes == ()

@@ -538,7 +538,7 @@ def test_an_open_rule_says_how_many_users_its_margin_needs():
     gain = even().gate("ndcg@10 >= +0.02")
     assert only(gain).n_needed is None
     assert "compare(...).users_needed('ndcg@10', G, margin=0.02) in Python" in str(gain)
-    assert "if the number of looks (looks) was planned from the start" in str(gain)
+    assert "(to judge again with more users, plan the number of looks= first)" in str(gain)
     assert "add users for the next look" in str(even().gate("ndcg@10 >= +0.02", looks=3))
 
 

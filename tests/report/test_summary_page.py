@@ -10,10 +10,12 @@ import recmetrics
 from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
 
 INTERVALS = "intervals by Student's t over users, corrected for skewness"
-WIDER = (
-    "some intervals of {} are wider: fewer than 10 users differ from the metric's minimum (or "
-    "maximum), so an imagined one with the maximum (or minimum) is added"
-)
+WIDER = [
+    "{} wider at the upper end: fewer than 10 users are above the metric's minimum, so an imagined "
+    "one with the maximum is added",
+    "{} wider at the lower end: fewer than 10 users are below the metric's maximum, so an imagined "
+    "one with the minimum is added",
+]
 
 
 def test_the_printed_table():
@@ -37,7 +39,7 @@ def test_the_printed_table():
         f"       mrr@10     0.4167  {old['mrr@10']}  0.0000  0.2500  1.0000      3         0",
         "",
         f"95 % {INTERVALS}",
-        WIDER.format("mrr@10, recall@10"),
+        *(line.format("intervals of mrr@10, recall@10 are") for line in WIDER),
         "q10, median, q90: quantiles of the users' values",
         "left out of recall@10: 1 of 5 users has no relevant item",
     ]
@@ -116,9 +118,9 @@ def test_levels_and_notes_beside_the_means():
 def test_the_plural_of_a_noun(noun, nouns):
     text = str(summary({"mrr@10": [1.0, 0.5, NAN]}, noun=noun))
     assert text.split()[8] == nouns
-    assert text.splitlines()[-4:] == [
+    assert text.splitlines()[-5:] == [
         f"95 % {INTERVALS.replace('users', nouns)}",
-        WIDER.replace("users", nouns).format("mrr@10"),
+        *(line.replace("users", nouns).format("an interval of mrr@10 is") for line in WIDER),
         f"q10, median, q90: quantiles of the {nouns}' values",
         f"left out: 1 of 3 {nouns} has no relevant item",
     ]

@@ -289,7 +289,7 @@ def test_a_typed_option_without_an_expectation_says_what_to_give():
         ArgumentError, Metrics.compute, TIED, TIED_TRUTH, text, convention="sklearn"
     )
     assert message.startswith(f"{text} has no ties='expected': ")
-    assert message.endswith(" or give ties='index' in a call of its own")
+    assert message.endswith(" or compute it in a separate call with ties='index'")
     got = Metrics.compute(TIED, TIED_TRUTH, text, convention="sklearn", ties="index")[text]
     assert got.tolist() == [1 / math.log2(3), 0]
 

@@ -17,7 +17,7 @@ POLICIES = [*OVER_ORDERS, "range"]
 OF_TIES = {
     f"ties={ties!r}": (
         partial(Metrics.compute, SCORES, TRUTH, ties=ties, **SIDE),
-        "give ties='index' in a call of its own",
+        "compute it in a separate call with ties='index'",
     )
     for ties in POLICIES
 }

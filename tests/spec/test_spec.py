@@ -300,14 +300,14 @@ def unreadable(text, detail=""):
             "dcg(zz=exp2)",
             "dcg(gain=exp2)",
             UnknownOptionError,
-            "in metric 'dcg(zz=exp2)': metric 'dcg' has no option 'zz'; it has gain, discount, "
-            "rel, weigh, of",
+            "in metric 'dcg(zz=exp2)': metric 'dcg' has no option 'zz'; it has 'gain', "
+            "'discount', 'rel', 'weigh', 'of'",
         ),
         (
             "ndcg(gain=exp3)@10",
             "ndcg(gain=exp2)@10",
             UnknownOptionError,
-            "in metric 'ndcg(gain=exp3)@10': gain must be 'linear' or 'exp2' or 'exp2_shifted' or "
+            "in metric 'ndcg(gain=exp3)@10': gain must be 'linear', 'exp2', 'exp2_shifted' or "
             "'binary', got 'exp3'; did you mean 'exp2'?",
         ),
         (

@@ -9,7 +9,7 @@ from tables_problems import EVERY_KIND, make
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
-from recmetrics import Metrics
+from recmetrics import Metrics, RecmetricsWarning
 from recmetrics.tables import RecListAnalysis, evaluate_table
 
 # By rank, the relevant item is second for user 1 and first for user 2; by score, it is first.
@@ -77,6 +77,52 @@ def test_lists_that_models_lack_are_counted_and_the_first_is_named():
         "missing: 2 lists for users of the truth, the first model='x', user=2; they are "
         "added as empty lists; include_missing=False leaves them out"
     )
+
+
+# Users 1 and 2 are of the segment s, and 3 of t. Their relevant items have the ranks 2, 1 and 1.
+IN_SEGMENTS = {
+    "user": [1, 1, 2, 3],
+    "item": ["a", "b", "a", "a"],
+    "rank": [1, 2, 1, 1],
+    "segment": ["s", "s", "s", "t"],
+}
+OF_THREE = {"user": [1, 2, 3], "item": ["b", "a", "a"]}
+DIVIDES = (
+    "no user has lists of two values of 'segment': if it divides the users into groups, such as "
+    "segments or folds, no list is missing; type include_missing=False"
+)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_a_column_that_divides_the_users_is_told(kind, chunks):
+    if chunks:
+        pytest.importorskip("polars", reason="polars is not installed")
+    mean, lines = measured(IN_SEGMENTS, OF_THREE, "mrr", kind, by="segment", chunks=chunks)
+    assert mean == (1 / 2 + 1 + 0 + 0 + 0 + 1) / 6
+    assert lines[2] == DIVIDES
+    options = {"by": "segment", "chunks": chunks, "include_missing": False}
+    mean, lines = measured(IN_SEGMENTS, OF_THREE, "mrr", kind, **options)
+    assert mean == (1 / 2 + 1 + 1) / 3
+    assert DIVIDES not in lines
+    tables = make(kind, IN_SEGMENTS), make(kind, OF_THREE)
+    with pytest.warns(RecmetricsWarning) as warned:
+        evaluate_table(*tables, "mrr", by="segment", chunks=chunks)
+    assert [str(each.message) for each in warned] == [DIVIDES]
+
+
+def test_a_column_that_does_not_divide_the_users_is_not_told():
+    of_both = {name: [*column, column[-1]] for name, column in IN_SEGMENTS.items()}
+    of_both["segment"][-1] = "s"  # the list of user 3 is also of s
+    assert DIVIDES not in measured(of_both, OF_THREE, "mrr", by="segment")[1]
+    one = IN_SEGMENTS | {"segment": ["s"] * 4}
+    assert DIVIDES not in measured(one, OF_THREE, "mrr", by="segment")[1]
+    truth = OF_THREE | {"segment": [*"sst"]}
+    assert DIVIDES not in measured(IN_SEGMENTS, truth, "mrr", by="segment")[1]
+    models = {name: [*column, *column] for name, column in IN_SEGMENTS.items()}
+    models["model"] = ["x"] * 4 + ["y"] * 4
+    lines = measured(models, OF_THREE, "mrr", by=["model", "segment"])[1]
+    assert [line for line in lines if "no user has" in line] == [DIVIDES]
 
 
 @EVERY_KIND

@@ -116,7 +116,9 @@ class Measure:
     def option(self, name: str) -> Option:
         """Find the option called ``name``; the error names all."""
         if name not in self.options:
-            names = f"it has {', '.join(self.options)}" if self.options else "it takes none"
+            names = "it takes none"
+            if self.options:
+                names = f"it has {', '.join(map(repr, self.options))}"
             msg = f"measure {self.name!r} has no option {name!r}; {names}"
             raise UnknownOptionError(msg)
         return self.options[name]

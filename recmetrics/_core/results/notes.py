@@ -220,15 +220,19 @@ def notes_on_users(selection: Selection, request: Request, users: Users | None =
 
 
 def _excluded_items(truth: ItemSets, exclude: ItemSets) -> list[str]:
-    """Say how many relevant items are excluded; [] where each user has one, or none is."""
+    """Say how many relevant items are excluded.
+
+    [] where none is; where all are, and where each user has one, since users are then counted.
+    """
     everyone = slice(0, truth.n_users)
     relevant = truth.rows(everyone)
     n_excluded = int(np.count_nonzero(relevant.among(exclude.rows(everyone))))
-    if not n_excluded or np.diff(relevant.start).max() == 1:
+    n_relevant = len(relevant.items)
+    if n_excluded in (0, n_relevant) or np.diff(relevant.start).max() == 1:
         return []
     return [
-        f"exclude holds {n_excluded:,} of {len(relevant.items):,} relevant items: they are never "
-        "hits, and count in R"
+        f"exclude holds {n_excluded:,} of {n_relevant:,} relevant items: they are never hits, but "
+        "count as relevant"
     ]
 
 

@@ -81,7 +81,7 @@ class Schema(NamedTuple):
         def refuse(quantity: str, ours: object = "", theirs: object = "") -> None:
             values = f": {ours} and {theirs}" if ours else ""
             msg = (
-                f"evaluators of different {quantity} cannot be merged{values}; expected the same "
+                f"evaluators with different {quantity} cannot be merged{values}; expected the same "
                 "in both"
             )
             raise ArgumentError(msg)
@@ -90,12 +90,13 @@ class Schema(NamedTuple):
             policies = [
                 "range" if schema.is_range else _shortly(schema.ties) for schema in (self, other)
             ]
-            refuse("ties", *policies)
+            refuse("ties=", *policies)
         for name in ("metrics", "undefined", "ties", "weights", "nan", "keep"):
             ours = getattr(self, name)
             theirs = getattr(other, name)
             if ours != theirs:
-                refuse(name, _shortly(ours), _shortly(theirs))
+                quantity = name if name in ("metrics", "weights") else f"{name}="
+                refuse(quantity, _shortly(ours), _shortly(theirs))
         for our_size, their_size in zip(self.shape, other.shape, strict=True):
             if our_size != their_size and None not in (our_size, their_size):
                 refuse("users and items", self.shape, other.shape)

@@ -149,7 +149,8 @@ class Option:
         """Return a choice in lower case; refuse any other value, and name the nearest choice."""
         if isinstance(value, str) and value.lower() in self.choices:
             return value.lower()
-        expected = " or ".join(map(repr, self.choices))
+        *others, last = map(repr, self.choices)
+        expected = f"{', '.join(others)} or {last}" if others else last
         if self.takes_callable:
             expected += ", or, in the methods, a callable of the rank"
         msg = f"{self.name} must be {expected}, got {value!r}"
@@ -308,7 +309,7 @@ class Metric:
             return options[name]
         hint = "it takes none"
         if options:
-            hint = did_you_mean(name, options) or f"it has {', '.join(options)}"
+            hint = did_you_mean(name, options) or f"it has {', '.join(map(repr, options))}"
         msg = f"metric {self.name!r} has no option {name!r}; {hint}"
         raise UnknownOptionError(msg)
 

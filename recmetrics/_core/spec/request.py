@@ -494,7 +494,7 @@ def _refuse_undecided_ties(request: Request, call: _Call) -> None:
     for text, (spec, ties, _) in request.definitions.items():
         if ties != "index":
             policy = f"ties={call.ties or ties!r}"
-            advice = "give ties='index' in a call of its own"
+            advice = "compute it in a separate call with ties='index'"
             _refuse_lists(request, text, policy, advice)
             if call.ties not in (None, "index") or spec.values.get("tied") != "block":
                 _refuse_divisor(text, spec, policy, advice)
@@ -566,7 +566,7 @@ def _refuse_divisor(text: str, spec: MetricSpec, quantity: str, advice: str) -> 
             reason = "its divisor depends on the items in the list"
             if option == "tied":
                 reason = "equal scores have one rank and no orders"
-                advice = advice.replace("give", "leave out ties=, or give")
+                advice = advice.replace("compute", "leave out ties=, or compute")
             msg = (
                 f"{text} has no {quantity}: with {option}={choice}, {reason}; type "
                 f"{option}={spec.metric.options[option].default}, or {advice}"
