@@ -160,16 +160,11 @@ class Identification(Printed):
                 f"{_NO_DEPARTURE!r}: no difference"
             )
         if rows[0].systems:
-            calls = [*rows[0].systems[:_MAX_NAMES]]
-            if len(calls) < len(rows[0].systems):
-                calls.append(f"{len(rows[0].systems) - len(calls)} more")
+            calls = _first_of(rows[0].systems, _MAX_NAMES)
             notes.append(f"the first row is based on {'; '.join(calls)}")
         if rows[0].same_mean:
-            spellings = [*rows[0].same_mean[:_MAX_SPELLINGS]]
-            n_more = len(rows[0].same_mean) - len(spellings)
-            if n_more:
-                spellings.append(f"{n_more} more")
-            also = f"the mean of the first row is also that of {', '.join(spellings)}"
+            spellings = ", ".join(_first_of(rows[0].same_mean, _MAX_SPELLINGS))
+            also = f"the mean of the first row is also that of {spellings}"
             if settings := _settings(rows[0]):
                 if len(rows[0].same_mean) > 1:
                     also += ", each"
@@ -223,9 +218,13 @@ def _settings(match: Match) -> list[str]:
 def _names_of_systems(match: Match) -> str:
     """Write the names of the systems of a match without their calls, the first four of many."""
     names = list(dict.fromkeys(system.partition(":")[0] for system in match.systems))
-    if len(names) > _MAX_NAMES:
-        names[_MAX_NAMES:] = [f"{len(names) - _MAX_NAMES} more"]
-    return ", ".join(names)
+    return ", ".join(_first_of(names, _MAX_NAMES))
+
+
+def _first_of(texts: Sequence[str], n: int) -> list[str]:
+    """Take the first texts, and say how many more there are."""
+    n_more = len(texts) - n
+    return [*texts[:n], *([f"{n_more} more"] if n_more > 0 else [])]
 
 
 def identify(

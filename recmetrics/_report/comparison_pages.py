@@ -153,13 +153,7 @@ def _intervals(
     ends = {metric: comparison.widened.get(metric, ()) for metric in metrics}
     yield from grids.wider_with_few(ends, FEW_USERS)
     if with_differences:
-        ends = {metric: comparison.widened_differences.get(metric, ()) for metric in metrics}
-        for end, side, extreme in (("high", "above", "greatest"), ("low", "below", "least")):
-            why = (
-                f"fewer than {FEW_USERS} users have a difference {side} 0, so an imagined one with "
-                f"the {extreme} possible difference is added"
-            )
-            yield from grids.wider(ends, end, why, "differences of ")
+        yield from _wider_differences(comparison, metrics)
     yield from observed_ranges(comparison.observed & set(metrics))
     if counts:
         line = "intervals do not cover what all runs share, such as the split of the data"
@@ -172,6 +166,17 @@ def _intervals(
             )
             line += "rough and too small"
         yield line
+
+
+def _wider_differences(comparison: Compared, metrics: Collection[str]) -> Iterator[str]:
+    """Say why intervals of differences count one more user."""
+    ends = {metric: comparison.widened_differences.get(metric, ()) for metric in metrics}
+    for end, side, extreme in (("high", "above", "greatest"), ("low", "below", "least")):
+        why = (
+            f"fewer than {FEW_USERS} users have a difference {side} 0, so an imagined one with the "
+            f"{extreme} possible difference is added"
+        )
+        yield from grids.wider(ends, end, why, "differences of ")
 
 
 def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:

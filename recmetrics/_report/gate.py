@@ -255,8 +255,12 @@ class Gate(Printed):
         )
 
     def _bounded(self) -> list[Verdict]:
-        """The verdicts that bounds decide."""
-        return [verdict for verdict in self.verdicts if _has_bounds(verdict)]
+        """The verdicts that bounds decide: not of metrics of all lists, nor of small groups."""
+        return [
+            verdict
+            for verdict in self.verdicts
+            if verdict.n_users is not None and verdict.verdict != FEW
+        ]
 
     def _level(self) -> str:
         """Write the confidence of a bound, and what shares the confidence of the comparison."""
@@ -380,11 +384,6 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
         groups=groups,
         limits=limits,
     )
-
-
-def _has_bounds(verdict: Verdict) -> bool:
-    """Say whether bounds decide; a metric of all lists has none, nor has a group that is small."""
-    return verdict.n_users is not None and verdict.verdict != FEW
 
 
 def _asks_for_gain(verdict: Verdict) -> bool:

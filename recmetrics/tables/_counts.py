@@ -153,7 +153,7 @@ class TableSummary:
     @property
     def dividing(self) -> list[str]:
         """The words on columns of ``by`` for whose values empty lists are added without need."""
-        if self.missing != "empty lists":
+        if self.missing != "empty lists" or not self.n_missing:
             return []
         missing = MissingLists(self.n_missing, self.first_missing, self.n_users_across)
         return [*dividing(missing)]
@@ -188,7 +188,7 @@ class TableSummary:
 def dividing(missing: MissingLists) -> Iterator[str]:
     """Say which columns of ``by`` divide the users, who then need no list of each value."""
     for name, n_users in missing.n_users_across.items():
-        if missing.n and not n_users:
+        if not n_users:
             yield (
                 f"no user has lists of two values of {name!r}: if it divides the users into "
                 "groups, such as segments or folds, no list is missing; type include_missing=False"

@@ -296,10 +296,7 @@ def evaluate_table(
     table, summary = evaluate_in_buckets(tables, options, request, choose, measure)
     if return_summary:
         return table, summary
-    if summary.swallowed[0]:
-        warn_of_swallowed(*summary.swallowed)
-    for note in summary.dividing:
-        warn(note, argument="by")
+    _warn_as_summary(summary.swallowed, summary.dividing)
     return table
 
 
@@ -400,15 +397,22 @@ def _measure(
     table = lists.result(values, included=has_missing)
     swallowed = swallowed_lists(lists)
     if not has_summary:
-        if swallowed[0]:
-            warn_of_swallowed(*swallowed)
-        if has_missing and models is None:  # a bucket does not have all users
-            for note in dividing(missing):
-                warn(note, argument="by")
+        notes: Iterable[str] = ()
+        if has_missing and missing.n and models is None:  # a bucket does not have all users
+            notes = dividing(missing)
+        _warn_as_summary(swallowed, notes)
         return table, None
     weights = weights_of_lists(lists, arrays, request, n_items)
     summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)
     return table, replace(summary, swallowed=swallowed)
+
+
+def _warn_as_summary(swallowed: tuple[int, int], dividing_columns: Iterable[str]) -> None:
+    """Warn of what a summary says, where nobody asks for it."""
+    if swallowed[0]:
+        warn_of_swallowed(*swallowed)
+    for note in dividing_columns:
+        warn(note, argument="by")
 
 
 def _choose_columns(recs: Frame, truth: Frame, options: TableOptions, first: TableOrder) -> Columns:
