@@ -370,8 +370,8 @@ class Evaluator(Accumulator):
         missing = np.flatnonzero(~self._results.updated)
         if missing.size:
             msg = (
-                f"{missing.size} of {self._results.n_users} users were never updated, the first is "
-                f"user {missing[0]}; their values are NaN, and means leave them out"
+                f"{missing.size:,} of {self._results.n_users:,} users were never updated, the "
+                f"first is user {missing[0]}; their values are NaN, and means leave them out"
             )
             warn(msg, NotUpdatedWarning)
 

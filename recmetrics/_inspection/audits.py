@@ -93,8 +93,10 @@ class Audit:
     negative_inf: Finding = _check("scores are -inf, never recommended")
     constant: Finding = _check("all items have the same score, so they rank by item index")
     short: Finding = _check("fewer than k items to recommend")
-    tied_at_cutoff: Finding = _check("equal scores at ranks k and k + 1")
-    depend_on_ties: Finding = _check("metrics at k depend on the order of equal scores")
+    tied_at_cutoff: Finding = _check("equal scores at ranks k and k + 1 (item order decides)")
+    depend_on_ties: Finding = _check(
+        "metrics at k depend on the order of equal scores (some relevant)"
+    )
     excluded_relevant: Finding = _check("relevant items are excluded (does the split leak?)")
     not_candidates: Finding = _check("relevant items are not candidates")
     without_truth: Finding = _check("no relevant item, accuracy is undefined")
@@ -152,7 +154,7 @@ class Audit:
         if self.grades is not None:
             n_grades, least, greatest = self.grades
             meaning = f"truth has {n_grades:,} different values above 0 ({least:g} to {greatest:g})"
-            yield meaning, "ndcg is graded"
+            yield meaning, "graded metrics, such as ndcg, use them"
 
     def _advice(self, name: str) -> str:
         """Write the lines below a finding: what it means, or what to do."""
@@ -224,8 +226,8 @@ def audit(
     >>> print(recmetrics.audit([[2, 1, 1], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]], k=2))
     2 users x 3 items, int64, k = 2
       all items have the same score, so they rank by item index: 1 user (50.0%), first user 1
-      equal scores at ranks k and k + 1: 2 users (100.0%), first user 0
-      metrics at k depend on the order of equal scores: 1 user (50.0%), first user 0
+      equal scores at ranks k and k + 1 (item order decides): 2 users (100.0%), first user 0
+      metrics at k depend on the order of equal scores (some relevant): 1 user (50.0%), first user 0
       no relevant item, accuracy is undefined: 1 user (50.0%), first user 1
 
     Parameters

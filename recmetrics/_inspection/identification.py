@@ -143,12 +143,12 @@ class Identification(Printed):
             Column("based on", _names_of_systems, is_number=False),
             Column("definitions", lambda match: f"{match.n_definitions:,}"),
         ]
+        of_others = ", also of other metrics," if self.n_means["another metric"] else ""
         notes = [
-            f"{self.n_definitions:,} definitions have {self.n_distinct:,} distinct means, from "
-            f"{self.low:.6f} to {self.high:.6f}",
-            "definitions: how many combinations of metric string, order of ties and value of users "
-            "without relevant items have this mean (not how many systems); most differ only in "
-            "what does not matter for these data",
+            f"{self.n_definitions:,} definitions{of_others} have {self.n_distinct:,} distinct "
+            f"means, from {self.low:.6f} to {self.high:.6f}",
+            "definitions: how many definitions (metric string, order of ties, value of users "
+            "without relevant items) have this mean; most of them are alike on these data",
         ]
         rows = self.matches[:_MAX_ROWS] or (self.nearest,)
         # Another metric is shown only where the number is none of this one.

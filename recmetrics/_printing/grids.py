@@ -25,6 +25,7 @@ _Record = TypeVar("_Record")
 _Escape: TypeAlias = Callable[[str], str]
 UNDEFINED = "-"  # the text of an undefined number
 _GAP = 2  # blanks between columns
+_ENDS = {"high": "the upper end", "low": "the lower end", "equal": "both ends"}  # of an interval
 _MANY_NAMES = 5  # a note that would name more of them says how many
 _LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -487,9 +488,12 @@ def wider_with_few(
     yield from wider(ends, "high", f"{fewer} above the metric's minimum, {added} maximum is added")
     yield from wider(ends, "low", f"{fewer} below the metric's maximum, {added} minimum is added")
 
+    equal = "all values are equal, so imagined"
+    yield from wider(ends, "equal", f"{equal} {units} with the maximum and the minimum are added")
+
 
 def wider(ends: Mapping[str, Collection[str]], end: str, why: str, of: str = "") -> Iterator[str]:
-    """Say why intervals are wider at an end, "low" or "high"; ``ends`` has those by metric."""
+    """Say why intervals are wider at an end, a key of ``_ENDS``; ``ends`` has those by metric."""
     metrics = sorted(metric for metric, ends_of_metric in ends.items() if end in ends_of_metric)
     if not metrics:
         return
@@ -499,7 +503,7 @@ def wider(ends: Mapping[str, Collection[str]], end: str, why: str, of: str = "")
     subject = f"an interval of {of}{names} is"
     if len(metrics) > 1:
         subject = f"intervals of {of}{names} are"
-    yield f"{subject} wider at the {'upper' if end == 'high' else 'lower'} end: {why}"
+    yield f"{subject} wider at {_ENDS[end]}: {why}"
 
 
 def percent(share: float) -> str:

@@ -360,9 +360,14 @@ class Bounds(NamedTuple):
 
     @property
     def ends_with_added(self) -> list[str]:
-        """The ends of an interval, "low" and "high", that count one more user."""
-        tails = {"low": self.lower, "high": self.upper}
-        return [end for end, tail in tails.items() if tail.worst is not None]
+        """The ends of an interval, "low" and "high", that count one more user of another value.
+
+        It is "equal" in place of both, if that is because all values are equal.
+        """
+        mean = self.moments.mean
+        worst_and_mean = {"low": (self.lower.worst, mean), "high": (self.upper.worst, -mean)}
+        ends = [end for end, (worst, m) in worst_and_mean.items() if worst not in (None, m)]
+        return ends if len(ends) < 2 or self.moments.squares > 0 else ["equal"]
 
     @property
     def is_observed(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Table: TypeAlias = Literal["differences", "means"]
+_PER_CENT = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*%\s*")  # a margin as a gate's rule has it
 
 
 class UsersNeeded(NamedTuple):
@@ -164,7 +166,7 @@ class Comparison(Compared, Printed):
         difference: float,
         *,
         power: float = POWER,
-        margin: float | None = None,
+        margin: float | str | None = None,
         model: str | None = None,
         against: str | None = None,
     ) -> UsersNeeded:
@@ -183,9 +185,9 @@ class Comparison(Compared, Printed):
         power
             The probability that it is then shown.
         margin
-            The margin of a gate's rule for all users, one new model and one look: 0.0 for "ndcg@10
-            >= 0"; for a rule in %, the number in the gate's column "margin". The number of users is
-            then computed from the bounds of the gate in place of the interval.
+            The margin of a gate's rule for all users, one new model and one look: -0.003 for
+            "ndcg@10 >= -0.003", "-1%" for "ndcg@10 >= -1%". The number of users is then computed
+            from the bounds of the gate in place of the interval.
         model, against
             The pair; not needed if the comparison has one.
 
@@ -221,8 +223,11 @@ class Comparison(Compared, Printed):
             )
             raise ArgumentError(msg, argument="difference")
         power = check_share("power", power, 0.5)
-        differences = self.samples.of(None, metric, *pair)
-        limits = self.samples.limits(metric).of_difference()
+        share = 1.0  # of the old value, which is taken from the new one
+        if margin is not None:
+            margin, share = self._read_margin(metric, margin, pair)
+        differences = self.samples.of(None, metric, *pair, share)
+        limits = self.samples.limits(metric).of_difference(share)
         with np.errstate(all="ignore"):  # of squares that overflow
             sides = differences.sides(0.0, 0.0)
         if sides is None or not sides[0].squares > 0:
@@ -242,7 +247,8 @@ class Comparison(Compared, Printed):
         else:
             size = self._beyond_margin(metric, difference, margin)
             alpha = 1 - self.confidence
-            bounds = bounds_of(moments, limits.moved(-margin))
+            offset = margin if share == 1.0 else 0.0
+            bounds = bounds_of(moments, limits.moved(-offset))
             lower, upper = bounds.plans()
             plans = [upper if metric in self.lower_is_better else lower]
         n_users = 0  # who are enough for both sides
@@ -260,13 +266,24 @@ class Comparison(Compared, Printed):
         all_users = -(-n_users * n_all // n_defined)  # rounded up
         return UsersNeeded(n_users, all_users)
 
+    def _read_margin(
+        self, metric: str, margin: float | str, pair: tuple[str, str]
+    ) -> tuple[float, float]:
+        """Read a margin, a number or text in %: the number, and the share of the old value."""
+        if isinstance(margin, str) and (per_cent := _PER_CENT.fullmatch(margin)):
+            share = 1 + float(per_cent[1]) / 100
+            model, against = pair
+            mean = self.samples.of(None, metric, against, model, share=0.0).mean
+            return (share - 1) * mean, share
+        is_number = isinstance(margin, int | float | np.number)
+        if not is_number or not np.isfinite(margin):
+            msg = f"margin must be a number, such as -0.01, or text such as '-1%', got {margin!r}"
+            raise ArgumentError(msg, argument="margin")
+        return float(margin), 1.0
+
     def _beyond_margin(self, metric: str, difference: float, margin: float) -> float:
         """How far a true difference is beyond the margin of a rule; refuse one that is not."""
         direction = -1 if metric in self.lower_is_better else 1
-        is_number = isinstance(margin, int | float | np.number)
-        if not is_number or not np.isfinite(margin):
-            msg = f"margin must be a finite number, such as -0.01, got {margin!r}"
-            raise ArgumentError(msg, argument="margin")
         if not 0 < (difference - margin) * direction < np.inf:
             sign, side = (">=", "below") if direction > 0 else ("<=", "above")
             msg = (

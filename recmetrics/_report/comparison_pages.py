@@ -171,12 +171,14 @@ def _intervals(
 def _wider_differences(comparison: Compared, metrics: Collection[str]) -> Iterator[str]:
     """Say why intervals of differences count one more user."""
     ends = {metric: comparison.widened_differences.get(metric, ()) for metric in metrics}
-    for end, side, extreme in (("high", "above", "greatest"), ("low", "below", "least")):
+    for end, side, extreme in (("high", "above", "highest"), ("low", "below", "lowest")):
         why = (
-            f"fewer than {FEW_USERS} users have a difference {side} 0, so an imagined one with the "
-            f"{extreme} possible difference is added"
+            f"fewer than {FEW_USERS} users have a difference {side} 0, so an "
+            f"imagined one with the {extreme} possible difference is added"
         )
         yield from grids.wider(ends, end, why, "differences of ")
+    why = "all are equal, so imagined users with the highest and the lowest possible one are added"
+    yield from grids.wider(ends, "equal", why, "differences of ")
 
 
 def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
@@ -239,8 +241,8 @@ def _raised(comparison: Compared) -> str:
     if comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
-        "where few users gain or lose, or differences are skewed, p is raised, so that it is below "
-        f"{1 - comparison.confidence:.2g} only if the {interval} leaves out 0"
+        "where few users gain or lose, or differences are skewed, p is raised to agree with the "
+        f"{interval}: below {1 - comparison.confidence:.2g} only if 0 is outside it"
     )
     if comparison.correction is None:
         return line
@@ -291,8 +293,8 @@ def _of_different_users(comparison: Compared) -> Iterator[str]:
             n_users[mean.group, mean.metric].add(mean.n_users)
     if comparison.differences and any(len(numbers) > 1 for numbers in n_users.values()):
         yield (
-            "models have values of different users: a difference is over the users of both, and "
-            "not that of the means"
+            "models have values for different users: a difference is over the users that both "
+            "have, so it is not the difference of the means"
         )
 
 

@@ -227,8 +227,8 @@ class Gate(Printed):
         if self.weighted:
             text = "Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; to be safe, an imagined user is added: with the least "
-            "possible difference for 'at least', with the greatest for 'at most'"
+            ", corrected for skewness; to be safe, an imagined user is added: with the lowest "
+            "possible difference for 'at least', with the highest for 'at most'"
         )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"

@@ -234,7 +234,8 @@ def needs_values(purpose: str) -> str:
     """Say that sums do not suffice for a purpose, and what keeps values."""
     return (
         f"the value of each user is needed for {purpose}, and these are sums: type "
-        "StreamEvaluator(..., keep='values') for each model, or values.toPandas() of Spark"
+        "StreamEvaluator(..., keep='values') for each model, and give compare a dict of these, "
+        "or values.toPandas() of Spark"
     )
 
 

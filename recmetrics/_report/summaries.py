@@ -412,7 +412,8 @@ class Summary(Printed):
         least or largest value.
     widened
         The ends, "low" and "high", of intervals of each metric that count one more user, as few
-        users are below the greatest possible value, or above the least.
+        users are below the greatest possible value, or above the least; "equal" for both ends, if
+        all values are equal.
     n_weightless
         The number of users of weight 0, who are left out; None without weights.
     weighed

@@ -141,7 +141,7 @@ class TableSummary:
             if name in self.of_all_lists:
                 text = f"{number} of all lists"
             lines.append(f"{name:<{width}}  {text}")
-        if self.by:
+        if self.by and not self.dividing:
             columns = ", ".join(map(repr, self.by))
             model: Any = self.by[0] if len(self.by) == 1 else list(self.by)
             lines.append(
@@ -190,8 +190,9 @@ def dividing(missing: MissingLists) -> Iterator[str]:
     for name, n_users in missing.n_users_across.items():
         if not n_users:
             yield (
-                f"no user has lists of two values of {name!r}: if it divides the users into "
-                "groups, such as segments or folds, no list is missing; type include_missing=False"
+                f"each user has lists for one value of {name!r} alone: if it is a group of users, "
+                "such as a segment or a fold, the lists of the other values are not missing; give "
+                "the truth that column, too, or type include_missing=False"
             )
 
 

@@ -36,7 +36,7 @@ ARROW = (
 
 COLUMNS = [
     Case(
-        "no user has lists of two values of {}",
+        "each user has lists for one value of {} alone",
         TABLES + "recs = recs.assign(arm=recs['user'].map({'a': 'm', 'b': 'n'}))",
         "tables.evaluate_table(recs, truth, 'mrr', in_order=True, by='arm')",
         [1 / 2, 1.0],

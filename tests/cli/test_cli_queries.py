@@ -150,8 +150,8 @@ def test_the_table_counts_groups(capsys):
         "95 % intervals by Student's t over groups, corrected for skewness",
         "intervals of auc, hit@1 are wider at the upper end: fewer than 10 groups are above the "
         "metric's minimum, so an imagined one with the maximum is added",
-        "intervals of auc, hit@1 are wider at the lower end: fewer than 10 groups are below the "
-        "metric's maximum, so an imagined one with the minimum is added",
+        "an interval of auc is wider at the lower end: fewer than 10 groups are below the metric's "
+        "maximum, so an imagined one with the minimum is added",
         "q10, median, q90: quantiles of the groups' values",
         "left out of hit@1: 1 of 3 groups has no relevant item",
         "left out of auc: 1 of 3 groups has no relevant item, or only relevant ones",

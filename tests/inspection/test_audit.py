@@ -63,7 +63,8 @@ def test_a_graded_truth_is_told_from_a_binary_one():
     for report in (audit(CLEAN, ratings, k=2), audit_ranked(CLEAN.argsort()[:, ::-1], ratings)):
         assert report.grades == (3, 1.0, 5.0)
         assert str(report).endswith(
-            "\n  truth has 3 different values above 0 (1 to 5): ndcg is graded"
+            "\n  truth has 3 different values above 0 (1 to 5): graded metrics, such as ndcg, use "
+            "them"
         )
     for binary in (TRUTH, 5 * TRUTH, 0 * TRUTH):
         assert audit(CLEAN, binary, k=2).grades is None
@@ -76,8 +77,9 @@ def test_the_report_reads_like_this():
         "  scores are NaN, an error unless nan='exclude': 1 item of 1 user "
         "(33.3% of users), first (user 0, item 3)",
         "  all items have the same score, so they rank by item index: 1 user (33.3%), first user 1",
-        "  equal scores at ranks k and k + 1: 1 user (33.3%), first user 1",
-        "  metrics at k depend on the order of equal scores: 1 user (33.3%), first user 1",
+        "  equal scores at ranks k and k + 1 (item order decides): 1 user (33.3%), first user 1",
+        "  metrics at k depend on the order of equal scores (some relevant): 1 user (33.3%), first "
+        "user 1",
     ]
 
 
@@ -118,7 +120,7 @@ def test_half_precision_that_ties_gets_advice(dtype):
         report = audit(scores, truth, k=2)
         assert report.depend_on_ties == Finding(n_tied, 0, 0)
         needs_advice = is_many and dtype in ("float16", ">f2")
-        line = f"equal scores: {n_tied} users ({n_tied / 200:.1%}), first user 0"
+        line = f"equal scores (some relevant): {n_tied} users ({n_tied / 200:.1%}), first user 0"
         assert str(report).endswith(line + ADVICE.format(dtype) * needs_advice)
 
 

@@ -251,10 +251,11 @@ def test_it_prints_and_is_plain():
     assert lines[0].split() == ["metric", "mean", "departure", "based", "on", "definitions"]
     assert lines[2].split()[:6] == ["hit@1", "0.500000", "as", "in", "a", "system"]
     distinct = f"{found.n_distinct} distinct means, from {found.low:.6f} to {found.high:.6f}"
-    definitions = f"{found.n_definitions} definitions have {distinct}"
+    definitions = f"{found.n_definitions} definitions, also of other metrics, have {distinct}"
     assert definitions in lines
     assert any(
-        line.startswith("definitions: how many combinations of metric string") for line in lines
+        line.startswith("definitions: how many definitions (metric string, order of ties")
+        for line in lines
     )
     assert "as in a system: 1 of 2 distinct means rounds to 0.5; by chance 0.24" in lines
     assert (

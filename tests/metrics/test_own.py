@@ -17,6 +17,7 @@ from recmetrics import (
     InputTypeError,
     Metrics,
     OneUser,
+    RecmetricsWarning,
     StreamEvaluator,
     UnknownMetricError,
 )
@@ -48,7 +49,7 @@ def declare_borda(name="borda", **keywords):
 
 
 def test_values_by_hand():
-    declare_borda()
+    declare_borda(bounds=(0, math.inf))
     asked = ["borda@3", "borda(rel=2)@4", "borda(scale=no)@3", "borda"]
     got = Metrics.compute(SCORES, TRUTH, asked)
     np.testing.assert_array_equal(got["borda@3"], [2 / 6, 0, np.nan])
@@ -180,7 +181,7 @@ def test_a_metric_that_is_declared_anew_has_its_new_values_everywhere():
 
 
 def test_an_evaluator_keeps_the_definition_with_which_it_was_made():
-    @recmetrics.metric
+    @recmetrics.metric(bounds=(0, math.inf))
     def redone(user: OneUser, k: int, *, power: float = 2.0) -> float:
         """The length of the list, raised to a power."""
         return len(user.gains[:k]) ** power
@@ -207,16 +208,18 @@ def test_a_state_is_read_with_the_metric_as_it_is_declared_now():
 def test_a_bare_decorator_takes_the_formula_from_the_docstring():
     @recmetrics.metric
     def plain(user: OneUser, k: int) -> float:
-        """The number of ranks that are read.
+        """The tenth of the number of ranks that are read.
 
         At most k.
         """
-        return float(len(user.gains[:k]))
+        return len(user.gains[:k]) / 10
 
-    assert plain(OneUser([1.0, 0.0], [1.0], []), 1) == 1.0
-    assert Metrics.compute(SCORES, TRUTH, "plain@3")["plain@3"].tolist() == [3.0, 3.0, 3.0]
+    assert plain(OneUser([1.0, 0.0], [1.0], []), 1) == 0.1
+    assert Metrics.compute(SCORES, TRUTH, "plain@3")["plain@3"].tolist() == [0.3, 0.3, 0.3]
     explained = recmetrics.explain("plain@3")
-    assert explained.formula == explained.summary == "The number of ranks that are read."
+    assert (
+        explained.formula == explained.summary == "The tenth of the number of ranks that are read."
+    )
 
 
 @pytest.mark.parametrize("value", [None, "0.5", 1j, [0.5]])
@@ -329,6 +332,25 @@ def test_an_error_of_the_function_names_the_metric_and_the_user():
     with pytest.raises(IndexError) as caught:
         Metrics.compute(SCORES, TRUTH, "second@3")
     assert caught.value.__notes__ == ["in the metric 'second', for user 1"]
+
+
+def test_values_outside_the_bounds_are_told():
+    def declare(**bounds):
+        @recmetrics.metric(formula="the number of relevances", **bounds)
+        def number(user, k):
+            return float(len(user.relevances[:k]))
+
+    declare(bounds=(0, math.inf))
+    truth = [[0, 1, 0, 3], [1, 0, 0, 0], [0, 0, 0, 0]]
+    assert Metrics.compute(SCORES, truth, "number@2")["number@2"].tolist() == [2, 1, 0]
+    declare()
+    message = (
+        "the metric 'number' is 2 for user 0, outside its bounds 0 and 1, which intervals and "
+        "gates use; declare them with @recmetrics.metric(bounds=(least, greatest))"
+    )
+    with pytest.warns(RecmetricsWarning) as warned:
+        Metrics.compute(SCORES, truth, "number@2")
+    assert [str(each.message) for each in warned] == [message]
 
 
 def test_only_the_function_knows_what_it_does_with_grades_and_without_truth():

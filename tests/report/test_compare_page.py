@@ -17,11 +17,11 @@ MANY_NEW = np.tile(NEW, 20)
 INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
 WIDER = (
     "an interval of differences of ndcg@10 is wider at the lower end: fewer than 10 users have a "
-    "difference below 0, so an imagined one with the least possible difference is added"
+    "difference below 0, so an imagined one with the lowest possible difference is added"
 )
 FEW = (
-    "where few users gain or lose, or differences are skewed, p is raised, so that it is below "
-    "0.05 only if the interval leaves out 0; after that, all p are corrected by Holm"
+    "where few users gain or lose, or differences are skewed, p is raised to agree with the "
+    "interval: below 0.05 only if 0 is outside it; after that, all p are corrected by Holm"
 )
 
 
@@ -68,8 +68,8 @@ def test_the_legend_says_what_was_done():
     ]
     assert lines[-2:] == [
         "left out: users without a value (most often: no relevant items)",
-        "models have values of different users: a difference is over the users of both, and not "
-        "that of the means",
+        "models have values for different users: a difference is over the users that both have, so "
+        "it is not the difference of the means",
     ]
     same_users = {"a": values["a"], "b": {"gini@5": [2.0, NAN, 3.5]}}
     assert "different users" not in str(compare(same_users))
@@ -465,12 +465,12 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "so that it is below 0.05 only if the interval leaves out 0; after that, all p are"
+    note = "with the interval: below 0.05 only if 0 is outside it; after that, all p are corrected"
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
     assert (
-        "the t interval (not shown) leaves out 0; after that, all p are corrected by Holm\n"
+        "with the t interval (not shown): below 0.05 only if 0 is outside it; after that, all p are"
         in drawn
     )
 

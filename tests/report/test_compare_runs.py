@@ -377,9 +377,9 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
         "an interval of m is wider at the lower end: fewer than 10 users are below the metric's "
         "maximum, so an imagined one with the minimum is added",
         "an interval of differences of m is wider at the upper end: fewer than 10 users have a "
-        "difference above 0, so an imagined one with the greatest possible difference is added",
+        "difference above 0, so an imagined one with the highest possible difference is added",
         "an interval of differences of m is wider at the lower end: fewer than 10 users have a "
-        "difference below 0, so an imagined one with the least possible difference is added",
+        "difference below 0, so an imagined one with the lowest possible difference is added",
         "m: no minimum or maximum is known; the least or the greatest value at hand is used "
         "instead",
         "intervals do not cover what all runs share, such as the split of the data; for a model "

@@ -492,14 +492,21 @@ def test_the_rule_of_a_metric_whose_lower_values_are_better_has_its_users():
         recmetrics.compare(values).users_needed("mean_rank", 0.05, margin=0.0)
     with pytest.raises(ArgumentError, match=r"breaks the rule 'ndcg@10 >= 0.1'; .* below 0.05$"):
         even().users_needed("ndcg@10", 0.05, margin=0.1)
-    with pytest.raises(ArgumentError, match=r"^margin must be a finite number, .*, got '-1%'$"):
-        even().users_needed("ndcg@10", 0.05, margin="-1%")
+    with pytest.raises(ArgumentError, match=r"^margin must be a number, .* as '-1%', got '-1'$"):
+        even().users_needed("ndcg@10", 0.05, margin="-1")
 
 
 def test_equal_models_need_the_users_that_the_gate_names():
     verdict = only(even().gate("ndcg@10 >= -0.03"))
     assert verdict.verdict == "open"
     assert even().users_needed("ndcg@10", 0, margin=-0.03).with_value == verdict.n_needed
+    verdict = only(even().gate("ndcg@10 >= -6%"))
+    assert verdict.verdict == "open"
+    assert even().users_needed("ndcg@10", 0, margin="-6%").with_value == verdict.n_needed
+    ranks = {"old": {"mean_rank": [0.4] * 120}, "new": {"mean_rank": [0.4 - d for d in EVEN]}}
+    verdict = only(recmetrics.compare(ranks).gate("mean_rank <= +6%"))
+    needed = recmetrics.compare(ranks).users_needed("mean_rank", 0, margin="+6%")
+    assert needed.with_value == verdict.n_needed
     with pytest.raises(ArgumentError, match=r"other than 0, such as 0.01, got 0$"):
         even().users_needed("ndcg@10", 0)
 

@@ -112,6 +112,32 @@ def test_levels_and_notes_beside_the_means():
 
 
 @pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (0.0, WIDER[0].format("an interval of ndcg@5 is")),
+        (1.0, WIDER[1].format("an interval of ndcg@5 is")),
+        (
+            0.5,
+            "an interval of ndcg@5 is wider at both ends: all values are equal, so imagined users "
+            "with the maximum and the minimum are added",
+        ),
+    ],
+)
+def test_equal_values_are_told_from_few_on_a_side(value, line):
+    lines = str(summary({"ndcg@5": [value] * 30})).splitlines()
+    assert [each for each in lines if "wider" in each] == [line]
+    differences = str(compare({"a": {"ndcg@5": [0.0] * 30}, "b": {"ndcg@5": [value] * 30}}))
+    of_differences = {
+        0.0: "both ends: all are equal, so imagined users with the highest and the lowest possible",
+        1.0: "the lower end: fewer than 10 users have a difference below 0",
+        0.5: "both ends: all are equal, so imagined users with the highest and the lowest possible",
+    }
+    assert (
+        f"an interval of differences of ndcg@5 is wider at {of_differences[value]}" in differences
+    )
+
+
+@pytest.mark.parametrize(
     ("noun", "nouns"),
     [("query", "queries"), ("day", "days"), ("search", "searches"), ("class", "classes")],
 )

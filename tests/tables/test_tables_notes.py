@@ -49,7 +49,8 @@ def test_these_systems_follow_the_score_and_not_the_rank(convention, kind):
 
 
 def test_means_over_several_models_say_so():
-    of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
+    of_models = {name: [*column, *column] for name, column in BOTH.items()}
+    of_models["model"] = ["x"] * 4 + ["y"] * 4
     note = (
         "these means are over all lists, of every 'model'; for a mean of each, type "
         "recmetrics.summary(values, model='model')"
@@ -60,11 +61,11 @@ def test_means_over_several_models_say_so():
     analysis = RecListAnalysis(group_cols=["user", "fold", "model"])
     analysis.add_metric("mrr")
     truth = pd.DataFrame(RELEVANT | {"fold": [1, 1]})
-    recs = pd.DataFrame(of_models | {"fold": [1, 1, 1, 1]})
+    recs = pd.DataFrame(of_models | {"fold": [1] * 8})
     analysis.compute(recs, truth, include_missing=True)
     assert str(analysis.summary).splitlines()[-1] == note  # the truth has folds
 
-    arms = {**BOTH, "arm": ["x", "x", "y", "y"], "fold": [1, 1, 1, 1]}
+    arms = of_models | {"arm": of_models["model"], "fold": [1] * 8}
     last_line = measured(arms, RELEVANT, "mrr", by=["arm", "fold"])[1][-1]
     assert last_line.endswith("recmetrics.summary(values, model=['arm', 'fold'])")
 
@@ -88,8 +89,9 @@ IN_SEGMENTS = {
 }
 OF_THREE = {"user": [1, 2, 3], "item": ["b", "a", "a"]}
 DIVIDES = (
-    "no user has lists of two values of 'segment': if it divides the users into groups, such as "
-    "segments or folds, no list is missing; type include_missing=False"
+    "each user has lists for one value of 'segment' alone: if it is a group of users, such as a "
+    "segment or a fold, the lists of the other values are not missing; give the truth that column, "
+    "too, or type include_missing=False"
 )
 
 
@@ -122,7 +124,7 @@ def test_a_column_that_does_not_divide_the_users_is_not_told():
     models = {name: [*column, *column] for name, column in IN_SEGMENTS.items()}
     models["model"] = ["x"] * 4 + ["y"] * 4
     lines = measured(models, OF_THREE, "mrr", by=["model", "segment"])[1]
-    assert [line for line in lines if "no user has" in line] == [DIVIDES]
+    assert [line for line in lines if "each user has" in line] == [DIVIDES]
 
 
 @EVERY_KIND

@@ -414,7 +414,7 @@ def recall_at_k(
     weigh: Weighed = "no",
     **shared: Unpack[ForHits],
 ) -> UserValues:
-    """Hits in the top k / min(R, k) for users with R relevant items: *capped* recall.
+    """Hits in the top k / min(R, k) for users with R relevant items: capped recall.
 
     ``denom=capped`` is the definition of rectorch, LensKit and the VAE literature. For that of
     textbooks, hits / R, type ``recall(denom=relevant)@k``:

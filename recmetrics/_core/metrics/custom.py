@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, overl
 
 import numpy as np
 
-from recmetrics._core.errors import ArgumentError, InputTypeError
+from recmetrics._core.errors import ArgumentError, InputTypeError, warn
 from recmetrics._core.metrics.reference import OneUser
 from recmetrics._core.selection import WHOLE_LIST, Hits
 from recmetrics._core.spec import ALIASES, METHOD_SUFFIX, METRICS, Number, Option, read_option
@@ -129,7 +129,7 @@ def metric(
             options.append(read_option(parameter.name, parameter.default, annotation))
         declaration.__name__ = name
         decorate = register(
-            kernel=kernel or _kernel_of(function, options),
+            kernel=kernel or _kernel_of(function, options, bounds),
             reference=function,
             formula=_first_line(name, function) if formula is None else formula,
             latex="",
@@ -233,7 +233,9 @@ def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -
     return Annotated[value_type, meaning]
 
 
-def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
+def _kernel_of(
+    reference: Callable[..., float], options: list[Option], bounds: tuple[float, float]
+) -> Any:
     """A kernel that calls ``reference``, the metric's function, for each user.
 
     Like every kernel, it gets the options as numbers, the codes, and writes a value for each user.
@@ -259,6 +261,15 @@ def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
                 )
                 raise InputTypeError(msg)
             out[user] = number
+        least, greatest = bounds
+        outside = np.flatnonzero((out < least) | (out > greatest))
+        if outside.size:
+            user = outside[0]
+            warn(
+                f"the metric {reference.__name__!r} is {out[user]:g} for user {user}, outside its "
+                f"bounds {least:g} and {greatest:g}, which intervals and gates use; declare them "
+                "with @recmetrics.metric(bounds=(least, greatest))"
+            )
 
     names = ["hits", "k", "out", *(option.name for option in options)]
     parameter_kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
