@@ -99,7 +99,7 @@ def summary(
         The confidence of the intervals, above 0 and below 1.
     noun
         The word for a user in the tables, such as "group" or "session". None is the noun of an
-        ``Evaluation``, "event" for a ``StreamEvaluator``, and "user" for all others.
+        ``Evaluation``, "event" for a ``StreamEvaluator`` of one model, and "user" for all others.
     notes
         Lines to print below the tables.
     n_resamples, rng
@@ -135,6 +135,7 @@ def summary(
     columns = result_tables.read_columns(metrics, model, by, weights)
     if result_tables.is_evaluation(values):
         notes = notes or values.notes
+    is_default_noun = noun is None
     noun = result_tables.noun_of(values, noun)
     keeps_sums = result_tables.keeps_sums(values)
     level_values = result_tables.values_of_levels({} if levels is None else levels)
@@ -143,6 +144,8 @@ def summary(
         if keeps_sums:
             only_of_values = {"model": model, "by": by, "weights": weights, "levels": levels}
             models: Sequence[Samples] = each_model(read_sums(values, columns, only_of_values))
+            if is_default_noun and models[0].models != (None,):
+                noun = "user"  # as of models that are compared
             level_arrays: dict[str, dict[str, Floats]] = {}
             weighed: tuple[str, ...] = ()  # the means of sums are plain
         else:

@@ -52,6 +52,14 @@ def test_evaluators_and_streams():
         same({metric: kept}, {metric: {name: expected[metric][name] for name in kept}})
 
 
+def test_a_stream_of_models_has_users_as_their_comparison():
+    stream = StreamEvaluator("hit@1", keep="means")
+    stream.update({"old": [[2, 1]] * 9, "new": [[1, 2]] * 9}, [0, 1, 1] * 3)
+    assert " over users, " in str(summary(stream))
+    assert " over users, " in str(recmetrics.compare(stream))
+    assert " over rows, " in str(summary(stream, noun="row"))
+
+
 def test_an_evaluation_is_summarised_as_by_its_method():
     values = {"hit@1": np.array([1.0, NAN, 0.0]), "coverage@1": np.array(0.25)}
     evaluation = Evaluation(values, notes=["the queries of May"], noun="query")
