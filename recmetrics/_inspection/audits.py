@@ -94,9 +94,7 @@ class Audit:
     constant: Finding = _check("all items have the same score, so they rank by item index")
     short: Finding = _check("fewer than k items to recommend")
     tied_at_cutoff: Finding = _check("equal scores at ranks k and k + 1 (item order decides)")
-    depend_on_ties: Finding = _check(
-        "metrics at k depend on the order of equal scores (some relevant)"
-    )
+    depend_on_ties: Finding = _check("tied relevant items, so metrics at k depend on item order")
     excluded_relevant: Finding = _check("relevant items are excluded (does the split leak?)")
     not_candidates: Finding = _check("relevant items are not candidates")
     without_truth: Finding = _check("no relevant item, accuracy is undefined")
@@ -216,8 +214,8 @@ def audit(
     It checks the scores (NaN, infinite, equal at the cutoff or throughout, too few items), the
     truth (users without relevant items, zeros and repeated entries that it stores), both together
     with ``exclude`` and ``candidates`` (relevant items that cannot be recommended), and signs that
-    the call does not test the model, such as lists of relevant items alone. Each check is a field
-    of ``Audit``.
+    the call does not test the model, such as users for whom only relevant items can be recommended.
+    Each check is a field of ``Audit``.
 
     For float16 and bfloat16 scores, the report also gives advice if the metrics of more than 1 % of
     the users depend on the order of equal scores.
@@ -227,7 +225,7 @@ def audit(
     2 users x 3 items, int64, k = 2
       all items have the same score, so they rank by item index: 1 user (50.0%), first user 1
       equal scores at ranks k and k + 1 (item order decides): 2 users (100.0%), first user 0
-      metrics at k depend on the order of equal scores (some relevant): 1 user (50.0%), first user 0
+      tied relevant items, so metrics at k depend on item order: 1 user (50.0%), first user 0
       no relevant item, accuracy is undefined: 1 user (50.0%), first user 1
 
     Parameters

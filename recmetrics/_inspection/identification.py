@@ -148,7 +148,8 @@ class Identification(Printed):
             f"{self.n_definitions:,} definitions{of_others} have {self.n_distinct:,} distinct "
             f"means, from {self.low:.6f} to {self.high:.6f}",
             "definitions: how many definitions (metric string, order of ties, value of users "
-            "without relevant items) have this mean; most of them are alike on these data",
+            "without relevant items) have this mean; they often differ only in what does not "
+            "matter for these data, such as the order of ties",
         ]
         rows = self.matches[:_MAX_ROWS] or (self.nearest,)
         # Another metric is shown only where the number is none of this one.
@@ -198,7 +199,7 @@ class Identification(Printed):
             round_to = f"round{'s' * (n_matches == 1)} to {self.value}"
             yield f"{name}: {n_matches:,} of {means} {round_to}; by chance {expected:.2g}"
         yield (
-            "by chance: how many would match by accident, on average, if the number were drawn at "
+            "by chance: how many means would round to the number, on average, if it were drawn at "
             f"random between half and twice {self.value}"
         )
 

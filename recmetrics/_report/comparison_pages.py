@@ -177,7 +177,7 @@ def _wider_differences(comparison: Compared, metrics: Collection[str]) -> Iterat
             f"imagined one with the {extreme} possible difference is added"
         )
         yield from grids.wider(ends, end, why, "differences of ")
-    why = "all are equal, so imagined users with the highest and the lowest possible one are added"
+    why = "all differences are equal, so imagined users with the highest and the lowest are added"
     yield from grids.wider(ends, "equal", why, "differences of ")
 
 
@@ -242,7 +242,7 @@ def _raised(comparison: Compared) -> str:
         interval = "t interval (not shown)"
     line = (
         "where few users gain or lose, or differences are skewed, p is raised to agree with the "
-        f"{interval}: below {1 - comparison.confidence:.2g} only if 0 is outside it"
+        f"{interval} ({1 - comparison.confidence:.2g} or more if it contains 0)"
     )
     if comparison.correction is None:
         return line

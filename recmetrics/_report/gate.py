@@ -196,7 +196,7 @@ class Gate(Printed):
         if any(verdict.n_users is not None for verdict in open_verdicts):
             add_users = ", or add users for the next look"
             if self.looks == 1:
-                add_users = " (to judge again with more users, plan the number of looks= first)"
+                add_users = " (to judge again with more users, first plan the number of looks)"
             too_few = "too few users or runs" if self.nested else "too few users"
             yield f"open: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
@@ -223,9 +223,9 @@ class Gate(Printed):
 
     def _method(self) -> str:
         """Say how the bounds are computed."""
-        text = "Student's t of the paired differences"
+        text = "one-sided, Student's t of the paired differences"
         if self.weighted:
-            text = "Student's t of the weighted mean difference (linearised variance)"
+            text = "one-sided, Student's t of the weighted mean difference (linearised variance)"
         text += (
             ", corrected for skewness; to be safe, an imagined user is added: with the lowest "
             "possible difference for 'at least', with the highest for 'at most'"

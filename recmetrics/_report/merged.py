@@ -251,8 +251,8 @@ def read_sums(
             given = [name for name in ("by", "weights") if only_of_values[name] is not None]
             keywords = ", ".join(f"{name}={name}" for name in given)
             msg = (
-                f"{argument}= is for values, and a stream keeps sums; expected it in each update: "
-                f"type stream.update(scores, truth, {keywords})"
+                f"{argument}= is too late for a stream, which keeps sums; expected it in each "
+                f"update: type stream.update(scores, truth, {keywords})"
             )
         raise ArgumentError(msg, argument=argument)
     if isinstance(results, ValueSums):

@@ -183,7 +183,9 @@ def noun_of(results: Any, noun: str | None) -> str:
         return noun
     if is_evaluation(results):
         return str(results.noun)
-    return "event" if isinstance(results, StreamEvaluator) else "user"
+    is_stream = isinstance(results, StreamEvaluator)
+    # Of several models, each row is most often a user: ``compare`` says so, too.
+    return "event" if is_stream and not results._results.has_models else "user"
 
 
 def keeps_sums(results: Any) -> bool:
@@ -374,13 +376,15 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
         spec = spec_if_known(metric)
         low, high = (-math.inf, math.inf) if spec is None else spec.bounds
         reason = f"some values are not in the metric's range, {low:g} to {high:g}"
-        limits = "the least or the greatest value at hand is"
+        value = "the least or the greatest value"
         if math.isinf(low):
             reason = "no minimum or maximum is known"
         elif math.isinf(high):
             reason = "no maximum is known"
-            limits = "the greatest value at hand is"
-        metrics_by_reason.setdefault(f"{reason}; {limits} used instead", []).append(metric)
+            value = "the greatest value"
+        metrics_by_reason.setdefault(f"{reason}; the imagined user has {value} at hand", []).append(
+            metric
+        )
     for reason, names in metrics_by_reason.items():
         yield f"{', '.join(map(one_line, names))}: {reason}"
 

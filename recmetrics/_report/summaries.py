@@ -135,7 +135,6 @@ def summary(
     columns = result_tables.read_columns(metrics, model, by, weights)
     if result_tables.is_evaluation(values):
         notes = notes or values.notes
-    is_default_noun = noun is None
     noun = result_tables.noun_of(values, noun)
     keeps_sums = result_tables.keeps_sums(values)
     level_values = result_tables.values_of_levels({} if levels is None else levels)
@@ -144,8 +143,6 @@ def summary(
         if keeps_sums:
             only_of_values = {"model": model, "by": by, "weights": weights, "levels": levels}
             models: Sequence[Samples] = each_model(read_sums(values, columns, only_of_values))
-            if is_default_noun and models[0].models != (None,):
-                noun = "user"  # as of models that are compared
             level_arrays: dict[str, dict[str, Floats]] = {}
             weighed: tuple[str, ...] = ()  # the means of sums are plain
         else:

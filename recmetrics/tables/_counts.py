@@ -190,9 +190,9 @@ def dividing(missing: MissingLists) -> Iterator[str]:
     for name, n_users in missing.n_users_across.items():
         if not n_users:
             yield (
-                f"each user has lists for one value of {name!r} alone: if it is a group of users, "
-                "such as a segment or a fold, the lists of the other values are not missing; give "
-                "the truth that column, too, or type include_missing=False"
+                f"each user has lists of one {name!r} alone: if that is a group of users, such as "
+                f"a segment or a fold, the {missing.n:,} empty lists are wrong and lower the "
+                "means; give the truth that column, too, or type include_missing=False"
             )
 
 

@@ -52,7 +52,7 @@ CASES = [
         then=COMPARED,
     ),
     Case(
-        "{}= is for values, and a stream keeps sums",
+        "{}= is too late for a stream, which keeps sums",
         SUMS + "scores = {'old': old, 'new': new}\n",
         "recmetrics.compare(stream, by=by, weights=weights)",
         [(RISES[0] + 3 * RISES[1]) / 4, *RISES],

@@ -259,7 +259,7 @@ def test_it_prints_and_is_plain():
     )
     assert "as in a system: 1 of 2 distinct means rounds to 0.5; by chance 0.24" in lines
     assert (
-        "by chance: how many would match by accident, on average, if the number were drawn at "
+        "by chance: how many means would round to the number, on average, if it were drawn at "
         "random between half and twice 0.5" in lines
     )
     assert lines[-1] == "definitions that agree here may differ for other scores or another truth"

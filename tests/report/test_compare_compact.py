@@ -21,7 +21,7 @@ RESULTS = {
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
     "where few users gain or lose, or differences are skewed, p is raised to agree with the "
-    "interval: below 0.05 only if 0 is outside it; after that, all p are corrected by Holm"
+    "interval (0.05 or more if it contains 0); after that, all p are corrected by Holm"
 )
 
 

@@ -21,7 +21,7 @@ WIDER = (
 )
 FEW = (
     "where few users gain or lose, or differences are skewed, p is raised to agree with the "
-    "interval: below 0.05 only if 0 is outside it; after that, all p are corrected by Holm"
+    "interval (0.05 or more if it contains 0); after that, all p are corrected by Holm"
 )
 
 
@@ -118,9 +118,9 @@ def test_a_range_that_is_not_known_is_noted():
     metrics = ("ndcg@10", "dcg@10", "m")
     values = {"old": dict.fromkeys(metrics, MANY_OLD), "new": dict.fromkeys(metrics, MANY_NEW)}
     unknown = [
-        "dcg@10: no maximum is known; the greatest value at hand is used instead",
-        "m: no minimum or maximum is known; the least or the greatest value at hand is used "
-        "instead",
+        "dcg@10: no maximum is known; the imagined user has the greatest value at hand",
+        "m: no minimum or maximum is known; the imagined user has the least or the greatest value "
+        "at hand",
     ]
     found = compare(values, baseline="old")
     assert found.observed == {"dcg@10", "m"}
@@ -149,8 +149,8 @@ def test_a_range_that_is_not_known_is_noted():
 def test_values_beyond_the_range_of_their_metric_are_noted():
     per_cent = [100 * value for value in MANY_NEW[:9]]
     note = (
-        "ndcg@10: some values are not in the metric's range, 0 to 1; the least or the greatest "
-        "value at hand is used instead"
+        "ndcg@10: some values are not in the metric's range, 0 to 1; the imagined user has the "
+        "least or the greatest value at hand"
     )
     assert note in str(summary({"ndcg@10": per_cent})).splitlines()
 
@@ -465,12 +465,12 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "with the interval: below 0.05 only if 0 is outside it; after that, all p are corrected"
+    note = "with the interval (0.05 or more if it contains 0); after that, all p are corrected"
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
     assert (
-        "with the t interval (not shown): below 0.05 only if 0 is outside it; after that, all p are"
+        "with the t interval (not shown) (0.05 or more if it contains 0); after that, all p are"
         in drawn
     )
 

@@ -288,12 +288,14 @@ def test_models_are_the_same_in_every_update_and_part():
     two = {model: SCORES[model] for model in ("old", "new")}
     message = message_of(ArgumentError, lambda: stream.update(two, TRUTH))
     assert message.startswith(
-        "the events are of the models ['new', 'old'], and earlier ones of the "
+        "the update or part has the models ['new', 'old'], and earlier ones the "
     )
     with pytest.raises(ArgumentError, match="expected the same models"):
         stream.merge(stream_of(scores=two))
     message = message_of(ArgumentError, lambda: stream.update(OLD, TRUTH))
-    assert message.startswith("the events are of a model without a name, and earlier ones of the ")
+    assert message.startswith(
+        "the update or part has a model without a name, and earlier ones the "
+    )
     assert stream.counts()["old/mrr"].defined == np.count_nonzero(TRUTH.any(axis=1))
 
 

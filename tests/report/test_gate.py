@@ -86,7 +86,10 @@ def test_where_lower_is_better_the_upper_bound_decides():
     other = [-difference for difference in turned]
     assert verdict.at_least == pytest.approx(0.05 + bound(other, -0.05 - 0.7, 0.95), rel=1e-9)
     assert verdict.verdict == "fails"
-    assert "mean_rank: no maximum is known; the greatest value at hand is used instead" in str(gate)
+    assert (
+        "mean_rank: no maximum is known; the imagined user has the greatest value at hand"
+        in str(gate)
+    )
     better = compared(NEW * 40, OLD * 40, "mean_rank").gate("mean_rank <= 0")
     assert only(better).verdict == "holds"
 
@@ -545,7 +548,7 @@ def test_an_open_rule_says_how_many_users_its_margin_needs():
     gain = even().gate("ndcg@10 >= +0.02")
     assert only(gain).n_needed is None
     assert "compare(...).users_needed('ndcg@10', G, margin=0.02) in Python" in str(gain)
-    assert "(to judge again with more users, plan the number of looks= first)" in str(gain)
+    assert "(to judge again with more users, first plan the number of looks)" in str(gain)
     assert "add users for the next look" in str(even().gate("ndcg@10 >= +0.02", looks=3))
 
 

@@ -39,7 +39,7 @@ def test_the_printed_table():
         f"       mrr@10     0.4167  {old['mrr@10']}  0.0000  0.2500  1.0000      3         0",
         "",
         f"95 % {INTERVALS}",
-        *(line.format("intervals of mrr@10, recall@10 are") for line in WIDER),
+        *(line.format("some intervals of mrr@10, recall@10 are") for line in WIDER),
         "q10, median, q90: quantiles of the users' values",
         "left out of recall@10: 1 of 5 users has no relevant item",
     ]
@@ -128,9 +128,9 @@ def test_equal_values_are_told_from_few_on_a_side(value, line):
     assert [each for each in lines if "wider" in each] == [line]
     differences = str(compare({"a": {"ndcg@5": [0.0] * 30}, "b": {"ndcg@5": [value] * 30}}))
     of_differences = {
-        0.0: "both ends: all are equal, so imagined users with the highest and the lowest possible",
+        0.0: "both ends: all differences are equal, so imagined users with the highest and the ",
         1.0: "the lower end: fewer than 10 users have a difference below 0",
-        0.5: "both ends: all are equal, so imagined users with the highest and the lowest possible",
+        0.5: "both ends: all differences are equal, so imagined users with the highest and the ",
     }
     assert (
         f"an interval of differences of ndcg@5 is wider at {of_differences[value]}" in differences

@@ -312,9 +312,9 @@ def test_a_metric_that_the_system_lacks_names_those_that_it_has(metric, asked):
     assert message_of(
         UnknownMetricError, Metrics.compute, SCORES, TRUTH, metric, convention="trec"
     ) == (
-        f"in metric {metric!r}: convention 'trec' has no {asked!r}: trec_eval does not compute "
-        "it; expected one of hit@k, precision@k, precision, recall@k, recall, f1, map@k, map, "
-        "mrr, ndcg@k, ndcg, r_precision; compute it in a call without convention="
+        f"in metric {metric!r}: convention 'trec' has no {asked!r}: no call of trec_eval is known "
+        "to compute it; expected one of hit@k, precision@k, precision, recall@k, recall, f1, "
+        "map@k, map, mrr, ndcg@k, ndcg, r_precision; compute it in a call without convention="
     )
 
 

@@ -137,6 +137,11 @@ class Store:
         return self._kept.n_items
 
     @property
+    def has_models(self) -> bool:
+        """True if the events are of models with names."""
+        return self._kept.models not in (None, ("",))
+
+    @property
     def next_user(self) -> int:
         """The first row of the next batch where it does not name its users."""
         return self._kept.next_user
@@ -276,9 +281,8 @@ class Store:
         if known_models is None or sorted(models) == sorted(known_models):
             return
         msg = (
-            f"the events are of {_models_in_words(models)}, and earlier ones of "
-            f"{_models_in_words(known_models)}; expected the same models in every update and part, "
-            "so that each pair has all events"
+            f"the update or part has {_models_in_words(models)}, and earlier ones "
+            f"{_models_in_words(known_models)}; expected the same models in every update and part"
         )
         raise ArgumentError(msg)
 

@@ -194,7 +194,7 @@ def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
         if line.metric == metric:
             return line
     metrics = ", ".join(line.metric for line in system.lines)
-    reason = f"{system.name} does not compute it"
+    reason = f"no call of {system.name} is known to compute it"
     for line in system.lines:
         # A system may call another metric by this name, as implicit does "precision_at_k".
         if re.match(rf"{name}[^a-z]", line.call):
