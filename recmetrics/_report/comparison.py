@@ -274,6 +274,12 @@ class Comparison(Compared, Printed):
             share = 1 + float(per_cent[1]) / 100
             model, against = pair
             mean = self.samples.of(None, metric, against, model, share=0.0).mean
+            if not mean > 0:
+                msg = (
+                    f"margin={margin!r} is a share of the mean of {against!r}, which is {mean:g}; "
+                    "expected a mean above 0: give the margin as a number"
+                )
+                raise ArgumentError(msg, argument="margin")
             return (share - 1) * mean, share
         is_number = isinstance(margin, int | float | np.number)
         if not is_number or not np.isfinite(margin):

@@ -497,6 +497,10 @@ def test_the_rule_of_a_metric_whose_lower_values_are_better_has_its_users():
         even().users_needed("ndcg@10", 0.05, margin=0.1)
     with pytest.raises(ArgumentError, match=r"^margin must be a number, .* as '-1%', got '-1'$"):
         even().users_needed("ndcg@10", 0.05, margin="-1")
+    with pytest.raises(
+        ArgumentError, match=r"^margin='-1%' is a share of the mean of 'old', .* 0;"
+    ):
+        compared([0.0] * 120, [0.5, 0.0] * 60).users_needed("ndcg@10", 0, margin="-1%")
 
 
 def test_equal_models_need_the_users_that_the_gate_names():
