@@ -364,10 +364,16 @@ class Bounds(NamedTuple):
 
         It is "equal" in place of both, if that is because all values are equal.
         """
-        mean = self.moments.mean
-        worst_and_mean = {"low": (self.lower.worst, mean), "high": (self.upper.worst, -mean)}
-        ends = [end for end, (worst, m) in worst_and_mean.items() if worst not in (None, m)]
-        return ends if len(ends) < 2 or self.moments.squares > 0 else ["equal"]
+        worst_of_end = {"low": self.lower.worst, "high": self.upper.worst}
+        ends = [end for end, worst in worst_of_end.items() if worst is not None]
+        if self.moments.squares > 0:
+            return ends
+        # The value of all users, up to the rounding of its mean.
+        value = {"low": self.moments.mean, "high": -self.moments.mean}
+        ends = [
+            end for end in ends if not math.isclose(worst_of_end[end], value[end], abs_tol=1e-12)
+        ]
+        return ["equal"] if len(ends) == 2 else ends
 
     @property
     def is_observed(self) -> bool:

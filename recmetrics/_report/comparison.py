@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -17,7 +16,7 @@ from recmetrics._printing import Grid, Printed
 from recmetrics._report import comparison_pages
 from recmetrics._report.bounds import MOST_USERS, POWER, bounds_of
 from recmetrics._report.comparison_pages import CompactTable
-from recmetrics._report.gate import Gate, judge
+from recmetrics._report.gate import PER_CENT, Gate, judge
 from recmetrics._report.movers import Movers, movers_of
 from recmetrics._report.records import Compared, document, frame_of
 from recmetrics._report.settings import check_known, read_seed, several
@@ -27,7 +26,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Table: TypeAlias = Literal["differences", "means"]
-_PER_CENT = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*%\s*")  # a margin as a gate's rule has it
+
+
+def _is_finite(value: Any) -> bool:
+    """Say whether a value is a finite number."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return is_number and bool(np.isfinite(value))
 
 
 class UsersNeeded(NamedTuple):
@@ -216,8 +220,7 @@ class Comparison(Compared, Printed):
                     "variation between runs; to plan users alone, compare one run of each model"
                 )
                 raise ArgumentError(msg)
-        is_number = isinstance(difference, int | float | np.number)
-        if not is_number or not np.isfinite(difference) or (difference == 0 and margin is None):
+        if not _is_finite(difference) or (difference == 0 and margin is None):
             msg = (
                 f"difference must be a finite number other than 0, such as 0.01, got {difference!r}"
             )
@@ -270,7 +273,7 @@ class Comparison(Compared, Printed):
         self, metric: str, margin: float | str, pair: tuple[str, str]
     ) -> tuple[float, float]:
         """Read a margin, a number or text in %: the number, and the share of the old value."""
-        if isinstance(margin, str) and (per_cent := _PER_CENT.fullmatch(margin)):
+        if isinstance(margin, str) and (per_cent := PER_CENT.fullmatch(margin)):
             share = 1 + float(per_cent[1]) / 100
             model, against = pair
             mean = self.samples.of(None, metric, against, model, share=0.0).mean
@@ -281,8 +284,7 @@ class Comparison(Compared, Printed):
                 )
                 raise ArgumentError(msg, argument="margin")
             return (share - 1) * mean, share
-        is_number = isinstance(margin, int | float | np.number)
-        if not is_number or not np.isfinite(margin):
+        if not _is_finite(margin):
             msg = f"margin must be a number, such as -0.01, or text such as '-1%', got {margin!r}"
             raise ArgumentError(msg, argument="margin")
         return float(margin), 1.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
@@ -24,9 +25,11 @@ from recmetrics._report.records import Compared, document, frame_of
 from recmetrics._report.result_tables import observed_ranges
 from recmetrics._report.settings import several
 
+_NUMBER = r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
+PER_CENT = re.compile(rf"\s*([+-]{_NUMBER})\s*%\s*", re.IGNORECASE | re.ASCII)  # a margin
 _RULE = re.compile(
-    r"\s*(?P<metric>\S(.*?[^=<>\s])?)\s*(?P<sign>>=|<=|>|<)\s*(?P<margin>[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)"
-    r"\s*(?P<percent>%?)\s*"
+    r"\s*(?P<metric>\S(.*?[^=<>\s])?)\s*(?P<sign>>=|<=|>|<)\s*"
+    rf"(?P<margin>[+-]?{_NUMBER})\s*(?P<percent>%?)\s*"
     r"(in\s+((?P<every>every\s+group)|'(?P<quoted>[^']+)'|\"(?P<double>[^\"]+)\"|(?P<group>\S+)))?\s*",
     re.IGNORECASE | re.ASCII,
 )
@@ -217,8 +220,7 @@ class Gate(Printed):
                 of_one = "; that number is for one look and one new model, here more are needed"
             yield (
                 f"users for {one_line(rule.rule)!r}: choose the least gain G that matters, and "
-                f"call compare(...).users_needed({rule.metric!r}, G, margin={rule.margin:g}) in "
-                f"Python{of_one}"
+                f"call compare(...).{_call_of_gain(rule)} in Python{of_one}"
             )
 
     def _method(self) -> str:
@@ -247,7 +249,8 @@ class Gate(Printed):
 
     def _confidence(self) -> str:
         """Say which confidence the bounds have."""
-        if len(self._bounded()) <= len(self.of):  # one of each candidate
+        n_rules = Counter(verdict.model for verdict in self._bounded())
+        if max(n_rules.values()) == 1:
             return f"each bound has confidence {self._level()}"
         return (
             f"the bound by which a rule holds has confidence {self._level()}; the one by which it "
@@ -394,6 +397,16 @@ def _asks_for_gain(verdict: Verdict) -> bool:
     direction = -1 if _is_upper(verdict.rule) else 1
     is_of_all_users = verdict.n_users is not None and verdict.group is None
     return is_of_all_users and verdict.margin * direction >= 0
+
+
+def _call_of_gain(verdict: Verdict) -> str:
+    """Write the call of ``users_needed`` for a rule, and a gain G."""
+    match = _RULE.fullmatch(verdict.rule)
+    margin = f"{verdict.margin:g}"
+    if match is not None and match["percent"]:
+        margin = f"'{match['margin']}%'"
+    gain = "-G" if _is_upper(verdict.rule) else "G"
+    return f"users_needed({verdict.metric!r}, {gain}, margin={margin})"
 
 
 def _is_upper(rule: str) -> bool:

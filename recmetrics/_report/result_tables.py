@@ -375,16 +375,20 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
     for metric in sorted(metrics):
         spec = spec_if_known(metric)
         low, high = (-math.inf, math.inf) if spec is None else spec.bounds
-        reason = f"some values are not in the metric's range, {low:g} to {high:g}"
-        value = "the least or the greatest value"
-        if math.isinf(low):
-            reason = "no minimum or maximum is known"
-        elif math.isinf(high):
-            reason = "no maximum is known"
-            value = "the greatest value"
-        metrics_by_reason.setdefault(f"{reason}; the imagined user has {value} at hand", []).append(
-            metric
+        reason = (
+            f"some values are not in the metric's range, {low:g} to {high:g}; beyond it, the least "
+            "or the greatest value at hand stands for its end"
         )
+        if math.isinf(low) and math.isinf(high):
+            reason = (
+                "no minimum or maximum is known; the least and the greatest value at hand stand "
+                "for them"
+            )
+        elif math.isinf(low):
+            reason = "no minimum is known; the least value at hand stands for it"
+        elif math.isinf(high):
+            reason = "no maximum is known; the greatest value at hand stands for it"
+        metrics_by_reason.setdefault(reason, []).append(metric)
     for reason, names in metrics_by_reason.items():
         yield f"{', '.join(map(one_line, names))}: {reason}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -88,8 +89,8 @@ class TableSummary:
     relevance
         The numbers of rows of the truth by their relevance.
     n_users_across
-        For each column of ``by`` with several values: the number of users with lists of several of
-        them, 0 where the column divides the users.
+        For each column of ``by`` of which users of the truth have several values: the number of
+        these users with lists of several of them, 0 where the column divides the users.
     """
 
     n_lists: int
@@ -155,8 +156,7 @@ class TableSummary:
         """The words on columns of ``by`` for whose values empty lists are added without need."""
         if self.missing != "empty lists" or not self.n_missing:
             return []
-        missing = MissingLists(self.n_missing, self.first_missing, self.n_users_across)
-        return [*dividing(missing)]
+        return [*dividing(self.n_users_across)]
 
     @property
     def without_recommendations(self) -> str:
@@ -185,14 +185,15 @@ class TableSummary:
         )
 
 
-def dividing(missing: MissingLists) -> Iterator[str]:
+def dividing(n_users_across: Mapping[str, int]) -> Iterator[str]:
     """Say which columns of ``by`` divide the users, who then need no list of each value."""
-    for name, n_users in missing.n_users_across.items():
+    for name, n_users in n_users_across.items():
         if not n_users:
             yield (
-                f"each user has lists of one {name!r} alone: if that is a group of users, such as "
-                f"a segment or a fold, the {missing.n:,} empty lists are wrong and lower the "
-                "means; give the truth that column, too, or type include_missing=False"
+                f"each user of the truth has lists of one {name!r} alone, or none: if that is a "
+                "group of users, such as a segment or a fold, the empty lists of the other groups "
+                "lower the means; give the truth that column, too, or type include_missing=False "
+                "(this leaves out users without a list, too)"
             )
 
 
@@ -283,10 +284,10 @@ def merged(
         fields[name] = next(filter(None, (getattr(summary, name) for summary in summaries)), "")
     fields["invalid"] = InvalidItems(*fields["invalid"])
     fields["swallowed"] = tuple(fields["swallowed"])
-    fields["n_users_across"] = {
-        name: sum(summary.n_users_across[name] for summary in summaries)
-        for name in summaries[0].n_users_across
-    }
+    across: Counter[str] = Counter()
+    for summary in summaries:
+        across.update(summary.n_users_across)
+    fields["n_users_across"] = across
     fields["relevance"] = Grades.of_parts(summary.relevance for summary in summaries)
     user_weights = {}
     for name in summaries[0].user_weights:

@@ -399,7 +399,7 @@ def _measure(
     if not has_summary:
         notes: Iterable[str] = ()
         if has_missing and missing.n and models is None:  # a bucket does not have all users
-            notes = dividing(missing)
+            notes = dividing(missing.n_users_across)
         _warn_as_summary(swallowed, notes)
         return table, None
     weights = weights_of_lists(lists, arrays, request, n_items)

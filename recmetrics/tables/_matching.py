@@ -33,8 +33,9 @@ from recmetrics.tables._truth import read_truth
 class MissingLists(NamedTuple):
     """The missing lists: how many, and the keys of the first, "" without any.
 
-    ``n_users_across`` has, for each key of models with several values, the number of users with
-    lists of several of them; 0 where the key divides the users, as their segment does.
+    ``n_users_across`` has, for each key of models of which the users with truth have several
+    values, the number of these users with lists of several of them; 0 where the key divides the
+    users, as their segment does.
     """
 
     n: int
@@ -95,6 +96,8 @@ class ListsAndTruth:
 
     def missing(self) -> MissingLists:
         """Count the missing lists that the truth expects, and give the keys of the first."""
+        if not self.n_models:  # there is no list
+            return MissingLists(0, "", {})
         across = self._n_users_across()
         has_truth = np.diff(self.truth_rows.start) > 0
         models = self.model_of[has_truth[self.truth_of]]
@@ -117,12 +120,11 @@ class ListsAndTruth:
         truth_of = self.truth_of[has_truth]
         for name in self.models.columns:
             value_of_model, firsts = number_ids((self.models, "recs", name))
-            n_values = len(firsts)
-            if n_values == 1:
-                continue
             values = value_of_model[self.model_of[has_truth]]
+            if len(np.unique(values)) < 2:
+                continue
             greatest = np.zeros(len(self.truth_rows.start) - 1, np.int64)
-            least = np.full_like(greatest, n_values)
+            least = np.full_like(greatest, len(firsts))
             np.maximum.at(greatest, truth_of, values)
             np.minimum.at(least, truth_of, values)
             n_users_by_key[name] = int(np.count_nonzero(greatest > least))

@@ -36,7 +36,7 @@ ARROW = (
 
 COLUMNS = [
     Case(
-        "each user has lists of one {} alone",
+        "each user of the truth has lists of one {} alone",
         TABLES + "recs = recs.assign(arm=recs['user'].map({'a': 'm', 'b': 'n'}))",
         "tables.evaluate_table(recs, truth, 'mrr', in_order=True, by='arm')",
         [1 / 2, 1.0],

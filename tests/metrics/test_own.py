@@ -331,7 +331,7 @@ def test_an_error_of_the_function_names_the_metric_and_the_user():
 
     with pytest.raises(IndexError) as caught:
         Metrics.compute(SCORES, TRUTH, "second@3")
-    assert caught.value.__notes__ == ["in the metric 'second', for user 1"]
+    assert caught.value.__notes__ == ["in the metric 'second', for the user at place 1"]
 
 
 def test_values_outside_the_bounds_are_told():
@@ -345,8 +345,8 @@ def test_values_outside_the_bounds_are_told():
     assert Metrics.compute(SCORES, truth, "number@2")["number@2"].tolist() == [2, 1, 0]
     declare()
     message = (
-        "the metric 'number' is 2 for user 0, outside its bounds 0 and 1, which intervals and "
-        "gates use; declare them with @recmetrics.metric(bounds=(least, greatest))"
+        "the metric 'number' is 2 for the user at place 0, outside its bounds 0 and 1, which "
+        "intervals and gates use; declare them with @recmetrics.metric(bounds=(least, greatest))"
     )
     with pytest.warns(RecmetricsWarning) as warned:
         Metrics.compute(SCORES, truth, "number@2")

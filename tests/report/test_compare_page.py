@@ -118,9 +118,9 @@ def test_a_range_that_is_not_known_is_noted():
     metrics = ("ndcg@10", "dcg@10", "m")
     values = {"old": dict.fromkeys(metrics, MANY_OLD), "new": dict.fromkeys(metrics, MANY_NEW)}
     unknown = [
-        "dcg@10: no maximum is known; the imagined user has the greatest value at hand",
-        "m: no minimum or maximum is known; the imagined user has the least or the greatest value "
-        "at hand",
+        "dcg@10: no maximum is known; the greatest value at hand stands for it",
+        "m: no minimum or maximum is known; the least and the greatest value at hand stand for "
+        "them",
     ]
     found = compare(values, baseline="old")
     assert found.observed == {"dcg@10", "m"}
@@ -149,8 +149,8 @@ def test_a_range_that_is_not_known_is_noted():
 def test_values_beyond_the_range_of_their_metric_are_noted():
     per_cent = [100 * value for value in MANY_NEW[:9]]
     note = (
-        "ndcg@10: some values are not in the metric's range, 0 to 1; the imagined user has the "
-        "least or the greatest value at hand"
+        "ndcg@10: some values are not in the metric's range, 0 to 1; beyond it, the least or "
+        "the greatest value at hand stands for its end"
     )
     assert note in str(summary({"ndcg@10": per_cent})).splitlines()
 

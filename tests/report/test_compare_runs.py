@@ -380,8 +380,8 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
         "difference above 0, so an imagined one with the highest possible difference is added",
         "an interval of differences of m is wider at the lower end: fewer than 10 users have a "
         "difference below 0, so an imagined one with the lowest possible difference is added",
-        "m: no minimum or maximum is known; the imagined user has the least or the greatest value "
-        "at hand",
+        "m: no minimum or maximum is known; the least and the greatest value at hand stand for "
+        "them",
         "intervals do not cover what all runs share, such as the split of the data; for a model "
         "with one run, nor the variation between runs",
         "run std: standard deviation of the means of runs; p-values use the users' means over "

@@ -86,10 +86,7 @@ def test_where_lower_is_better_the_upper_bound_decides():
     other = [-difference for difference in turned]
     assert verdict.at_least == pytest.approx(0.05 + bound(other, -0.05 - 0.7, 0.95), rel=1e-9)
     assert verdict.verdict == "fails"
-    assert (
-        "mean_rank: no maximum is known; the imagined user has the greatest value at hand"
-        in str(gate)
-    )
+    assert "mean_rank: no maximum is known; the greatest value at hand stands for it" in str(gate)
     better = compared(NEW * 40, OLD * 40, "mean_rank").gate("mean_rank <= 0")
     assert only(better).verdict == "holds"
 
@@ -516,6 +513,42 @@ def test_equal_models_need_the_users_that_the_gate_names():
     assert needed.with_value == verdict.n_needed
     with pytest.raises(ArgumentError, match=r"other than 0, such as 0.01, got 0$"):
         even().users_needed("ndcg@10", 0)
+
+
+def test_the_advice_on_a_gain_is_what_users_needed_takes():
+    note = "call compare(...).users_needed({!r}, {}, margin={}) in Python"
+    gain = even().gate("ndcg@10 > +5%")
+    assert note.format("ndcg@10", "G", "'+5%'") in str(gain)
+    assert even().users_needed("ndcg@10", 0.03, margin="+5%").with_value > 0
+    ranks = {"old": {"mean_rank": [0.4] * 120}, "new": {"mean_rank": [0.4 - d for d in EVEN]}}
+    lower = recmetrics.compare(ranks)
+    assert note.format("mean_rank", "-G", "0") in str(lower.gate("mean_rank < 0"))
+    assert lower.users_needed("mean_rank", -0.01, margin=0).with_value > 0
+
+
+@pytest.mark.parametrize("margin", ["-.5%", "-1.%", "-1e0%", " -1 % "])
+def test_a_margin_is_read_as_in_a_rule(margin):
+    assert even().users_needed("ndcg@10", 0, margin=margin).with_value > 0
+
+
+@pytest.mark.parametrize("margin", ["1%", "%", True])
+def test_a_margin_that_no_rule_has_is_refused(margin):
+    with pytest.raises(ArgumentError, match=r"^margin must be a number, such as -0.01, or text"):
+        even().users_needed("ndcg@10", 0.1, margin=margin)
+
+
+def test_rules_are_counted_by_candidate_in_the_legend():
+    """Of two candidates, one has two rules, and the other none that is judged."""
+    few = [math.nan] * 35 + [0.4] * 5
+    values = {
+        "old": {"mrr": [0.4] * 80},
+        "new": {"mrr": [0.5, 0.4] * 40},
+        "rare": {"mrr": few + few},
+    }
+    found = recmetrics.compare(values, baseline="old", by=["x"] * 40 + ["y"] * 40)
+    gate = found.gate("mrr >= -1% in every group")
+    assert [each.verdict for each in gate.verdicts[2:]] == ["not judged"] * 2
+    assert "the bound by which a rule holds has confidence 97.5 %" in str(gate)
 
 
 def test_users_of_unequal_weight_are_needed_in_larger_numbers():

@@ -89,9 +89,10 @@ IN_SEGMENTS = {
 }
 OF_THREE = {"user": [1, 2, 3], "item": ["b", "a", "a"]}
 DIVIDES = (
-    "each user has lists of one 'segment' alone: if that is a group of users, such as a segment or "
-    "a fold, the 3 empty lists are wrong and lower the means; give the truth that column, too, or "
-    "type include_missing=False"
+    "each user of the truth has lists of one 'segment' alone, or none: if that is a group of "
+    "users, such as a segment or a fold, the empty lists of the other groups lower the means; give "
+    "the truth that column, too, or type include_missing=False (this leaves out users without a "
+    "list, too)"
 )
 
 
@@ -113,6 +114,14 @@ def test_a_column_that_divides_the_users_is_told(kind, chunks):
     assert [str(each.message) for each in warned] == [DIVIDES]
 
 
+def test_no_list_at_all_has_no_models():
+    recs = pd.DataFrame(IN_SEGMENTS)[:0].astype({"user": int})
+    _, summary = evaluate_table(
+        recs, pd.DataFrame(OF_THREE), "mrr", by="segment", return_summary=True
+    )
+    assert (summary.n_lists, summary.n_missing) == (0, 0)
+
+
 def test_a_column_that_does_not_divide_the_users_is_not_told():
     of_both = {name: [*column, column[-1]] for name, column in IN_SEGMENTS.items()}
     of_both["segment"][-1] = "s"  # the list of user 3 is also of s
@@ -121,10 +130,13 @@ def test_a_column_that_does_not_divide_the_users_is_not_told():
     assert DIVIDES not in measured(one, OF_THREE, "mrr", by="segment")[1]
     truth = OF_THREE | {"segment": [*"sst"]}
     assert DIVIDES not in measured(IN_SEGMENTS, truth, "mrr", by="segment")[1]
+    elsewhere = {"user": [7], "item": ["a"]}  # who has no list
+    with pytest.warns(RecmetricsWarning, match="no id of recs occurs here"):
+        assert DIVIDES not in measured(IN_SEGMENTS, elsewhere, "mrr", by="segment")[1]
     models = {name: [*column, *column] for name, column in IN_SEGMENTS.items()}
     models["model"] = ["x"] * 4 + ["y"] * 4
     lines = measured(models, OF_THREE, "mrr", by=["model", "segment"])[1]
-    assert [line for line in lines if "each user has" in line] == [DIVIDES.replace("3", "6")]
+    assert [line for line in lines if "each user of" in line] == [DIVIDES]
 
 
 @EVERY_KIND

@@ -252,7 +252,9 @@ def _kernel_of(
             try:
                 number = reference(_one_user(hits, user, min(cut, length)), cut, **values)
             except Exception as error:  # of code that is not ours
-                error.add_note(f"in the metric {reference.__name__!r}, for user {user}")
+                error.add_note(
+                    f"in the metric {reference.__name__!r}, for the user at place {user}"
+                )
                 raise
             if not isinstance(number, Real | np.bool_):
                 msg = (
@@ -266,9 +268,9 @@ def _kernel_of(
         if outside.size:
             user = outside[0]
             warn(
-                f"the metric {reference.__name__!r} is {out[user]:g} for user {user}, outside its "
-                f"bounds {least:g} and {greatest:g}, which intervals and gates use; declare them "
-                "with @recmetrics.metric(bounds=(least, greatest))"
+                f"the metric {reference.__name__!r} is {out[user]:g} for the user at place {user}, "
+                f"outside its bounds {least:g} and {greatest:g}, which intervals and gates use; "
+                "declare them with @recmetrics.metric(bounds=(least, greatest))"
             )
 
     names = ["hits", "k", "out", *(option.name for option in options)]
