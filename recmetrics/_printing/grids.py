@@ -483,13 +483,15 @@ def wider_with_few(
     ends: Mapping[str, Collection[str]], n_few: int, units: str = "users"
 ) -> Iterator[str]:
     """Say why intervals of means count one more user; ``units`` is the word for users."""
-    fewer = f"fewer than {n_few} {units} are"
-    added = "so an imagined one with the"
-    yield from wider(ends, "high", f"{fewer} above the metric's minimum, {added} maximum is added")
-    yield from wider(ends, "low", f"{fewer} below the metric's maximum, {added} minimum is added")
-
-    equal = "all values are equal, so imagined"
-    yield from wider(ends, "equal", f"{equal} {units} with the maximum and the minimum are added")
+    sides = (("high", "above", "minimum", "maximum"), ("low", "below", "maximum", "minimum"))
+    for end, side, limit, value in sides:
+        why = (
+            f"fewer than {n_few} {units} are {side} the metric's {limit}, so an imagined one with "
+            f"the {value} is added"
+        )
+        yield from wider(ends, end, why)
+    why = f"all values are equal, so imagined {units} with the maximum and the minimum are added"
+    yield from wider(ends, "equal", why)
 
 
 def wider(ends: Mapping[str, Collection[str]], end: str, why: str, of: str = "") -> Iterator[str]:

@@ -16,7 +16,7 @@ from recmetrics._printing import Grid, Printed
 from recmetrics._report import comparison_pages
 from recmetrics._report.bounds import MOST_USERS, POWER, bounds_of
 from recmetrics._report.comparison_pages import CompactTable
-from recmetrics._report.gate import PER_CENT, Gate, judge
+from recmetrics._report.gate import PER_CENT, Gate, judge, margin_of_share
 from recmetrics._report.movers import Movers, movers_of
 from recmetrics._report.records import Compared, document, frame_of
 from recmetrics._report.settings import check_known, read_seed, several
@@ -274,16 +274,12 @@ class Comparison(Compared, Printed):
     ) -> tuple[float, float]:
         """Read a margin, a number or text in %: the number, and the share of the old value."""
         if isinstance(margin, str) and (per_cent := PER_CENT.fullmatch(margin)):
-            share = 1 + float(per_cent[1]) / 100
-            model, against = pair
-            mean = self.samples.of(None, metric, against, model, share=0.0).mean
-            if not mean > 0:
-                msg = (
-                    f"margin={margin!r} is a share of the mean of {against!r}, which is {mean:g}; "
-                    "expected a mean above 0: give the margin as a number"
+            share = float(per_cent[1]) / 100
+            with at_fault("margin"):
+                number = margin_of_share(
+                    share, self.samples, None, metric, pair, f"margin={margin!r}"
                 )
-                raise ArgumentError(msg, argument="margin")
-            return (share - 1) * mean, share
+            return number, 1 + share
         if not _is_finite(margin):
             msg = f"margin must be a number, such as -0.01, or text such as '-1%', got {margin!r}"
             raise ArgumentError(msg, argument="margin")

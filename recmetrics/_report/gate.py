@@ -475,6 +475,27 @@ def _group_called(name: str, text: str, groups: Sequence[Any]) -> Any:
     return labels[name]
 
 
+def margin_of_share(
+    share: float, samples: Any, group: Any, metric: str, pair: tuple[str, str], asked: str
+) -> float:
+    """Compute a share of the baseline's mean, over the users of both models of a pair.
+
+    A mean that is not above 0 is refused; ``asked`` is what has the share, in the error.
+    """
+    model, baseline = pair
+    values = samples.of(group, metric, baseline, model, share=0.0)
+    if values.n_users and not values.mean > 0:
+        mean_in_words = f"{values.mean:g}"
+        if group is not None:
+            mean_in_words += f" in the group {group!r}"
+        msg = (
+            f"{asked} is a share of the mean of {baseline!r}, which is {mean_in_words}; expected a "
+            "mean above 0: give the margin as a number"
+        )
+        raise ArgumentError(msg)
+    return share * float(values.mean)
+
+
 def _tested(
     comparison: Compared, rule: Rule, group: Any, pair: tuple[str, str], min_users: int, seed: int
 ) -> Test:
@@ -484,7 +505,7 @@ def _tested(
     """
     samples = comparison.samples
     metric = rule.metric
-    model, baseline = pair
+    model, _ = pair
     differences = samples.of(group, metric, *pair)
     users = differences.users
     n_users = differences.n_users
@@ -495,17 +516,9 @@ def _tested(
     share = 1.0
     offset = rule.margin
     if rule.is_share:  # a margin of -1 % asks for new - 0.99 old
-        mean_old = samples.of(group, metric, baseline, model, share=0.0).mean
-        if n_users and not mean_old > 0:
-            mean_in_words = f"{mean_old:g}"
-            if group is not None:
-                mean_in_words += f" in the group {group!r}"
-            msg = (
-                f"the rule {rule.text!r} is a share of the mean of {baseline!r}, which is "
-                f"{mean_in_words}; expected a mean above 0: give the margin as a number"
-            )
-            raise ArgumentError(msg)
-        margin = rule.margin * mean_old
+        margin = margin_of_share(
+            rule.margin, samples, group, metric, pair, f"the rule {rule.text!r}"
+        )
         share = 1 + rule.margin
         offset = 0.0
     beyond_margin = samples.of(group, metric, *pair, share, offset)

@@ -248,8 +248,8 @@ def read_sums(
             continue
         msg = needs_values(f"{argument}=")
         if argument in ("by", "weights"):
-            given = [name for name in ("by", "weights") if only_of_values[name] is not None]
-            keywords = ", ".join(f"{name}={name}" for name in given)
+            labels = [name for name in ("by", "weights") if only_of_values[name] is not None]
+            keywords = ", ".join(f"{name}={name}" for name in labels)
             msg = (
                 f"{argument}= is too late for a stream, which keeps sums; expected it in each "
                 f"update: type stream.update(scores, truth, {keywords})"

@@ -212,7 +212,7 @@ def document(
     """
     if convention is not None:
         convention = read_convention(convention)
-    names = (each.name for each in fields(report) if each.name not in ("records", "samples"))
+    names = (slot.name for slot in fields(report) if slot.name not in ("records", "samples"))
     settings = {name: getattr(report, name) for name in names}
     return {
         "format": "recmetrics-1",

@@ -200,8 +200,8 @@ def _reason_of_updates(values: Any) -> str:
 def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Table:
     """Read one result, or the file of one; refuse those of several models or runs."""
     if isinstance(values, Mapping):
-        is_result = [isinstance(each, Mapping | str | PathLike) for each in values.values()]
-        if is_result and all(is_result):
+        results = values.values()
+        if results and all(isinstance(result, Mapping | str | PathLike) for result in results):
             msg = (
                 f"values holds the results of several models, {', '.join(map(repr, values))}; "
                 f"expected one: type recmetrics.summary(values[{next(iter(values))!r}]), or "

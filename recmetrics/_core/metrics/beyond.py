@@ -617,7 +617,7 @@ def _exposure(rank: int, discount: Any) -> float:
     any_order=True,
     kernel=_share,
     reference=share_reference,
-    formula=("number of items of {top} in {of} / number of {denom}; each counts {discount}"),
+    formula="number of items of {top} in {of} / number of {denom}; each counts {discount}",
     words={
         "of": {None: "the stratum", "of": "the stratum", float: "the stratum {number}"},
         "discount": {"no": "1", "log2": "1 / log2(rank + 1)"},

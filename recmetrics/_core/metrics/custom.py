@@ -66,10 +66,9 @@ def metric(
 
     The name of the function is that of the metric. It then works in every metric string: of
     ``Metrics``, evaluators, tables, ``compare`` and ``explain``, in this process. A process of a
-    pool, or one that reads a saved state, must import the module that declares it. A
-    function of the same name in the same module replaces the metric, as when a cell of a notebook
-    runs again. Evaluators made
-    before keep the definition with which they were made.
+    pool, or one that reads a saved state, must import the module that declares it. A function of
+    the same name in the same module replaces the metric, as when a cell of a notebook runs again.
+    Evaluators made before keep the definition with which they were made.
 
     Parameters
     ----------
