@@ -77,7 +77,7 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
   overrides it. Otherwise, ties are broken by item index. In tables, they are broken by the order of
   the rows, or by item id under `"trec"`. The rule of each system is in its section.
 - `compute` returns values per user. If the system weighs users in its mean, by their number of
-  relevant items R or by min(k, R), the plain mean of these values is not its number.
+  relevant items R or by min(k, R), the plain mean of these values is not the number it prints.
   `Metrics.evaluate(...).summary()`, `Evaluator.mean()` and the command apply the weights of the
   system, and so does `recmetrics.compare` of results of `Metrics.evaluate`.
 - recmetrics does not reproduce the bugs of a system. The section of each system lists its bugs.

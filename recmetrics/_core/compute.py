@@ -189,9 +189,9 @@ class Metrics:
             Another system whose metric definitions to use, such as "ranx", "trec" or "recbole". An
             unknown name raises an error that lists all systems. Options in a metric string,
             ``undefined`` and ``ties`` override the convention. ``recmetrics.explain`` shows the
-            resulting definition. Where a system weighs users in its mean, as implicit does, the
-            plain mean of the values is not its number: ``Evaluation.summary`` and
-            ``Evaluator.mean`` have its weights.
+            resulting definition. Some systems, such as the library ``implicit``, weigh users in
+            their mean. The plain mean of the values is then not the number that they print:
+            ``Evaluation.summary`` and ``Evaluator.mean`` apply their weights.
         nan
             How to treat NaN scores: "raise" an error, or "exclude" the item, as a score of -inf
             does.
@@ -250,8 +250,8 @@ class Metrics:
         Warns
         -----
         RecmetricsWarning
-            If ``exclude`` removes all relevant items of more than half of the users with relevant
-            items or, where every user has one relevant item, that of any user.
+            If ``exclude`` removes all relevant items of more than half of the users who have any.
+            If every user has exactly one relevant item, one such user is enough.
         """
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)

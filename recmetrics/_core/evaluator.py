@@ -88,11 +88,11 @@ class Evaluator(Accumulator):
     n_items
         The size of the catalogue; needed if the truth lists item indices.
     users, n_users
-        Only if the truth has rows for some users alone: ``n_users`` is the number of all users, and
-        ``users``, a slice or indices, gives the user of each row. ``exclude`` and other sets have
-        the same rows. ``update(scores, users)`` then takes rows of this truth; results are those of
-        all ``n_users``, NaN for users who are in no part. Parts merge; whether two parts have the
-        same truth or ``exclude`` of a user is not checked.
+        Only for a part of the users, of whom alone the truth has rows: ``n_users`` is the number of
+        all users, and ``users``, a slice or indices, gives the user of each row. ``exclude`` and
+        other sets have the same rows. ``update(scores, users)`` then takes row numbers of this
+        truth. Results have all ``n_users``, NaN for users outside the part. ``merge`` joins parts;
+        it does not check that a user in two parts has the same truth and ``exclude`` in both.
     popularity, features, similarity, genres, profile
         Side information, as in ``Metrics.compute``, for all users. The evaluator copies the truth
         and the other item sets, but not the side information.
@@ -279,8 +279,9 @@ class Evaluator(Accumulator):
     ) -> dict[str, float]:
         """Compute the mean of each metric over the users who have a value, as floats for a logger.
 
-        Under a convention whose system weighs users in its mean, as implicit does by min(k, R) for
-        ``recall@k``, the mean has these weights, times ``weights`` if given.
+        Some systems weigh users in their mean, such as the library ``implicit`` by min(k, R) for
+        ``recall@k``. Under such a convention the mean has these weights, times ``weights`` if
+        given.
 
         >>> from recmetrics import Evaluator
         >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "ndcg(gain=exp2)@1")
@@ -332,9 +333,9 @@ class Evaluator(Accumulator):
 
     @property
     def user_weights(self) -> dict[str, FloatArray]:
-        """The weight of each user, (n_users,), by metric, where the metric's system weighs users.
+        """The weight of each user, (n_users,), by metric, if the convention's system weighs users.
 
-        Only a convention has such systems: ``recmetrics.explain`` shows the weight.
+        Empty without a convention. ``recmetrics.explain`` shows the weight as a formula.
         """
         weighed = self._results.request.weights
         weights = self._results.user_weights or {}

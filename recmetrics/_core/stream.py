@@ -306,8 +306,8 @@ class StreamEvaluator(Accumulator):
         Warns
         -----
         RecmetricsWarning
-            If ``exclude`` removes all relevant items of more than half of the events with relevant
-            items or, where every event has one relevant item, that of any event.
+            If ``exclude`` removes all relevant items of more than half of the events that have any.
+            If every event has exactly one relevant item, one such event is enough.
             Also if the system of the convention weighs users in the mean of a metric.
         """
         warn_of_swallowed(*self._results.swallowed)

@@ -504,7 +504,7 @@ def wider(ends: Mapping[str, Collection[str]], end: str, why: str, of: str = "")
         names = counted(len(metrics), "metric")
     subject = f"an interval of {of}{names} is"
     if len(metrics) > 1:
-        subject = f"some intervals of {of}{names} are"
+        subject = f"intervals of {of}{names} are"
     yield f"{subject} wider at {_ENDS[end]}: {why}"
 
 

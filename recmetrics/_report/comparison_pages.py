@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -24,9 +24,9 @@ from recmetrics._printing import (
     plural,
     split,
 )
+from recmetrics._report import statistics
 from recmetrics._report.bounds import FEW_USERS
 from recmetrics._report.result_tables import observed_ranges
-from recmetrics._report.statistics import fewest_users
 
 if TYPE_CHECKING:
     from recmetrics._report.records import Compared, Difference, Mean
@@ -223,6 +223,7 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
 
     if comparison.tests[0] != "t":
         yield f"the intervals are not those of the {test}, and may disagree with it"
+        yield from _against_means(comparison, differences)
     elif any(difference.p_raised for difference in differences):
         yield _raised(comparison)
     if comparison.correction is None:
@@ -232,6 +233,23 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
         yield (
             "an interval can leave out 0 although the difference is not significant: p is "
             "corrected, intervals are not"
+        )
+
+
+def _against_means(comparison: Compared, differences: Iterable[Difference]) -> Iterator[str]:
+    """Name the significant differences that the test does not find in the direction of the mean."""
+    names = []
+    for difference in differences:
+        if difference.significant and _disagrees(comparison, difference):
+            of_group = ""
+            if difference.group is not None:
+                of_group = f" in {one_line(difference.group)}"
+            pair = f"{one_line(difference.model)} - {one_line(difference.against)}"
+            names.append(f"{one_line(difference.metric)} of {pair}{of_group}")
+    if names:
+        yield (
+            f"{', '.join(names)}: significant, but not in the direction of the mean (the test "
+            "ranks the differences, and a few large ones decide their mean)"
         )
 
 
@@ -300,7 +318,7 @@ def _of_different_users(comparison: Compared) -> Iterator[str]:
 
 def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:
     """Say how many differences, and in how many groups, have too few users for a test of signs."""
-    needed = fewest_users(comparison.confidence)
+    needed = statistics.fewest_users(comparison.confidence)
     level = grids.percent(comparison.confidence)
     reason = f"too few users for a test at {level}, which needs {needed}"
     overall, of_groups = split(
@@ -472,18 +490,35 @@ def models_by_metrics(
 def _losers(
     comparison: Compared, metrics: Sequence[str], group: Any = None
 ) -> dict[tuple[str, str], list[str]]:
-    """The models that a model is significantly better than, by metric and model, in a group."""
+    """The models that a model is significantly better than, by metric and model, in a group.
+
+    None where the test and the means disagree.
+    """
     losers: dict[tuple[str, str], list[str]] = {}
     for difference in comparison.differences:
         if difference.group != group or difference.metric not in metrics:
             continue
-        if difference.significant:
+        if difference.significant and not _disagrees(comparison, difference):
             winner = difference.model
             loser = difference.against
-            if (difference.difference > 0) == (difference.metric in comparison.lower_is_better):
+            is_higher = difference.difference > 0
+            if is_higher == (difference.metric in comparison.lower_is_better):
                 winner, loser = loser, winner
             losers.setdefault((difference.metric, winner), []).append(loser)
     return losers
+
+
+def _disagrees(comparison: Compared, difference: Difference) -> bool:
+    """Say whether the test does not find the model better whose mean is better.
+
+    The Wilcoxon test ranks the differences, and a few large ones may decide their mean.
+    """
+    if comparison.tests[0] != "wilcoxon":
+        return False
+    pair = difference.model, difference.against
+    differences = comparison.samples.of(difference.group, difference.metric, *pair).values
+    ranks = statistics.signed_ranks(differences[differences != 0])
+    return bool(difference.difference * ranks.sum() <= 0)
 
 
 def _in_latex(text: str, marks: str, is_best: bool = False) -> str:

@@ -139,27 +139,28 @@ def compare(
     An interval of a mean or of a paired difference is m +- e (q + s (1 + 2 q^2)), where q is the
     quantile of Student's t with n - 1 degrees of freedom, e the standard error, and s = g / (6
     sqrt(n)), with g the skewness of the values in the direction of the bound, at least 0 (Hall:
-    Inverting an Edgeworth expansion, Annals of Statistics 1983). If fewer than 10 users lose (for
-    a mean: are below the best value), the bound on the side of a loss counts one more user, with
-    the worst value that the range of the metric allows; if fewer than 10 gain (are above the worst
-    value), the other bound counts one with the best. This user counts in full in e and s, and by
-    half in m. So the interval does not exclude what few users cannot show: even if none of 30 users
-    loses, 10 % of all users may. If the library does not know the range of a metric, the least and
-    the greatest value of all models are taken for its ends, and a note below the tables says so.
+    Inverting an Edgeworth expansion, Annals of Statistics 1983).
+
+    If fewer than 10 users lose, the bound of a difference on the side of a loss counts one more
+    user, with the greatest possible loss. If fewer than 10 gain, the other bound counts one with
+    the greatest possible gain. The same holds for the bounds of a mean, if fewer than 10 users are
+    below the best value, or above the worst. This user counts in full in e and s, and by half in m.
+    So the interval does not exclude what few users cannot show: even if none of 30 users loses,
+    10 % of all users may. If the library does not know the range of a metric, the least and the
+    greatest value of all models are taken for its ends, and a note below the tables says so.
 
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
     counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
     deviation.
 
-    The statistics of the tests are those of ``scipy.stats``. In two cases the p-value of "t" is
-    computed from the interval, as 1 - c, where c is the confidence at which the interval would just
-    touch 0. These are an interval that counts one more user, and one that contains 0 although the t
-    test alone is significant. So p-value and interval agree before the correction, except with
-    several runs. The interval is not that of "wilcoxon" or "permutation". The t test is not defined
-    if all n differences are equal, that is, if their standard deviation is at most 1e-12 of their
-    mean. The exact sign-flip test then takes its place, whose p-value is 2^(1-n). With too few
-    users, such as fewer than 6 at 95 %, it cannot be significant, and a note below the tables says
-    so.
+    The statistics of the tests are those of ``scipy.stats``. If the interval counts one more user,
+    or contains 0 although the t test alone is significant, the p-value of "t" is computed from the
+    interval, as 1 - c, where c is the confidence at which the interval would just touch 0. So
+    p-value and interval agree before the correction, except with several runs. The interval is not
+    that of "wilcoxon" or "permutation". The t test is not defined if all n differences are equal,
+    that is, if their standard deviation is at most 1e-12 of their mean. The exact sign-flip test
+    then takes its place, whose p-value is 2^(1-n). With too few users, such as fewer than 6 at
+    95 %, it cannot be significant, and a note below the tables says so.
 
     "wilcoxon" uses the exact distribution for up to 50 users who differ, or up to 13 if ranks are
     tied, and the normal approximation otherwise. Sorted absolute differences are tied if neighbours

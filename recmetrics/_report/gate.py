@@ -26,7 +26,8 @@ from recmetrics._report.result_tables import observed_ranges
 from recmetrics._report.settings import several
 
 _NUMBER = r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
-PER_CENT = re.compile(rf"\s*([+-]{_NUMBER})\s*%\s*", re.IGNORECASE | re.ASCII)  # a margin
+# A margin in %, with its sign unless it is 0.
+PER_CENT = re.compile(rf"\s*([+-]{_NUMBER}|0+\.?0*)\s*%\s*", re.IGNORECASE | re.ASCII)
 _RULE = re.compile(
     r"\s*(?P<metric>\S(.*?[^=<>\s])?)\s*(?P<sign>>=|<=|>|<)\s*"
     rf"(?P<margin>[+-]?{_NUMBER})\s*(?P<percent>%?)\s*"
@@ -215,12 +216,15 @@ class Gate(Printed):
         gains = [verdict for verdict in open_verdicts if _asks_for_gain(verdict)]
         if gains and not self.nested:
             rule = gains[0]
+            arguments = _arguments_of_gain(rule)
             of_one = ""
+            if len(self.of) > 1:
+                arguments += f", model={rule.model!r}"
             if self.looks > 1 or len(self.of) > 1:
                 of_one = "; that number is for one look and one new model, here more are needed"
             yield (
                 f"users for {one_line(rule.rule)!r}: choose the least gain G that matters, and "
-                f"call compare(...).{_call_of_gain(rule)} in Python{of_one}"
+                f"call compare(...).users_needed({arguments}) in Python{of_one}"
             )
 
     def _method(self) -> str:
@@ -399,14 +403,14 @@ def _asks_for_gain(verdict: Verdict) -> bool:
     return is_of_all_users and verdict.margin * direction >= 0
 
 
-def _call_of_gain(verdict: Verdict) -> str:
-    """Write the call of ``users_needed`` for a rule, and a gain G."""
+def _arguments_of_gain(verdict: Verdict) -> str:
+    """Write the arguments of ``users_needed`` for a rule, and a gain G."""
     match = _RULE.fullmatch(verdict.rule)
     margin = f"{verdict.margin:g}"
     if match is not None and match["percent"]:
         margin = f"'{match['margin']}%'"
     gain = "-G" if _is_upper(verdict.rule) else "G"
-    return f"users_needed({verdict.metric!r}, {gain}, margin={margin})"
+    return f"{verdict.metric!r}, {gain}, margin={margin}"
 
 
 def _is_upper(rule: str) -> bool:
@@ -423,15 +427,21 @@ def _check_signs(match: re.Match[str], is_lower: bool) -> None:
     if is_lower != sign.startswith("<"):
         better = "higher"
         right_sign = sign.replace("<", ">")
+        sign_of_loss, sign_of_gain = "-+"
         if is_lower:
             better = "lower"
             right_sign = sign.replace(">", "<")
-        loss = number
-        if float(number) and number[0] not in "+-":
-            loss = f"+{number}" if is_lower else f"-{number}"
+            sign_of_loss, sign_of_gain = "+-"
+        size = number.lstrip("+-")
+        advice = f"type '{metric} {right_sign} {number}{ending}'"
+        if float(number):  # the rule may come from a metric whose other side is better
+            advice = (
+                f"type '{metric} {right_sign} {sign_of_loss}{size}{ending}' to allow that loss, or "
+                f"'{metric} {right_sign} {sign_of_gain}{size}{ending}' to require that gain"
+            )
         msg = (
             f"the rule {match.string!r} bounds {metric} on the wrong side: {better} is better; "
-            f"type '{metric} {right_sign} {loss}{ending}'"
+            f"{advice}"
         )
         raise ArgumentError(msg)
     if float(number) and number[0] not in "+-":

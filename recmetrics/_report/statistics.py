@@ -76,7 +76,8 @@ def sums_of(values: Floats, weights: Floats | None, seed: int) -> Sums:
     """Make the sums to resample: one for each user, or for each random block of many users.
 
     A sum over random blocks varies as that over users. The width of the interval then errs by 1.1 %
-    (its standard error, 1 / sqrt(2 x 4,096)); 2,000 resamples let each bound err by 3 % of it.
+    (its standard error, 1 / sqrt(2 x 4,096)); 2,000 resamples let each bound err by 3 % of the
+    width.
     """
     totals = values if weights is None else values * weights
     n = values.size
@@ -330,17 +331,16 @@ def p_value(test: Test, differences: Any, seed: int) -> float:
     """
     if differences.n_users < 2:
         return math.nan
-    if not differences.n_below(0.0) + differences.n_above(0.0):
+    if differences.n_below(0.0) == 0 and differences.n_above(0.0) == 0:
         return 1.0
     if test == "t":
         return _t_test(differences.moments)
     values = differences.values
-    weights = differences.weights
-    terms = values if weights is None else weights * values
-    terms = terms[values != 0]
+    differs = values != 0
     if test == "wilcoxon":
-        return _wilcoxon(terms)
-    return _permutation(terms, seed)
+        return _wilcoxon(values[differs])  # without weights, which change no rank
+    weighted_values = values if differences.weights is None else differences.weights * values
+    return _permutation(weighted_values[differs], seed)
 
 
 def fewest_users(confidence: float) -> int:
@@ -386,23 +386,32 @@ def _t_test(moments: Moments) -> float:
     return 2 * float(stdtr(moments.n - 1, -abs(moments.mean) / moments.error))
 
 
+def signed_ranks(differences: Floats) -> Floats:
+    """The rank of the size of each difference, with its sign; no difference may be 0.
+
+    Sizes that differ by rounding alone have one rank, the mean of theirs.
+    """
+    from scipy.stats import rankdata
+
+    sizes = np.abs(differences)
+    order = np.argsort(sizes)
+    is_larger = np.diff(sizes[order]) > ROUNDING * sizes.max()  # than the size before it
+    size_numbers = np.empty(sizes.size, np.intp)
+    size_numbers[order] = np.append(0, np.cumsum(is_larger))
+    return np.copysign(rankdata(size_numbers), differences)
+
+
 def _wilcoxon(differences: Floats) -> float:
     """The p-value of the signed-rank test; no difference may be 0.
 
     The distribution is chosen here, since versions of SciPy differ in it where ranks are tied.
     """
     from scipy.special import ndtr
-    from scipy.stats import rankdata, wilcoxon
+    from scipy.stats import wilcoxon
 
     n = differences.size
-    sizes = np.abs(differences)
-    order = np.argsort(sizes)
-    is_larger = np.diff(sizes[order]) > ROUNDING * sizes.max()  # than the size before it
-    # Sizes that differ by rounding alone have one number, so that their ranks are tied.
-    size_numbers = np.empty(n, np.intp)
-    size_numbers[order] = np.append(0, np.cumsum(is_larger))
-    ranks: Floats = np.copysign(rankdata(size_numbers), differences)
-    if n <= _MAX_EXACT_USERS and is_larger.all():
+    ranks = signed_ranks(differences)
+    if n <= _MAX_EXACT_USERS and np.unique(np.abs(ranks)).size == n:
         return float(wilcoxon(ranks, method="exact").pvalue)
     if 2**n <= SIGN_FLIPS:
         return _every_flip(ranks)

@@ -16,7 +16,7 @@ from recmetrics._core.spec import CONVENTIONS, METRICS, Metric, Option, Reads
 from recmetrics._core.types import Convention
 from recmetrics._printing import Column, fact_lines, fitted, table
 from recmetrics.cli._arguments import DEFAULT_K
-from recmetrics.cli._terminal import fold, show, width, write
+from recmetrics.cli._terminal import CommandError, fold, show, width, write
 
 
 def default_metrics(convention: Convention | None = None) -> list[str]:
@@ -44,6 +44,9 @@ def metric_pages(args: Namespace) -> None:
     """
     # Accuracy first, metrics of all lists last.
     metrics = sorted(METRICS.values(), key=lambda metric: get_args(Reads).index(metric.reads))
+    if args.markdown and args.files:
+        msg = f"--markdown prints all metrics; leave it out, or {args.files[0]!r}"
+        raise CommandError(msg)
     if args.markdown:
         write(_markdown(metrics))
     elif args.files:

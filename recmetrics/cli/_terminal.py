@@ -30,7 +30,7 @@ _INSTEAD_OF_PYTHON = {
     r"\bMetrics\.compute\(": "recmetrics evaluate SCORES TRUTH",
     r"\bevaluate_table\(": "recmetrics evaluate RECS TRUTH",
     r"\blist\(": "as text: lines 'user item item ...', --lines lists",
-    r"\btype (?!Metrics|recmetrics)[^ ;=]*\.(T\b|\w+\()": "in Python, then save the array",
+    r"\btype (?!Metrics|recmetrics)[^ ;=]*\.(T\b|\w+\()": "run it in Python, and save the array",
 }
 
 

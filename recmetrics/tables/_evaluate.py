@@ -162,7 +162,7 @@ def evaluate_table(
         [item, ...]}``, best first; of truth ``{user: {item: relevance}}``, or with lists or sets of
         items. Each table may also be the path of a file that polars reads: ``.csv``, ``.tsv``,
         RecBole's ``.inter``, ``.parquet``, a run or qrels of TREC; text may be packed by gzip. Ids
-        in files are text, or integers where the ids of a table beside it are.
+        in files are read as text, or as integers if another table of the call has integer ids.
     truth
         The relevant items: a column of users, one of items and, optionally, one of relevances.
         Lists and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
@@ -196,10 +196,10 @@ def evaluate_table(
     include_missing
         Add rows for users of the truth without recommendations, as empty lists. With ``by``, such a
         user has a row for each model, or combination of the columns of ``by`` that are not in the
-        truth. Add, too, after the metrics, a column ``ntruth``, the number of rows of the truth,
-        also with relevance 0. With False, such users are in no mean; the summary says how many they
-        are. Default: True; False under ``convention="trec"``, which leaves them out, and gives 0 to
-        a list whose rows of the truth are all irrelevant.
+        truth. The last column is then ``ntruth``, the number of rows of the user in the truth,
+        those of relevance 0 too. With False, such users are in no mean; the summary says how many
+        they are. Default: True; False under ``convention="trec"``, which leaves them out, and gives
+        0 to a list whose rows of the truth are all irrelevant.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     exclude
@@ -275,8 +275,8 @@ def evaluate_table(
     Warns
     -----
     RecmetricsWarning
-        If ``recs`` and ``truth`` have no user or no item in common, or ``recs`` and ``exclude``, or
-        ``recs`` and ``popularity`` no item; if ``exclude`` contains all relevant items of more than
+        If ``recs`` has no user or no item in common with ``truth`` or with ``exclude``, or no item
+        in common with ``popularity``; if ``exclude`` contains all relevant items of more than
         half of the lists with relevant items (with ``return_summary``, the summary says so instead
         of a warning); or if gaps in ranks
         are closed although neither ``rank_gaps`` nor the convention asks for it.
@@ -419,6 +419,13 @@ def _choose_columns(recs: Frame, truth: Frame, options: TableOptions, first: Tab
     """Choose the columns; refuse gaps to keep without ranks, and an order that is not read."""
     user = options["user"]
     by = [] if options.get("by") is None else as_names(options["by"])
+    if hasattr(options.get("by"), "dtype") and not set(by) <= set(recs.columns):
+        msg = (
+            f"by must name columns of recs that divide its lists, such as by='model', got a "
+            f"{type(options['by']).__name__}; if it is the group of each user leave out by=, and "
+            "with the result type recmetrics.summary(values, by=groups)"
+        )
+        raise ArgumentError(msg, argument="by")
     columns = choose_columns(
         recs,
         truth,

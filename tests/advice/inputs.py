@@ -295,8 +295,14 @@ INDICES = [
         advice="or (np.+) for a matrix",
     ),
     Case(
-        "; type np.maximum(truth, -1)",
+        "; type np.maximum({}, -1)",
         SCORES + "truth = np.array([-100, 0])",
+        COMPUTE,
+        {"mrr": [float("nan"), 1 / 3]},
+    ),
+    Case(
+        "; type np.maximum({}, -1)",
+        SCORES + "import torch\ntruth = torch.tensor([-100, 0])",
         COMPUTE,
         {"mrr": [float("nan"), 1 / 3]},
     ),
@@ -394,7 +400,7 @@ SHAPES = [
 
 NEGATIVE = [
     Case(
-        "read_sets.py: type np.maximum(truth, 0) if it is not relevant",
+        "read_sets.py: type np.maximum({0}, 0) if it is not relevant",
         RANKED + "truth[0, 0] = -1",
         COMPUTE_RANKED,
         MRR,

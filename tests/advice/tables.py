@@ -116,6 +116,18 @@ COLUMNS = [
         then=MRR,
     ),
 ]
+BY = [
+    Case(
+        "if it is the group of each user leave out by=, and",
+        TABLES + "groups = pd.Series(['old', 'new'], index=['b', 'a'])\n"
+        "values = tables.evaluate_table(recs, truth, 'mrr', in_order=True)\n",
+        "tables.evaluate_table(recs, truth, 'mrr', in_order=True, by=groups)",
+        [["new", 1 / 2], ["old", 1.0]],
+        whole="-",
+        altered="recmetrics.summary(values)",
+        then="sorted([each.group, each.mean] for each in answer if each.group is not None)",
+    )
+]
 IDS = [
     Case(
         "_frames.py: type {}.explode",
@@ -319,4 +331,4 @@ LISTS = [
         then="answer.findings['after_own_test'].n",
     ),
 ]
-CASES = [*COLUMNS, *IDS, *FORMS, *LISTS]
+CASES = [*COLUMNS, *BY, *IDS, *FORMS, *LISTS]

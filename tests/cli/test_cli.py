@@ -172,6 +172,12 @@ def test_the_help_begins_with_an_example_and_folds(capsys, monkeypatch):
     assert "  metrics      List all metrics, or explain one:" in lines
 
 
+def test_one_metric_is_not_printed_as_markdown(capsys):
+    assert main(["metrics", "ndcg", "--markdown"]) == 2
+    expected = "recmetrics: error: --markdown prints all metrics; leave it out, or 'ndcg'\n"
+    assert capsys.readouterr().err == expected
+
+
 def test_the_catalogue_lists_the_registry(capsys):
     rows = printed(capsys, "metrics").splitlines()
     for metric in METRICS.values():

@@ -68,7 +68,7 @@ OF_FILES = {
     "TRUTH": (
         "scores.npy negative.npy -m mrr",
         "truth must hold relevances from 0 to 1e+100",
-        "TRUTH negative.npy; --candidates FILE; in Python, then save the array",
+        "TRUTH negative.npy; --candidates FILE; run it in Python, and save the array",
     ),
     "RECS": (
         "swapped.csv recs.csv -m mrr",
@@ -83,8 +83,8 @@ OF_FILES = {
     "GROUPS": (
         "grades.csv -m mrr",
         "relevance must hold relevances from 0 to 1e+100",
-        "GROUPS grades.csv, column 'relevance', rows counted from 0; in Python, then save the "
-        "array",
+        "GROUPS grades.csv, column 'relevance', rows counted from 0; run it in Python, and "
+        "save the array",
     ),
     "--exclude": (
         "scores.npy truth.npy -m mrr --exclude wide.npy",
@@ -114,7 +114,7 @@ OF_FILES = {
     "--features": (
         "scores.npy truth.npy -m diversity@2 --features scores.npy",
         "features must be of shape",
-        "--features scores.npy; in Python, then save the array",
+        "--features scores.npy; run it in Python, and save the array",
     ),
     "--similarity": (
         "scores.npy truth.npy -m diversity@2 --similarity wide.npy",
@@ -267,7 +267,7 @@ WHAT_TO_TYPE = [
     (
         "identify scores.npy negative.npy --value 0.5 -m recall@2",
         "truth must hold relevances from 0 to 1e+100",
-        "TRUTH negative.npy; --candidates FILE; in Python, then save the array",
+        "TRUTH negative.npy; --candidates FILE; run it in Python, and save the array",
     ),
 ]
 
@@ -390,8 +390,8 @@ def test_an_array_that_is_changed_in_python_and_saved(capsys):
     np.save("features.npy", features)
     argv = ["scores.npy", "truth.npy", "-m", "diversity@2", "--features", "features.npy"]
     assert refused(capsys, "evaluate", *argv).endswith(
-        "; it looks transposed: type features.T (--features features.npy; in Python, then save the "
-        "array)"
+        "; it looks transposed: type features.T (--features features.npy; run it in Python, and "
+        "save the array)"
     )
     np.save("features.npy", features.T)
     assert evaluated(capsys, *argv)["of"]["diversity@2"]["mean"] == 1.0  # items 0, 1 and 2, 1
@@ -402,8 +402,8 @@ def test_a_sparse_array_that_is_changed_in_python_and_saved(capsys):
     sp.save_npz("twice.npz", scores)
     argv = ["twice.npz", "truth.npy", "-m", "mrr"]
     assert refused(capsys, "evaluate", *argv).endswith(
-        "; type scores.sum_duplicates() to add them (SCORES twice.npz; in Python, then save the "
-        "array)"
+        "; type scores.sum_duplicates() to add them (SCORES twice.npz; run it in Python, and "
+        "save the array)"
     )
     scores.sum_duplicates()
     sp.save_npz("twice.npz", scores)

@@ -148,7 +148,7 @@ def test_the_table_counts_groups(capsys):
         "auc     0.2500  [0.0000, 1.0000]  0.0000  0.2500  0.5000       2         1",
         "",
         "95 % intervals by Student's t over groups, corrected for skewness",
-        "some intervals of auc, hit@1 are wider at the upper end: fewer than 10 groups are above "
+        "intervals of auc, hit@1 are wider at the upper end: fewer than 10 groups are above "
         "the metric's minimum, so an imagined one with the maximum is added",
         "an interval of auc is wider at the lower end: fewer than 10 groups are below the metric's "
         "maximum, so an imagined one with the minimum is added",

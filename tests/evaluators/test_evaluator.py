@@ -486,6 +486,9 @@ NOT_INDICES = "users must be a slice or a 1-d array of integer user indices, got
          "these are indices", lambda one: one.update(SCORES[:1], [0.0])),
         (InputTypeError, "users must be an array or a list with one entry per user, got 0 of type "
          "int", lambda one: one.update(SCORES[:1], 0)),
+        (InputTypeError, "users is a ndarray of shape (), expected user indices; Evaluator.update "
+         "takes (scores, users), since Evaluator has the truth; StreamEvaluator.update takes "
+         "(scores, truth)", lambda one: one.update(SCORES[:1], np.array(0))),
         (InputError, "scores stores (user 2, item 1) twice; expected one entry for each item of a "
          "user; type scores.sum_duplicates() to add them",
          lambda one: one.update(sp.coo_array(([1.0, 2.0], ([2, 2], [1, 1])), shape=(3, 3)))),

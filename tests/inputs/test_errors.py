@@ -295,7 +295,7 @@ def test_relevances_that_are_none(form, value, shown):
     elif value < 0:
         array = "truth" if isinstance(wrong, np.ndarray) else "np.asarray(truth)"
         message += (
-            "; type np.maximum(truth, 0) if it is not relevant; if it is padding, type also "
+            f"; type np.maximum({array}, 0) if it is not relevant; if it is padding, type also "
             f"candidates={array} >= 0, or give it the score -inf"
         )
     truth(InputError, message, wrong, form(TRUTH)).check()
@@ -355,7 +355,8 @@ MISTAKES["truth as a matrix"] = {
     "an item index beyond the catalogue": truth(InputError,
         f"truth of row 1 is item 3, {OUTSIDE}, or -1 for none", [0, 3], [0, 2]),
     "an item index below -1": truth(InputError,
-        f"truth of row 1 is item -100, {OUTSIDE}, or -1 for none; type np.maximum(truth, -1)",
+        f"truth of row 1 is item -100, {OUTSIDE}, or -1 for none; "
+        "type np.maximum(np.asarray(truth), -1)",
         [0, -100], [0, -1]),
     "long form of (user, item) pairs": truth(ShapeError, f"{SHAPE} (4, 2)", np.zeros((4, 2))),
     "sparse complex": truth(InputTypeError,

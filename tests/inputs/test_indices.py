@@ -239,7 +239,11 @@ FORMS = {"array": np.asarray, "nested lists": np.ndarray.tolist, "sparse": sp.cs
 def test_the_error_of_a_negative_label_names_the_ways(name, form):
     truth = FORMS[form](LABELS * [[1], [1]])
     message = message_of(InputError, lambda: NEGATIVE[name](truth))
-    clip = "truth.maximum(0)" if form == "sparse" else "np.maximum(truth, 0)"
+    clip = {
+        "array": "np.maximum(truth, 0)",
+        "nested lists": "np.maximum(np.asarray(truth), 0)",
+        "sparse": "truth.maximum(0)",
+    }[form]
     assert f"got -1 at (user 0, item 1); type {clip} if it is not relevant" in message
     takes_candidates = name != "compute_ranked" and form != "sparse"
     assert ("if it is padding, type also candidates=" in message) == takes_candidates

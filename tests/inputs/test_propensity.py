@@ -240,13 +240,14 @@ def test_the_effective_number_of_items_is_said(capsys):
     Metrics.compute([[3, 2, 1]], [[1, 0, 2]], metrics, **options)
     said = [line for line in capsys.readouterr().err.split("\n") if "propensities" in line]
     assert said == [
-        "weighed by propensities: 2 relevant items, worth 1.8 of equal weight (effective number)",
+        "weighed by propensities: 2 relevant items, with the information of 1.8 of equal weight "
+        "(effective number)",
         "weighed by propensities: 1 relevant item in the stratum 'b', "
-        "worth 1.0 of equal weight (effective number)",
+        "with the information of 1.0 of equal weight (effective number)",
         "weighed by propensities: 1 relevant item of relevance 2 or more, "
-        "worth 1.0 of equal weight (effective number)",
+        "with the information of 1.0 of equal weight (effective number)",
         "weighed by propensities: 0 relevant items in the stratum 'a', "
-        "worth 0.0 of equal weight (effective number)",
+        "with the information of 0.0 of equal weight (effective number)",
     ]
     Metrics.compute([[3, 2, 1]], [[1, 0, 1]], "recall@2", **options)
     assert "propensities" not in capsys.readouterr().err

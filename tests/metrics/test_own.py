@@ -331,7 +331,11 @@ def test_an_error_of_the_function_names_the_metric_and_the_user():
 
     with pytest.raises(IndexError) as caught:
         Metrics.compute(SCORES, TRUTH, "second@3")
-    assert caught.value.__notes__ == ["in the metric 'second', for the user at place 1"]
+    call = (
+        "second(OneUser(gains=[0.0, 0.0, 0.0], relevances=[1.0], scores=[], propensities=(), "
+        "relevant_propensities=()), 3)"
+    )
+    assert caught.value.__notes__ == [f"in the metric 'second', called as {call}"]
 
 
 def test_values_outside_the_bounds_are_told():
@@ -345,12 +349,54 @@ def test_values_outside_the_bounds_are_told():
     assert Metrics.compute(SCORES, truth, "number@2")["number@2"].tolist() == [2, 1, 0]
     declare()
     message = (
-        "the metric 'number' is 2 for the user at place 0, outside its bounds 0 and 1, which "
-        "intervals and gates use; declare them with @recmetrics.metric(bounds=(least, greatest))"
+        "the metric 'number' is 2 for {}, outside its bounds 0 and 1, which intervals and gates "
+        "use; declare them with @recmetrics.metric(bounds=(least, greatest))"
     )
     with pytest.warns(RecmetricsWarning) as warned:
         Metrics.compute(SCORES, truth, "number@2")
-    assert [str(each.message) for each in warned] == [message]
+    assert [str(each.message) for each in warned] == [message.format("user 0")]
+    evaluator = recmetrics.Evaluator(truth[::-1], "number@2")  # which gets the user in its second
+    evaluator.update(SCORES[:2], [0, 1])
+    evaluator.update(SCORES[2:], [2])
+    with pytest.warns(RecmetricsWarning) as warned:
+        evaluator.compute()
+    assert [str(each.message) for each in warned] == [message.format("user 2")]
+
+
+def test_the_user_outside_the_bounds_is_named_in_a_call_of_blocks():
+    @recmetrics.metric(formula="the number of relevances")
+    def number(user, k):
+        return float(len(user.relevances[:k]))
+
+    n_users = 1 << 17  # more than a block has
+    scores = np.zeros((n_users, 2), np.float32)
+    truth = np.zeros((n_users, 2), bool)
+    truth[:, 0] = True
+    truth[-1] = True
+    with pytest.warns(RecmetricsWarning, match=f"is 2 for user {n_users - 1}, ") as warned:
+        Metrics.compute(scores, truth, "number@2")
+    assert warned[0].filename == __file__
+
+
+def test_a_value_at_its_bounds_may_be_rounded():
+    @recmetrics.metric(formula="almost 1")
+    def almost(user, k):
+        return min(len(user.gains), k) / k + 1e-15
+
+    assert Metrics.compute(SCORES, TRUTH, "almost@2")["almost@2"][0] > 1
+
+
+def test_the_type_of_the_user_need_not_exist_at_run_time():
+    source = (
+        "from __future__ import annotations\n"
+        "def typed(user: OneUser, k: int, *, x: float = 1.0) -> float:\n"
+        "    'Typed.'\n"
+        "    return x\n"
+    )
+    names = {"__name__": __name__}
+    exec(source, names)
+    recmetrics.metric(names["typed"])
+    assert Metrics.compute(SCORES, TRUTH, "typed(x=0.5)@2")["typed(x=0.5)@2"][0] == 0.5
 
 
 def test_only_the_function_knows_what_it_does_with_grades_and_without_truth():

@@ -169,6 +169,34 @@ def test_an_interval_that_is_not_of_the_deciding_test_is_noted(test, name):
     assert FEW in str(compare(values, tests=["t", test])).splitlines()
 
 
+# 30 users gain 1/32, one loses 1: by ranks, new is better, and by the mean it is worse.
+ONE_LARGE_LOSS = {"old": {"ndcg@10": [0.0] * 30 + [1.0]}, "new": {"ndcg@10": [1 / 32] * 30 + [0.0]}}
+
+
+@pytest.mark.parametrize(
+    ("loss", "differs"),
+    [(1.0, "-"), (30 / 32, "0"), (0.5, "")],  # the mean is below 0, 0, and above 0
+)
+def test_no_model_is_called_better_where_ranks_and_means_disagree(loss, differs):
+    values = {"old": {"ndcg@10": [0.0] * 30 + [loss]}, "new": ONE_LARGE_LOSS["new"]}
+    found = compare(values, tests="wilcoxon")
+    assert found.differences[0].significant
+    note = (
+        "ndcg@10 of new - old: significant, but not in the direction of the mean (the test ranks "
+        "the differences, and a few large ones decide their mean)"
+    )
+    for page in (str(found), str(found.compact())):
+        assert (note in page.splitlines()) == bool(differs)
+    letters = "letters a, b, ...: significantly better than model a, b, ..."
+    assert (letters in str(found.compact()).splitlines()) == (not differs)
+
+
+def test_groups_where_ranks_and_means_disagree_are_named():
+    found = compare(ONE_LARGE_LOSS, tests="wilcoxon", by=["x"] * 31)
+    assert "ndcg@10 of new - old, ndcg@10 of new - old in x: significant, but not" in str(found)
+    assert "old in x" not in str(found.compact())
+
+
 def test_many_cutoffs_of_a_metric_are_noted_with_what_to_type():
     metrics = ("ndcg@1", "ndcg@5", "ndcg@10", "recall@5")
     hits = ("hit@1", "hit@2", "hit@3")

@@ -67,7 +67,8 @@ def test_counts_and_notes():
     # (2 + 1)^2 / (2^2 + 1^2)
     assert weighed.notes == (
         "1 of 3 users has no relevant item and counts as 1",
-        "weighed by propensities: 2 relevant items, worth 1.8 of equal weight (effective number)",
+        "weighed by propensities: 2 relevant items, with the information of 1.8 of equal weight "
+        "(effective number)",
     )
 
 

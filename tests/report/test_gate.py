@@ -332,10 +332,19 @@ def test_with_resamples_the_wider_of_both_bounds_counts():
     [
         ("ndcg@10 >= 0.35", "has no sign; .* type 'ndcg@10 >= +0.35' or 'ndcg@10 >= -0.35'"),
         ("ndcg@10 > 1%", "has no sign; .* type 'ndcg@10 > +1%' or 'ndcg@10 > -1%'"),
-        ("ndcg@10 <= -1%", "on the wrong side: higher is better; type 'ndcg@10 >= -1%'"),
-        ("gini@10 >= +1%", "on the wrong side: lower is better; type 'gini@10 <= +1%'"),
-        ("ndcg@10 <= 1%", "on the wrong side: higher is better; type 'ndcg@10 >= -1%'"),
-        ("gini@10 > 0.01", "on the wrong side: lower is better; type 'gini@10 < +0.01'"),
+        (
+            "ndcg@10 <= -1%",
+            "on the wrong side: higher is better; type 'ndcg@10 >= -1%' to allow that loss, or "
+            "'ndcg@10 >= +1%' to require that gain",
+        ),
+        (
+            "gini@10 >= -1%",
+            "on the wrong side: lower is better; type 'gini@10 <= +1%' to allow that loss, or "
+            "'gini@10 <= -1%' to require that gain",
+        ),
+        ("ndcg@10 <= 1%", "on the wrong side: higher is better; type 'ndcg@10 >= -1%' to"),
+        ("gini@10 > 0.01", "on the wrong side: lower is better; type 'gini@10 < +0.01' to"),
+        ("ndcg@10 < 0", "on the wrong side: higher is better; type 'ndcg@10 > 0'"),
         ("ndgc@10 >= 0", "names no metric of the comparison; did you mean 'ndcg@10'?"),
         ("ndcg@10", "cannot read the rule 'ndcg@10'; .* type 'ndcg@10 >= -1%'"),
         ("ndcg@10 => 0", "cannot read the rule 'ndcg@10 => 0'; .* type 'ndcg@10 >= -1%'"),
@@ -422,8 +431,11 @@ EVEN = [0.2, -0.2] * 60
 EVEN_SPREAD = math.sqrt(120 * 0.04 / 119)
 
 
+EVEN_VALUES = [0.4 + difference for difference in EVEN]
+
+
 def even(**keywords):
-    return compared([0.4] * 120, [0.4 + difference for difference in EVEN], **keywords)
+    return compared([0.4] * 120, EVEN_VALUES, **keywords)
 
 
 def power_of(difference, n, level):
@@ -524,6 +536,18 @@ def test_the_advice_on_a_gain_is_what_users_needed_takes():
     lower = recmetrics.compare(ranks)
     assert note.format("mean_rank", "-G", "0") in str(lower.gate("mean_rank < 0"))
     assert lower.users_needed("mean_rank", -0.01, margin=0).with_value > 0
+
+
+def test_the_advice_on_a_gain_names_the_model_where_there_are_several():
+    values = {name: {"mrr": EVEN_VALUES} for name in ("old", "mid")}
+    values["new"] = {"mrr": [0.4] * 120}
+    found = recmetrics.compare(values, baseline="old")
+    note = "call compare(...).users_needed('mrr', G, margin='0%', model='mid') in Python"
+    assert note in str(found.gate("mrr > 0%"))
+    with pytest.raises(ArgumentError, match="have no spread"):  # mid equals old
+        found.users_needed("mrr", 0.01, margin="0%", model="mid")
+    needed = found.users_needed("mrr", 0.01, margin="0%", model="new")
+    assert needed == found.users_needed("mrr", 0.01, margin=0.0, model="new")
 
 
 @pytest.mark.parametrize("margin", ["-.5%", "-1.%", "-1e0%", " -1 % "])

@@ -34,10 +34,10 @@ from recmetrics._core.types import IntArray
 _MOST_ENTRIES = int(np.iinfo(np.int64).max)  # pairs of a user and an item are numbered in int64
 _OF_USERS = ("truth", "exclude", "train")  # these are never one set for all users
 
-# Advice on a negative relevance: for rankings, without scores, with scores. {} stands for the text
+# Advice on a negative relevance: for rankings, without scores, with scores. {0} stands for the text
 # with which to type the truth.
-CLIP = "type np.maximum(truth, 0) if it is not relevant"
-CLIP_OR_CHOOSE = f"{CLIP}; if it is padding, type also candidates={{}} >= 0"
+CLIP = "type np.maximum({0}, 0) if it is not relevant"
+CLIP_OR_CHOOSE = f"{CLIP}; if it is padding, type also candidates={{0}} >= 0"
 CLIP_OR_SCORE = f"{CLIP_OR_CHOOSE}, or give it the score -inf"
 
 
@@ -84,14 +84,14 @@ def read_item_sets(
         return SparseSets(_from_lists(lists, name, n_items, n_threads), n_items)
 
     array = as_array(value, name)
+    typed = name if isinstance(value, np.ndarray) else f"np.asarray({name})"
     if array.ndim == 1:
         if name not in _OF_USERS:
             return _shared(array, name, n_users, n_items)
         if name == "truth":
-            return SparseSets(_from_classes(array, n_users, n_items), n_items)
+            return SparseSets(_from_classes(array, n_users, n_items, typed), n_items)
     check_matrix(array, name)
     check_shape(array, shape, name, if_transposed, is_table=hasattr(value, "columns"))
-    typed = name if isinstance(value, np.ndarray) else f"np.asarray({name})"
     return DenseSets(array, name, if_negative, typed)
 
 
@@ -310,8 +310,11 @@ def _stacked(lists: list[npt.NDArray[Any]], name: str, n_items: int | None) -> n
     return np.stack([half_to_single(numbers) for numbers in lists])
 
 
-def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) -> Rows:
-    """Read ``classes``, (n_users,): the index of the one relevant item of each row, -1 for none."""
+def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None, typed: str) -> Rows:
+    """Read ``classes``, (n_users,): the index of the one relevant item of each row, -1 for none.
+
+    ``typed`` is the text with which to type them as an array.
+    """
     if len(classes) and classes.dtype.kind not in "iu":
         hint = ""
         if holds_ids(classes):
@@ -342,7 +345,7 @@ def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) 
     if is_outside.any():
         row = int(np.flatnonzero(is_outside)[0])
         valid_indices = "an index >= 0" if n_items is None else f"0 .. {n_items - 1}"
-        hint = "; type np.maximum(truth, -1)"
+        hint = f"; type np.maximum({typed}, -1)"
         if classes[row] >= 0:
             hint = hint_of_index("truth", int(classes[row]), classes, n_items)
         msg = (

@@ -232,7 +232,7 @@ def _indices(users: Any, n_users: int, expected: str) -> UserIndex:
     """
     is_matrix = len(getattr(users, "shape", ())) > 1  # sparse or on a device, too
     indices = users if is_matrix else as_array(users, "users")
-    if len(indices.shape) > 1:
+    if len(indices.shape) != 1:
         msg = (
             f"users is a {type(users).__name__} of shape {tuple(indices.shape)}, expected user "
             "indices; Evaluator.update takes (scores, users), since Evaluator has the truth; "

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, overl
 
 import numpy as np
 
-from recmetrics._core.errors import ArgumentError, InputTypeError, warn
+from recmetrics._core.errors import ArgumentError, InputTypeError
 from recmetrics._core.metrics.reference import OneUser
 from recmetrics._core.selection import WHOLE_LIST, Hits
 from recmetrics._core.spec import ALIASES, METHOD_SUFFIX, METRICS, Number, Option, read_option
@@ -118,17 +118,19 @@ def metric(
         name = function.__name__.removesuffix(METHOD_SUFFIX)
         _check_name(name, function)
         parameters = _options_of(name, function)
+        # What the registry reads: the name, the docstring and the options of the function. Types of
+        # the user and k need not exist at run time.
         declaration = functools.wraps(function)(lambda: None)
-        hints = typing.get_type_hints(function, include_extras=True)
+        declaration.__name__ = name
+        declaration.__annotations__ = {p.name: p.annotation for p in parameters}
+        hints = typing.get_type_hints(declaration, include_extras=True)
         options = []
-        declaration.__annotations__ = {}
         for parameter in parameters:
             annotation = _annotated(name, parameter, hints)
             declaration.__annotations__[parameter.name] = annotation
             options.append(read_option(parameter.name, parameter.default, annotation))
-        declaration.__name__ = name
-        decorate = register(
-            kernel=kernel or _kernel_of(function, options, bounds),
+        register_declaration = register(
+            kernel=kernel or _kernel_of(function, options),
             reference=function,
             formula=_first_line(name, function) if formula is None else formula,
             latex="",
@@ -138,7 +140,7 @@ def metric(
             module=function.__module__,
             no_expectation=_NO_KERNEL if kernel is None else "",
         )
-        decorate(declaration)
+        register_declaration(declaration)
         return function
 
     return declare if function is None else declare(function)
@@ -232,45 +234,35 @@ def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -
     return Annotated[value_type, meaning]
 
 
-def _kernel_of(
-    reference: Callable[..., float], options: list[Option], bounds: tuple[float, float]
-) -> Any:
+def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
     """A kernel that calls ``reference``, the metric's function, for each user.
 
     Like every kernel, it gets the options as numbers, the codes, and writes a value for each user.
     """
 
     def kernel(hits: Hits, k: int, out: FloatArray, *codes: Any) -> None:
-        values = {}
+        option_values = {}
         for option, code in zip(options, codes, strict=True):
-            values[option.name] = _value(option, code)
+            option_values[option.name] = _value(option, code)
         for user in range(len(out)):
             length = int(hits.length[user])
-            cut = length if k == WHOLE_LIST else k
+            k_of_user = length if k == WHOLE_LIST else k
             # The list ends where it is shorter than k, but the function gets k itself.
+            one_user = _one_user(hits, user, min(k_of_user, length))
             try:
-                number = reference(_one_user(hits, user, min(cut, length)), cut, **values)
+                value = reference(one_user, k_of_user, **option_values)
             except Exception as error:  # of code that is not ours
-                error.add_note(
-                    f"in the metric {reference.__name__!r}, for the user at place {user}"
-                )
+                # The whole call, since a kernel may have only a block of the users.
+                call = f"{reference.__name__}({one_user!r:.300}, {k_of_user})"
+                error.add_note(f"in the metric {reference.__name__!r}, called as {call}")
                 raise
-            if not isinstance(number, Real | np.bool_):
+            if not isinstance(value, Real | np.bool_):
                 msg = (
                     f"the function {reference.__name__} of a metric must return a number, got "
-                    f"{number!r:.40}; return math.nan where the metric is undefined"
+                    f"{value!r:.40}; return math.nan where the metric is undefined"
                 )
                 raise InputTypeError(msg)
-            out[user] = number
-        least, greatest = bounds
-        outside = np.flatnonzero((out < least) | (out > greatest))
-        if outside.size:
-            user = outside[0]
-            warn(
-                f"the metric {reference.__name__!r} is {out[user]:g} for the user at place {user}, "
-                f"outside its bounds {least:g} and {greatest:g}, which intervals and gates use; "
-                "declare them with @recmetrics.metric(bounds=(least, greatest))"
-            )
+            out[user] = value
 
     names = ["hits", "k", "out", *(option.name for option in options)]
     parameter_kind = inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -128,20 +128,21 @@ class JointSums(NamedTuple):
         if len(parts) == 1:
             return parts[0]
         columns = zip(*(part[1:] for part in parts), strict=True)
-        arrays: list[Any] = [np.stack(column) for column in columns]  # the first axis is parts
-        of_parts = cls(parts[0].samples, *arrays)
-        ends = of_parts.ends.min(axis=0)
+        stacked_arrays: list[Any] = [np.stack(column) for column in columns]
+        # As the class says, but each array has a first axis, over the parts.
+        stacked = cls(parts[0].samples, *stacked_arrays)
+        ends = stacked.ends.min(axis=0)
         sums = cls(
-            of_parts.samples,
-            counts=of_parts.counts.sum(axis=0),
+            stacked.samples,
+            counts=stacked.counts.sum(axis=0),
             ends=ends,
-            at_ends=np.where(of_parts.ends == ends, of_parts.at_ends, 0).sum(axis=0),
-            totals=_summed_pairs(of_parts.totals),
-            tables=_summed_pairs(of_parts.tables),
+            at_ends=np.where(stacked.ends == ends, stacked.at_ends, 0).sum(axis=0),
+            totals=_summed_pairs(stacked.totals),
+            tables=_summed_pairs(stacked.tables),  # each about the mean of its part so far
         )
-        # The means of the parts are distances from the mean of all.
-        distances = np.subtract(_means(of_parts), _means(sums)).sum(axis=-1)
-        gain = _gain(of_parts.tables[..., 0], distances).sum(axis=0)
+        # These shifts, summed after the pairs are subtracted, put them about the mean of all.
+        shifts = np.subtract(_means(stacked), _means(sums)).sum(axis=-1)
+        gain = _gain(stacked.tables[..., 0], shifts).sum(axis=0)
         gain_as_pairs = np.stack([gain, np.zeros_like(gain)], axis=-1)
         return sums._replace(tables=added(sums.tables, gain_as_pairs))
 

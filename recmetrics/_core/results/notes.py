@@ -290,7 +290,7 @@ def _notes_on_weights(selection: Selection, request: Request) -> list[str]:
         nouns = "relevant item" if weights.size == 1 else "relevant items"
         items = f"{weights.size:,} {nouns}{_which_items(stratum, rel)}"
         lines.append(
-            f"weighed by propensities: {items}, worth {effective_size:,.1f} of equal weight "
-            "(effective number)"
+            f"weighed by propensities: {items}, with the information of "
+            f"{effective_size:,.1f} of equal weight (effective number)"
         )
     return lines

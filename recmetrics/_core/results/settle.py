@@ -1,4 +1,4 @@
-"""``undefined=`` applied to values that kernels left NaN: a number in their place, or an error."""
+"""The values of kernels as results: ``undefined=`` applied to NaN, and own metrics checked."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import UndefinedMetricError
+from recmetrics._core.errors import UndefinedMetricError, warn
 from recmetrics._core.results.notes import who_lacks, why_undefined
-from recmetrics._core.spec import Definition, number_for
+from recmetrics._core.spec import Definition, Metric, number_for
 from recmetrics._core.types import UserValues
 
 
@@ -18,6 +18,8 @@ class RowNames(NamedTuple):
     noun: str = "user"
     name: Callable[[int], str] = "user {}".format  # of the row of this number
 
+
+_ROUNDING = 1e-9  # by which a value may be outside its bounds
 
 ROWS_ARE_USERS = RowNames()
 EVENTS = RowNames("event", "event {}".format)
@@ -33,8 +35,12 @@ def settled(
     """Put a number in the place of NaN in ``values``, as ``undefined=`` says, and return them.
 
     ``text`` is the metric's key of results. Under "raise", NaN is an error. A mask ``updated``
-    limits this to the rows that it marks.
+    limits this to the rows that it marks. Values of a metric of the caller that are outside its
+    bounds are warned of.
     """
+    metric = definition.spec.metric
+    if metric.module:  # none of the package
+        _warn_of_outside(values, metric, rows)
     if definition.undefined == "nan":
         return values
     is_missing = np.isnan(values)  # of shape () for a metric of all lists
@@ -52,6 +58,19 @@ def settled(
         msg = f"{text} is undefined ({reason}); give undefined='nan' or 'zero'"
         raise UndefinedMetricError(msg)
     return values
+
+
+def _warn_of_outside(values: UserValues, metric: Metric, rows: RowNames) -> None:
+    """Warn of the first row whose value is outside the bounds that the metric declares."""
+    least, greatest = metric.bounds
+    outside = np.flatnonzero((values < least - _ROUNDING) | (values > greatest + _ROUNDING))
+    if outside.size:
+        row = int(outside[0])
+        warn(
+            f"the metric {metric.name!r} is {values[row]:g} for {rows.name(row)}, outside its "
+            f"bounds {least:g} and {greatest:g}, which intervals and gates use; declare them with "
+            "@recmetrics.metric(bounds=(least, greatest))"
+        )
 
 
 def refuse_missing(

@@ -102,8 +102,8 @@ class DeviceScores:
         _check(tensor, "scores")
         self._tensor = tensor.detach()
         self.shape: tuple[int, int] = tuple(tensor.shape)
-        # Bytes of device memory that a block takes for each score before it is ranked, and for a
-        # copy in which items are hidden: 0 where the block is a copy already.
+        # Bytes of device memory that a block takes for each of its scores: ``made_bytes`` before it
+        # is ranked, ``copied_bytes`` for a copy in which items are hidden; 0 for one that is made.
         is_float = tensor.is_floating_point()
         is_read_as_given = is_float or _name(tensor.dtype) == "int64"
         self.made_bytes = 0 if is_float else 16  # two arrays of int64
@@ -140,11 +140,11 @@ class DeviceFactors(DeviceScores):
             raise InputTypeError(msg)
         check_factors(tuple(user_factors.shape), tuple(item_factors.shape))
         self.shape = (len(user_factors), len(item_factors))
-        # As ``FactorScores`` computes them. On a GPU torch multiplies no whole numbers.
         torch = _torch()
         dtypes = {_name(user_factors.dtype), _name(item_factors.dtype)}
+        # As ``FactorScores`` computes them. On a GPU torch multiplies no whole numbers.
         dtype = torch.float32 if dtypes <= _SINGLE_DTYPES else torch.float64
-        self._user_factors = user_factors.detach()
+        self._user_factors = user_factors.detach()  # converted block by block
         self._item_factors = item_factors.detach().to(dtype)
         self.made_bytes = self._item_factors.element_size()
         self.copied_bytes = 0

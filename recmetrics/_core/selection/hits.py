@@ -263,14 +263,12 @@ def _sort_largest(
 class Views:
     """Views of the hits of a call, by tie policy and the options that change hits.
 
-    Each view is made once, so metrics with the same options share it. ``ideal_depth`` is the number
-    of a user's largest relevances that metrics read in order, None for all.
+    Each view is made once, so metrics with the same options share it. ``n_ideal`` is the number of
+    a user's largest relevances that metrics read in order, None for all.
     """
 
-    def __init__(
-        self, hits: Hits, slots: Slots | None = None, ideal_depth: int | None = None
-    ) -> None:
-        self._ideal_depth = ideal_depth
+    def __init__(self, hits: Hits, slots: Slots | None = None, n_ideal: int | None = None) -> None:
+        self._n_ideal = n_ideal
         self._longest = int(hits.length.max(initial=0))
         self._most_relevant = int(hits.n_relevant.max(initial=0))
         self._hits = hits
@@ -324,7 +322,7 @@ class Views:
 
     def discount(self, k: int | None, options: dict[str, Any]) -> FloatArray:
         """The weights of the ranks that count at cutoff ``k``, made once for each discount."""
-        key = options["discount"], self._depth(k, options)
+        key = options["discount"], self._n_discounts(k, options)
         if key not in self._discounts:
             self._discounts[key] = discounts(*key)
         return self._discounts[key]
@@ -350,7 +348,7 @@ class Views:
         hits = self._hits
         if stratum is not None and self._slots is not None:
             return self._only(self._slots.strata[stratum], hits, self._slots)
-        ideal = _descending(hits.start, hits.ideal, self._ideal_depth)
+        ideal = _descending(hits.start, hits.ideal, self._n_ideal)
         return _with_users(hits._replace(ideal=ideal))
 
     def _only(self, among: BoolArray, hits: Hits, slots: Slots) -> Hits:
@@ -358,25 +356,27 @@ class Views:
         hits_among = np.zeros(len(among), np.bool_)
         _mark_hits(hits.start, hits.n_hits, slots.place, among, hits_among)
         hits = _select(hits, among, hits_among)
-        ideal = _descending(hits.start, hits.ideal, self._ideal_depth)
+        ideal = _descending(hits.start, hits.ideal, self._n_ideal)
         return _with_users(hits._replace(ideal=ideal))
 
-    def _depth(self, k: int | None, options: dict[str, Any]) -> int:
-        """The number of ranks to weigh at cutoff ``k``; not more, since a callable may fail below.
+    def _n_discounts(self, k: int | None, options: dict[str, Any]) -> int:
+        """The number of ranks whose discounts metrics read at cutoff ``k``.
 
-        The last one is that of the list or that of the ideal, whichever is lower down.
+        No more, since a discount function of the caller may fail at ranks that no list reaches.
         """
-        if options.get("ideal_depth") == "full" and k is not None:
-            if k > _MAX_RANKS:
-                msg = (
-                    f"ideal_depth='full' adds up the discounts of all k ranks, got k = {k}; "
-                    f"expected at most {_MAX_RANKS}; leave out @k for the whole list"
-                )
-                raise ArgumentError(msg)
-            return k
-        if options.get("ideal_depth") == "all" or k is None:
-            return max(self._longest, self._most_relevant)
-        return min(k, max(self._longest, self._most_relevant))
+        ideal_depth = options.get("ideal_depth")
+        deepest = max(self._longest, self._most_relevant)  # of any list, and of any ideal
+        if k is None or ideal_depth == "all":
+            return deepest
+        if ideal_depth != "full":
+            return min(k, deepest)
+        if k > _MAX_RANKS:
+            msg = (
+                f"ideal_depth='full' adds up the discounts of all k ranks, got k = {k}; "
+                f"expected at most {_MAX_RANKS}; leave out @k for the whole list"
+            )
+            raise ArgumentError(msg)
+        return k
 
     def _once(self, key: object, make: Callable[..., Any], *arguments: Any) -> Any:
         """The view with that key; ``make(*arguments)`` makes it when it is first asked for."""

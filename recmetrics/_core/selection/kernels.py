@@ -1371,43 +1371,45 @@ def select_tile(
     for user in range(collected.counts.size):
         row = tile[user, :width]
         bound = collected.bounds[user]
-        # One vectorised pass: most tiles of most users end here.
-        n_beyond = _count_blocks(row, bound, np.bool_(True), memory.block_counts)
-        if n_beyond == 0:
+        # Items at the bound of earlier tiles lose ties; those at a bound of this tile do not.
+        ties_lose: Any = np.bool_(True)
+        # One vectorised pass: most tiles of most users end here. NaN is counted, too.
+        n_candidates = _count_blocks(row, bound, ties_lose, memory.block_counts)
+        if n_candidates == 0:
             continue
 
         excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
         n_columns = _find_columns(excluded_items, first_item, width, memory.excluded_columns)
-        columns = memory.excluded_columns[:n_columns]
+        excluded_columns = memory.excluded_columns[:n_columns]
         # There may be too many to add one by one, as in the first tile, or in every tile where
         # scores ascend. The lanes of this tile alone then give a better bound.
-        if memory.lane_maxima.size > 0 and n_beyond > 2 * k + BLOCK_SCORES // 4:
-            bound = _raise_bound(row, columns, k, lowest, bound, memory)
+        if memory.lane_maxima.size > 0 and n_candidates > 2 * k + BLOCK_SCORES // 4:
+            # It counts the blocks by the new bound, too.
+            bound = _raise_bound(row, excluded_columns, k, lowest, bound, memory)
+            ties_lose = np.bool_(bound == collected.bounds[user])
 
         # This loop is no helper: LLVM did not inline it, and a call passes all parts of all arrays.
         values = collected.values[user]
         items = collected.items[user]
         count = collected.counts[user]
-        # Items at the bound of earlier tiles lose ties; those at a bound of this tile do not.
-        strict: Any = np.bool_(bound == collected.bounds[user])
         for b in range(memory.block_counts.size):
             n_left = memory.block_counts[b]
             if n_left == 0:
                 continue
             if count + BLOCK_SCORES > values.size:
-                # A full pool has more than k items of this tile, or k earlier ones, that reach the
-                # bound: so does the worst of the best.
+                # A full pool has at least k items that reach the bound, more than k of this tile
+                # for a bound of this tile, else k earlier ones. So the new bound is not below it.
                 bound = _shrink(values, items, count, k, lowest)
                 count = np.int64(k)
-                strict = np.bool_(True)
+                ties_lose = np.bool_(True)
             for column in range(b * BLOCK_SCORES, min((b + 1) * BLOCK_SCORES, width)):
                 score = row[column]
-                if (score < bound) | (strict & (score == bound)):  # False with NaN
+                if (score < bound) | (ties_lose & (score == bound)):  # False with NaN
                     continue
                 n_left -= 1
-                if not score >= lowest:
+                if not score >= lowest:  # NaN
                     _note_nan(nan_report, user, first_item + column)
-                elif _position(columns, column) < 0:
+                elif _position(excluded_columns, column) < 0:
                     values[count] = score
                     items[count] = first_item + column
                     count += 1
@@ -1416,9 +1418,8 @@ def select_tile(
 
         # The bound is raised once per k new items: as effective as after each item, and cheaper.
         if count >= 2 * k + BLOCK_SCORES // 4:
-            worst = _shrink(values, items, count, k, lowest)
+            bound = _shrink(values, items, count, k, lowest)
             count = np.int64(k)
-            bound = worst if worst > bound else bound
         collected.counts[user] = count
         collected.bounds[user] = bound
 
