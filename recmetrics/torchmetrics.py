@@ -11,14 +11,14 @@
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 from collections.abc import Callable
 from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import InputTypeError, install
+from recmetrics._core.errors import ArgumentError, InputTypeError, install
 from recmetrics._core.evaluator import Evaluator
 from recmetrics._core.options import ForBatches, takes
 from recmetrics._core.results import UserRows
@@ -36,7 +36,6 @@ except ImportError as error:
     )
     raise ImportError(msg) from error
 __all__ = ["RankingMetrics"]
-_METRIC_NUMBERS = itertools.count()  # one for each metric that is made in this process
 
 # The states that grow, each 1-d, so that those of all processes can be concatenated. Values are
 # kept as the bits of float64: exact on every device, also without float64.
@@ -101,6 +100,7 @@ class RankingMetrics(Metric):
     higher_is_better = None
 
     offered: torch.Tensor  # (n_items,) 1 for the items that may be in a list
+    key: torch.Tensor
 
     @takes(ForBatches)
     def __init__(
@@ -132,9 +132,12 @@ class RankingMetrics(Metric):
         if store.cutoffs.exposure:  # a metric of all lists reads which items may be in them
             n_offered = store.shape[1] or 0
         self.add_state("offered", torch.zeros(n_offered, dtype=torch.uint8), dist_reduce_fx="max")
-        # A MetricCollection merges metrics whose states are equal after the first batch, as those
-        # of two truths can be by chance. The number tells them apart; clones share it.
-        self.add_state("number", torch.tensor(next(_METRIC_NUMBERS)), dist_reduce_fx="max")
+        # A hash of all that the values depend on, the same in all processes. States of two metrics
+        # with other hashes are not merged, also not by a MetricCollection, where they are equal.
+        schema = repr(store.schema._replace(version=""))
+        digest = hashlib.blake2b(schema.encode(), digest_size=8).digest()
+        self._own_key = int.from_bytes(digest, "little", signed=True)
+        self.add_state("key", torch.tensor(self._own_key), dist_reduce_fx=_one_key)
 
     def update(self, scores: Scores, users: WhichUsers) -> None:
         """Add users, as ``Evaluator.update`` does.
@@ -194,6 +197,9 @@ class RankingMetrics(Metric):
         ------
         UndefinedMetricError
             As in ``Metrics.compute``.
+        ArgumentError
+            If a state was loaded or merged that was made with another truth, other metrics or
+            options.
         """
         means = self.evaluator()._means(self._prefix, self._at)
         return {key: torch.tensor(value, device=self.device) for key, value in means.items()}
@@ -204,6 +210,7 @@ class RankingMetrics(Metric):
         It gives results but takes no updates, like one from ``Evaluator.from_state``. Its
         ``all_gather`` adds the users of the other processes.
         """
+        _one_key(torch.tensor([self._own_key, int(self.key)]))  # of a state that was loaded
         users, value_bits, items, length = map(self._array, _GROWING_STATES)
         is_item = np.arange(length.max(initial=0)) < length[:, np.newaxis]
         lists = np.full(is_item.shape, -1, np.int64)
@@ -245,3 +252,14 @@ class RankingMetrics(Metric):
     def set_dtype(self, dst_type: str | torch.dtype) -> RankingMetrics:  # noqa: ARG002
         """Do nothing: the states contain indices and exact values."""
         return self
+
+
+def _one_key(keys: torch.Tensor) -> torch.Tensor:
+    """The key of states to merge, which must have the same one; ``keys`` are 1-d."""
+    if (keys != keys[0]).any():
+        msg = (
+            "states of RankingMetrics with different truth, metrics or options cannot be merged or "
+            "loaded; expected the same in all"
+        )
+        raise ArgumentError(msg)
+    return keys[0]

@@ -167,8 +167,8 @@ class Metrics:
             "recall@10", "recall@20", ..., "recall@100".
         exclude
             Items that must not be recommended to a user, such as training interactions. Any form
-            that ``ground_truth`` takes; every nonzero entry is excluded. Excluded relevant items
-            still count as relevant.
+            that ``ground_truth`` takes but one index per row; every nonzero entry is excluded.
+            Excluded relevant items still count as relevant.
         candidates
             The only items that may be recommended: any form that ``ground_truth`` takes, or one
             array of item indices for all users. Only the scores of candidates are read.
@@ -306,8 +306,9 @@ class Metrics:
             the items themselves, such as diversity, read the remaining items. ``progress=True``
             prints the number of such items; ``audit_ranked`` reports it.
         metrics_list
-            As in ``compute``, and so are all other keywords and the result. Metrics without a
-            cutoff read the whole ranking; ``auc`` needs rankings that contain every item.
+            As in ``compute``, and so are the result and all other keywords, which are those of the
+            signature. Metrics without a cutoff read the whole ranking; ``auc`` needs rankings that
+            contain every item.
 
         Raises
         ------

@@ -360,16 +360,37 @@ class StreamEvaluator(Accumulator):
         ----------
         prepare
             A function that takes a prediction and returns its scores and its truth. By default,
-            these are ``predictions`` and ``label_ids``.
+            these are ``predictions`` and ``label_ids``. Needed for a model with several outputs.
         at
             As in ``mean``.
+
+        Raises
+        ------
+        InputTypeError
+            By the function that is made, if the scores of a prediction are several arrays, or
+            ``prepare`` returns anything but two values.
         """
 
         def compute_metrics(prediction: Any, compute_result: bool = True) -> dict[str, float]:
-            if prepare is None:
-                self.update(prediction.predictions, prediction.label_ids)
+            scores_and_truth: Any
+            if prepare is not None:
+                scores_and_truth = prepare(prediction)
+            elif not isinstance(prediction.predictions, tuple | Mapping):
+                scores_and_truth = prediction.predictions, prediction.label_ids
             else:
-                self.update(*prepare(prediction))
+                msg = (
+                    f"predictions are a {type(prediction.predictions).__name__} of the outputs of "
+                    "the model; type hook(lambda prediction: (prediction.predictions[0], "
+                    "prediction.label_ids)), with the place or name of the scores for 0"
+                )
+                raise InputTypeError(msg)
+            if not isinstance(scores_and_truth, tuple) or len(scores_and_truth) != 2:
+                msg = (
+                    "prepare must return a tuple of scores and truth, got "
+                    f"{type(scores_and_truth).__name__}"
+                )
+                raise InputTypeError(msg)
+            self.update(*scores_and_truth)
             if not compute_result:
                 return {}
             means = self.mean(at=at)
@@ -417,12 +438,13 @@ class StreamEvaluator(Accumulator):
             )
             raise ArgumentError(msg)
         (n_rows, _), *_ = (scores.shape for scores in sources.values())
+        # The batch waits to be measured, while the caller may write the next one into its arrays.
         labels = np.empty(0)
         if by is not None:
-            labels = read_groups(by, n_rows)
+            labels = read_groups(by, n_rows).copy()
         event_weights = np.ones(n_rows)
         if weights is not None:
-            event_weights = read_raw_weights(weights, n_rows)
+            event_weights = read_raw_weights(weights, n_rows).copy()
 
         if self._profile_metric is not None:
             if profile is None:
@@ -463,7 +485,7 @@ class StreamEvaluator(Accumulator):
         if largest_relevance > self._largest_relevance:
             check_truth(selection.hits.ideal, request, cutoffs)
             self._largest_relevance = largest_relevance
-        return selection
+        return selection.own()
 
 
 def _by_model(scores: Any, read: Callable[[Any], Source]) -> dict[str, Source]:

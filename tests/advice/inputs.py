@@ -53,6 +53,63 @@ PAIRS = [
 ]
 ARRAYS = [
     Case(
+        "; type torch.stack({}) for rows",
+        BOTH + "import torch\nscores = list(torch.tensor(scores).bfloat16())",
+        COMPUTE,
+        MRR,
+    ),
+    Case("matrices, expected one; type", BOTH + "scores = [scores[:1], scores[1:]]", COMPUTE, MRR),
+    Case(
+        "matrices, expected one; type",
+        BOTH + "import torch\nscores = list(torch.tensor(scores).split(1))",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "; if it has one item for each user, -1 for none, type",
+        BOTH + "exclude = np.array([0, -1])",
+        "Metrics.compute(scores, truth, 'mrr', exclude=exclude)",
+        {"mrr": [1.0, 1 / 3]},
+        advice="none, type (.+)",
+        altered="[[1], []]",
+    ),
+    Case(
+        "a user; type {}.{} to add them",
+        "import torch\ntruth = [[1], [0]]\n"
+        "scores = torch.sparse_coo_tensor([[0, 0, 0, 1], [0, 1, 1, 0]], [1.0, 0.6, 0.6, 1.0], "
+        "(2, 3), check_invariants=False)",
+        "Metrics.compute(scores, truth, 'mrr')",
+        {"mrr": [1.0, 1.0]},
+        advice="type (.+) to add",
+    ),
+    Case(
+        "relevant item, got a matrix; type ranks.data",
+        BOTH + "ranks = Metrics.ranks(scores, truth)",
+        "Metrics.from_sampled(ranks, 'mrr', n_sampled=2, n_items=3)",
+        {"mrr": [1 / 2, 1 / 3]},
+    ),
+    Case(
+        "for lists of items type stream",
+        SCORES + "import torch\nstream = StreamEvaluator('mrr'); truth = [1, 0]\n"
+        "scores = torch.tensor(scores).topk(3)",
+        "stream.update(scores, truth)",
+        {"mrr": (1 / 2 + 1 / 3) / 2},
+        whole="-",
+        altered="stream.update_ranked(scores.indices, [0, 0])",
+        then="stream.mean()",
+    ),
+    Case(
+        "of the outputs of the model; type hook",
+        SCORES + "from types import SimpleNamespace\nhook = StreamEvaluator('mrr').hook\n"
+        "prediction = SimpleNamespace(predictions=(scores, -scores), label_ids=np.array([1, 0]))",
+        "hook()(prediction)",
+        {"mrr": (1 / 2 + 1 / 3) / 2},
+        advice="type (.+), with the",
+        whole="-",
+        altered="hook(lambda p: (p.predictions[1], p.label_ids))",
+        then="answer(prediction)",
+    ),
+    Case(
         "for a dict of ids type",
         "from recmetrics import tables\n"
         "metrics_list = 'mrr'\n"

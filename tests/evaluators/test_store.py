@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import json
 import math
 import pickle
 
@@ -306,6 +307,28 @@ def test_a_state_of_an_earlier_version_says_why_it_lacks_an_array():
         "state lacks n_weightless, since an earlier version of recmetrics wrote it; expected what "
         "StreamEvaluator.state() gave"
     )
+
+
+@pytest.mark.parametrize("metric", ["ndcg@2", "coverage@2"])
+@pytest.mark.parametrize("is_updated", [False, True])
+@both
+def test_a_state_may_be_text_of_json(kind, is_updated, metric):
+    one = made(kind, [metric], np.eye(3))
+    if is_updated:
+        one.update(np.eye(3), slice(0, 3) if kind == "users" else [0, 1, 2])
+    text = json.dumps({name: array.tolist() for name, array in one.state().items()})
+    again = type(one).from_state(json.loads(text))
+    assert again.counts() == one.counts()
+    np.testing.assert_equal(again.mean(), one.mean())
+    again.merge(one)
+    np.testing.assert_equal(again.mean(), one.mean())
+
+
+@both
+def test_a_dict_of_anything_else_is_no_state(kind):
+    one = made(kind)
+    expected = f"state names no metrics; expected what {type(one).__name__}.state() gave"
+    assert message_of(InputError, lambda: type(one).from_state({"epoch": 3})) == expected
 
 
 @both

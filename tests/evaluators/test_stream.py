@@ -14,6 +14,7 @@ from asserts import assert_identical, message_of
 from interruption import values_in
 from problems import plain_specs, side_information
 
+import recmetrics
 from recmetrics import (
     ArgumentError,
     EventCounts,
@@ -261,6 +262,32 @@ def test_the_hook_of_a_trainer():
         assert found == [{}, {"mrr": pytest.approx((1 + 1 / 2 + 1 / 3) / 3)}]
     prepared = stream("hit@1").hook(lambda prediction: (prediction[0][:, ::-1], prediction[1]))
     assert prepared((SCORES[3:], [2])) == {"hit@1": 1.0}
+    unpaired = stream("hit@1").hook(lambda prediction: prediction[0])
+    with pytest.raises(InputTypeError, match=r"a tuple of scores and truth, got ndarray$"):
+        unpaired((SCORES[3:], [2]))
+
+
+@pytest.mark.parametrize("ranked", [False, True])
+@pytest.mark.parametrize("name", ["truth", "by", "weights"])
+def test_the_next_batch_may_be_written_into_the_arrays_of_a_waiting_one(name, ranked):
+    """In the order 0, 1 user 0 has the grades 3 and 1, as in the ideal, and user 1 has 1 and 2."""
+    batch = {
+        "truth": sp.csr_array([[3.0, 1.0], [1.0, 2.0]]),
+        "by": np.array([0, 1]),
+        "weights": np.array([1.0, 3.0]),
+    }
+    one = StreamEvaluator("ndcg@2", keep="means")
+    if ranked:
+        one.update_ranked([[0, 1], [0, 1]], **batch)
+    else:
+        one.update([[2, 1], [2, 1]], **batch)
+    array = batch[name].data if name == "truth" else batch[name]
+    array[:] = array[::-1].copy()
+    second = (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
+    assert one.mean()["ndcg@2"] == pytest.approx((1 * 1 + 3 * second) / 4)
+    means = {each.group: each.mean for each in recmetrics.summary(one)}
+    assert means[0] == 1
+    assert means[1] == pytest.approx(second)
 
 
 # --- Processes -----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from asserts import assert_identical, message_of
 from interruption import interrupt, values_in
 
-from recmetrics import Evaluator, InputTypeError, Metrics, NaNScoreError, UserCounts
+from recmetrics import ArgumentError, Evaluator, InputTypeError, Metrics, NaNScoreError, UserCounts
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 torchmetrics = pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
@@ -81,7 +81,7 @@ def tensors(metric):
 def test_the_states_are_small_and_whole():
     metric = ranking_metrics(["mrr", "coverage@2"])
     metric.update(torch.from_numpy(problem()[0][:3]), [4, 5, 6])
-    # Users, values, items of lists, their lengths; what may be in a list; the metric's own number.
+    # Users, values, items of lists, their lengths; what may be in a list; the key.
     assert [tensor.numel() for tensor in tensors(metric)] == [3, 3, 3 * 2, 3, processes.N_ITEMS, 1]
     assert not any(tensor.is_floating_point() for tensor in tensors(metric))
 
@@ -179,6 +179,38 @@ def test_a_collection_keeps_metrics_of_different_truths_apart():
         "second/cg@2": means(Metrics.compute(scores, second, "cg@2"))["cg@2"],
     }
     assert got["first/cg@2"] != got["second/cg@2"]
+
+
+MANY = ["mrr", "recall@3"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda truth: RankingMetrics(truth, MANY[::-1]),
+        lambda truth: RankingMetrics(truth[:, ::-1], MANY),
+        lambda truth: RankingMetrics(truth, MANY, undefined="zero"),
+        lambda truth: RankingMetrics(truth, MANY, exclude=truth[:, ::-1]),
+    ],
+    ids=["metrics", "truth", "undefined", "exclude"],
+)
+def test_states_of_other_metrics_are_refused(other):
+    scores, truth, _ = problem()
+    one, same, different = RankingMetrics(truth, MANY), RankingMetrics(truth, MANY), other(truth)
+    for metric in (one, same, different):
+        metric.persistent(True)
+        metric.update(torch.from_numpy(scores[:20]), range(20))
+    same.load_state_dict(one.state_dict())
+    assert floats(same.compute()) == floats(one.compute())
+    expected = (
+        "states of RankingMetrics with different truth, metrics or options cannot be merged or "
+        "loaded; expected the same in all"
+    )
+    different.load_state_dict(one.state_dict())
+    assert message_of(ArgumentError, different.compute) == expected
+    fresh = other(truth)
+    fresh.update(torch.from_numpy(scores[:20]), range(20))
+    assert message_of(ArgumentError, lambda: one.merge_state(fresh)) == expected
 
 
 def test_a_refused_batch_leaves_nothing_behind():

@@ -114,6 +114,24 @@ def test_the_gini_coefficient_of_one_item():
     assert np.isnan(of_less).all()
 
 
+def test_lists_with_more_wasted_ranks_than_items_are_refused():
+    """Cutoffs end at the catalogue, so the last item of such a list would not be read."""
+
+    def compute(metrics, **policies):
+        return Metrics.compute_ranked([[7, 0, 1, -1]], [[1]], metrics, n_items=2, **policies)
+
+    assert compute(["coverage@2", "mrr@3"], unknown="waste") == {
+        "coverage@2": 1 / 2,
+        "mrr@3": [1 / 3],
+    }
+    for metric in ("coverage@3", "coverage"):
+        assert message_of(ArgumentError, lambda m=metric: compute(m, unknown="waste")) == (
+            f"{metric} cannot read lists of 3 ranks, more than the 2 items of the catalogue; give "
+            "repeats='drop', unknown='drop' in place of 'waste'"
+        )
+        assert compute(metric, unknown="drop") == {metric: 1.0}
+
+
 def test_undefined_applies():
     def compute(lists, undefined):
         truth = np.zeros((len(lists), 3))

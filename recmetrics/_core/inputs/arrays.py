@@ -50,15 +50,23 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, name)
 
+    is_list = isinstance(value, Sequence) and len(value) > 0
+    of_torch = is_list and hasattr(value[0], "detach")
+    if is_list and all(getattr(part, "ndim", 0) == 2 for part in value):
+        call = f"torch.cat({name})" if of_torch else f"np.concatenate({name})"
+        msg = f"{name} is a list of {len(value)} matrices, expected one; type {call} for batches"
+        raise ShapeError(msg)
     try:
         array = np.asarray(value)
     except (RuntimeError, TypeError, ValueError) as error:  # tensors raise the first
         problem = f"'{error}'"
-        if isinstance(value, Sequence):
+        if is_list:
             lengths = {len(row) for row in value if hasattr(row, "__len__")}
             if len(lengths) > 1:
                 problem = f"rows of {min(lengths)} to {max(lengths)}"
         msg = f"{name} must be a matrix of numbers, rows of the same length, got {problem}"
+        if of_torch:
+            msg += f"; type torch.stack({name}) for rows that are tensors"
         raise InputTypeError(msg) from None
     if array.ndim == 0:
         msg = (

@@ -90,6 +90,13 @@ def read_item_sets(
             return _shared(array, name, n_users, n_items)
         if name == "truth":
             return SparseSets(_from_classes(array, n_users, n_items, typed), n_items)
+        if len(array) == n_users and array.dtype.kind in "iu":
+            msg = (
+                f"{name} is 1-d of shape ({n_users},), expected a matrix or the items of each "
+                "user; if it has one item for each user, -1 for none, type "
+                f"[[item] if item >= 0 else [] for item in {name}]"
+            )
+            raise ShapeError(msg)
     check_matrix(array, name)
     check_shape(array, shape, name, if_transposed, is_table=hasattr(value, "columns"))
     return DenseSets(array, name, if_negative, typed)

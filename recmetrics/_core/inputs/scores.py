@@ -172,14 +172,16 @@ class SparseScores(ScoreMatrix):
 
 def read_matrix(scores: Any) -> ScoreMatrix:
     """Read scores in memory, dense or sparse; each error gets ``argument="scores"``."""
+    to_add = "sum_duplicates()"  # entries that are stored twice
     try:
         if hasattr(scores, "layout"):  # a tensor of torch, which may be sparse
+            to_add = "coalesce()"
             scores = as_scipy(scores, "scores")
         if not sp.issparse(scores):
             return ScoreMatrix(scores)
         matrix: Any = scores
         check_2d(matrix.shape, "scores", "scores.reshape(1, -1)")
-        start, items, values = stored_entries(matrix, "scores")
+        start, items, values = stored_entries(matrix, "scores", to_add)
     except RecmetricsError as error:
         blame(error, "scores")  # sets ``error.argument``
         raise

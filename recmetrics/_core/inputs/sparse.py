@@ -69,7 +69,7 @@ def rows_of_sparse(
 
 
 def stored_entries(
-    matrix: Any, name: str
+    matrix: Any, name: str, to_add: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     """Give the row pointers, items and values of all stored entries, zeros too; refuse repeats.
 
@@ -90,7 +90,7 @@ def stored_entries(
         user, item = _first_repeated(matrix)
         msg = (
             f"{name} stores (user {user}, item {item}) twice; expected one entry for each item of "
-            f"a user; type {name}.sum_duplicates() to add them"
+            f"a user; type {name}.{to_add} to add them"
         )
         raise InputError(msg)
     return indptr, indices, values

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.errors import InputError, InputTypeError, ShapeError, at_fault
-from recmetrics._core.inputs import Users
+from recmetrics._core.inputs import Users, as_array, half_to_single
 from recmetrics._core.spec import MetricSpec, Request, UserWeight
 from recmetrics._core.types import FloatArray
 
@@ -87,6 +87,8 @@ def read_floats(name: str, column: Any) -> FloatArray:
     if isinstance(column, np.ma.MaskedArray):
         msg = f"{name} is a masked array, whose mask would be lost; type .filled(np.nan)"
         raise InputTypeError(msg)
+    if hasattr(column, "detach"):  # a tensor, perhaps in bfloat16 or with a gradient
+        column = half_to_single(as_array(column, name))
     try:
         array = np.asarray(column)
     except (TypeError, ValueError, RuntimeError) as error:  # torch raises the last

@@ -109,7 +109,8 @@ def who_is_swallowed(n_swallowed: int, n_users: int, n_relevant: int | None = No
         )
     if has_one:
         note += (
-            "; in link prediction, exclude the other true items, not the target of the row: type "
+            "; in link prediction, exclude the other true items, not the target of the row: with "
+            "a dense or SciPy matrix, and targets in NumPy, type "
             "exclude[numpy.arange(len(targets)), targets] = 0"
         )
     return note

@@ -122,11 +122,11 @@ class UserRows(NamedTuple):
         n_items = schema.shape[1] or 0
         depth = request.cutoffs(n_items).exposure
         n_rows = users.size
-        check("users", users, "iu", (n_rows,), 0, n_users - 1)
-        check("values", values, "f", (len(request.per_user), n_rows))
+        users = check("users", users, "iu", (n_rows,), 0, n_users - 1)
+        values = check("values", values, "f", (len(request.per_user), n_rows))
         # Items are checked here, since kernels do not check them. A rank with -1 has no item.
-        check("lists", lists, "iu", (n_rows, min(lists.shape[-1], depth)), -1, n_items - 1)
-        check("offered", offered, "b", (n_items if depth else 0,))
+        lists = check("lists", lists, "iu", (n_rows, min(lists.shape[-1], depth)), -1, n_items - 1)
+        offered = check("offered", offered, "b", (n_items if depth else 0,))
         if not invalid.size:
             return cls(users, values, lists, offered)
         check("invalid", invalid, "iu", (2, n_rows), 0)

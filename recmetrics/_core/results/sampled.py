@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.inputs import as_array
@@ -83,6 +84,9 @@ def estimated(
 
 def _read_ranks(ranks: Any, n_sampled: int) -> IntArray:
     """Read the ranks among samples: integers from 1 to ``n_sampled + 1``."""
+    if sp.issparse(ranks):  # a result of ``Metrics.ranks``
+        msg = "ranks must be 1-d, one for each relevant item, got a matrix; type ranks.data"
+        raise ShapeError(msg)
     array = as_array(ranks, "ranks")
     if array.ndim != 1:
         msg = f"ranks must be 1-d, one for each relevant item, got shape {array.shape}"

@@ -31,6 +31,7 @@ Shape = tuple[int | None, int | None]  # users and items, None where these are n
 FORM = 1
 # The names of the arrays in a saved state that have a text for each metric, and of all of text.
 _METRIC_FIELDS = ("metrics", "specs", "modules", "undefined", "ties", "weights")
+_DTYPES = {"b": np.bool_, "i": np.int64, "f": np.float64}
 _TEXT_FIELDS = (*_METRIC_FIELDS, "nan", "keep", "data", "version")
 
 
@@ -163,8 +164,10 @@ def check(
     """Return an array, or raise a ValueError if it does not fit.
 
     ``kinds`` has the letters of NumPy for kinds of dtypes. Integers must be from ``least`` to
-    ``most``.
+    ``most``. An array without numbers may come from a list of JSON, without its shape and dtype.
     """
+    if not array.size and not math.prod(shape):
+        return np.empty(shape, _DTYPES[kinds[0]])
     fits = array.dtype.kind in kinds and array.shape == shape
     if fits and "i" in kinds and array.size:
         is_limited = most < math.inf
@@ -188,6 +191,9 @@ def reading(
     if not isinstance(state, Mapping):
         msg = f"state is a {type(state).__name__}; {expected_state}"
         raise InputTypeError(msg)
+    if "metrics" not in state and "form" not in state:
+        msg = f"state names no metrics; {expected_state}"
+        raise InputError(msg)
     _check_form(state)
     try:
         fields = {name: np.asarray(array) for name, array in state.items()}
@@ -229,7 +235,7 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
 
     A ValueError says what does not fit.
     """
-    if any(fields[name].dtype.kind != "U" for name in _TEXT_FIELDS):
+    if any(fields[name].size and fields[name].dtype.kind != "U" for name in _TEXT_FIELDS):
         msg = "names are not text"
         raise ValueError(msg)
     nan, keep, version = (fields[name].tolist() for name in ("nan", "keep", "version"))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._core.errors import ShapeError, at_fault, warn
+from recmetrics._core.errors import ArgumentError, InputTypeError, ShapeError, at_fault, warn
 from recmetrics._core.inputs import (
     Rankings,
     Rows,
@@ -16,6 +16,7 @@ from recmetrics._core.inputs import (
     is_sparse_tensor,
     places_of_entries,
     read_matrix,
+    users_of_entries,
 )
 from recmetrics._core.jit import add_work, counts_work
 from recmetrics._core.selection.device import (
@@ -56,6 +57,14 @@ class Selection(NamedTuple):
     # The repeats and the unknown items of each list, (2, users); None where they are errors.
     n_invalid: IntArray | None = None
     slots: Slots | None = None  # None where no metric names a stratum or weighs
+
+    def own(self) -> "Selection":
+        """The selection without arrays of the caller's truth, who may write the next one there."""
+        hits = self.hits._replace(start=self.hits.start.copy(), ideal=self.hits.ideal.copy())
+        slots = self.slots
+        if slots is not None:
+            slots = slots._replace(items=slots.items.copy())
+        return self._replace(hits=hits, slots=slots)
 
     def swallowed(self) -> tuple[int, int, int]:
         """Count the users whose relevant items are all excluded.
@@ -103,6 +112,7 @@ def find_hits(
     most_slots = None
     if relevant is None and not keeps_ideal:
         most_slots = cutoffs.slots
+    _refuse_wasted(scores, users.n_items, request)
     ranker = ranker_of(scores, users, most_slots)
     hits, n_swallowed_users = ranker.hits(cutoffs.hits, request, reader)
     if counts_work():
@@ -126,6 +136,27 @@ def count_work(scores: Source, users: Users, k: int | None, depth: int | None) -
     """
     if counts_work():
         add_work(work_of(scores, users, k, depth))
+
+
+def _refuse_wasted(scores: Source, n_items: int | None, request: Request) -> None:
+    """Refuse lists with more ranks than the catalogue has items, for metrics of their items.
+
+    Only wasted ranks make lists so long. The cutoffs of these metrics end at the catalogue.
+    """
+    if not isinstance(scores, Rankings) or "waste" not in (scores.repeats, scores.unknown):
+        return
+    is_item = scores.lists.items != -1
+    longest = int(np.bincount(users_of_entries(scores.lists.start)[is_item]).max(initial=0))
+    if n_items is None or longest <= n_items:
+        return
+    for text, definition in (request.of_lists | request.of_exposure).items():
+        k = definition.spec.k
+        if k is None or k > n_items:
+            msg = (
+                f"{text} cannot read lists of {longest} ranks, more than the {n_items} items of "
+                "the catalogue; give repeats='drop', unknown='drop' in place of 'waste'"
+            )
+            raise ArgumentError(msg)
 
 
 def _sink_of(request: Request, cutoffs: Cutoffs, sink: ListSink | None) -> ListSink | None:
@@ -229,6 +260,12 @@ def read_factors(
 
 def read_model(model: Any) -> AnyScores:
     """Read a matrix of scores, or a tuple of factors of users and items and, perhaps, a bias."""
+    if isinstance(model, tuple) and hasattr(model, "indices"):  # of torch.topk or torch.sort
+        msg = (
+            "scores are the values and indices of the best items; expected the scores of all "
+            "items; for lists of items type stream.update_ranked(scores.indices, truth)"
+        )
+        raise InputTypeError(msg, argument="scores")
     if isinstance(model, tuple) and len(model) in (2, 3) and all(map(_is_matrix, model[:2])):
         user_factors, item_factors, item_bias = (*model, None)[:3]  # of two, the bias is None
         return read_factors(user_factors, item_factors, item_bias)
