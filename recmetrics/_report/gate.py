@@ -215,17 +215,20 @@ class Gate(Printed):
             )
         gains = [verdict for verdict in open_verdicts if _asks_for_gain(verdict)]
         if gains and not self.nested:
-            rule = gains[0]
-            arguments = _arguments_of_gain(rule)
-            of_one = ""
-            if len(self.of) > 1:
-                arguments += f", model={rule.model!r}"
-            if self.looks > 1 or len(self.of) > 1:
-                of_one = "; that number is for one look and one new model, here more are needed"
-            yield (
-                f"users for {one_line(rule.rule)!r}: choose the least gain G that matters, and "
-                f"call compare(...).users_needed({arguments}) in Python{of_one}"
-            )
+            yield self._users_for_gain(gains[0])
+
+    def _users_for_gain(self, verdict: Verdict) -> str:
+        """Say what to call for the users who show that a rule on a gain holds."""
+        arguments = _arguments_of_gain(verdict)
+        of_one = ""
+        if len(self.of) > 1:
+            arguments += f", model={verdict.model!r}"
+        if self.looks > 1 or len(self.of) > 1:
+            of_one = "; that number is for one look and one new model, here more are needed"
+        return (
+            f"users for {one_line(verdict.rule)!r}: choose the least gain G that matters, and call "
+            f"compare(...).users_needed({arguments}) in Python{of_one}"
+        )
 
     def _method(self) -> str:
         """Say how the bounds are computed."""

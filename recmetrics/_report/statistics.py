@@ -85,7 +85,7 @@ def sums_of(values: Floats, weights: Floats | None, seed: int) -> Sums:
         return Sums(totals, weights)
     block_of_user = np.random.default_rng([seed, n]).permutation(n) % _MAX_DRAWN
     # Without weights, ``bincount`` counts the users of each block: each weighs 1.
-    sums = (np.bincount(block_of_user, terms, _MAX_DRAWN) for terms in (totals, weights))
+    sums = (np.bincount(block_of_user, array, _MAX_DRAWN) for array in (totals, weights))
     return Sums(*(block_sums.astype(np.float64, copy=False) for block_sums in sums))
 
 

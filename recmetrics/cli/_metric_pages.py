@@ -52,14 +52,14 @@ def metric_pages(args: Namespace) -> None:
     elif args.files:
         show(_page(args.files[0]))
     else:
-        columns = width() or 1_000
+        max_width = width() or 1_000
         title_width = max(len(_title(metric)) for metric in metrics)
         for metric in metrics:
             summary = re.sub(r"``|\*|\.$", "", metric.summary)
             meaning, *_ = re.split(r"[:;] ", summary)
             line = f"{_title(metric):<{title_width}}  {meaning}"
-            if len(line) > columns:
-                line = f"{line[: columns - 1]}\u2026"
+            if len(line) > max_width:
+                line = f"{line[: max_width - 1]}\u2026"
             show(line)
         show("\nto see the formula, options and bounds of one metric: recmetrics metrics NAME")
 

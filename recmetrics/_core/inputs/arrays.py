@@ -49,7 +49,11 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         raise InputTypeError(msg)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, name)
+    return _from_lists(value, name, axis)
 
+
+def _from_lists(value: Any, name: str, axis: str) -> npt.NDArray[Any]:
+    """Convert lists, or an object that NumPy knows, to an array."""
     is_list = isinstance(value, Sequence) and len(value) > 0
     of_torch = is_list and hasattr(value[0], "detach")
     if is_list and all(getattr(part, "ndim", 0) == 2 for part in value):

@@ -1172,7 +1172,7 @@ def _power(base: float, exponent: int) -> float:
 def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: Any, rel: float) -> None:
     """Write the rank-biased precision of each user with hits; ``normalize`` is None for "no"."""
     for user in hits.users:
-        relevant = _n_relevant(hits, user, rel)
+        n_relevant = _n_relevant(hits, user, rel)
         cut = _cutoff_of(hits, k, user)
         total = 0.0
         weight = 0.0  # the mean of p^(rank - 1) over the ranks of the tie group
@@ -1191,7 +1191,7 @@ def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: Any, rel: flo
         out[user] = (1.0 - p) * total
         if normalize is not None:
             largest_total = 0.0  # that of a list with hits at all its first ranks
-            for rank in range(1, min(relevant, cut, hits.length[user]) + 1):
+            for rank in range(1, min(n_relevant, cut, hits.length[user]) + 1):
                 largest_total += _power(p, rank - 1)
             out[user] = _ratio(total, largest_total)
 

@@ -782,7 +782,8 @@ def _add_genres(genres: Rows, item: int, weight: float, amounts: FloatArray) -> 
     for entry in range(begin, end):
         total += genres.values[entry]
     for entry in range(begin, end):
-        amounts[genres.items[entry]] += weight * (genres.values[entry] / total)
+        genre = genres.items[entry]
+        amounts[genre] += weight * (genres.values[entry] / total)
 
 
 @kernel
