@@ -49,29 +49,17 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         raise InputTypeError(msg)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, name)
-    return _from_lists(value, name, axis)
 
-
-def _from_lists(value: Any, name: str, axis: str) -> npt.NDArray[Any]:
-    """Convert lists, or an object that NumPy knows, to an array."""
-    is_list = isinstance(value, Sequence) and len(value) > 0
-    of_torch = is_list and hasattr(value[0], "detach")
-    if is_list and all(getattr(part, "ndim", 0) == 2 for part in value):
-        call = f"torch.cat({name})" if of_torch else f"np.concatenate({name})"
-        msg = f"{name} is a list of {len(value)} matrices, expected one; type {call} for batches"
-        raise ShapeError(msg)
+    is_list = isinstance(value, list | tuple)
     try:
         array = np.asarray(value)
     except (RuntimeError, TypeError, ValueError) as error:  # tensors raise the first
-        problem = f"'{error}'"
         if is_list:
-            lengths = {len(row) for row in value if hasattr(row, "__len__")}
-            if len(lengths) > 1:
-                problem = f"rows of {min(lengths)} to {max(lengths)}"
-        msg = f"{name} must be a matrix of numbers, rows of the same length, got {problem}"
-        if of_torch:
-            msg += f"; type torch.stack({name}) for rows that are tensors"
+            _refuse_rows(value, name, error)
+        msg = f"{name} must be a matrix of numbers, rows of the same length, got '{error}'"
         raise InputTypeError(msg) from None
+    if array.ndim == 3 and is_list:
+        _refuse_batches(value, name)
     if array.ndim == 0:
         msg = (
             f"{name} must be an array or a list with one entry per {axis}, "
@@ -79,6 +67,30 @@ def _from_lists(value: Any, name: str, axis: str) -> npt.NDArray[Any]:
         )
         raise InputTypeError(msg)
     return array
+
+
+def _refuse_rows(rows: Sequence[Any], name: str, error: Exception) -> None:
+    """Refuse a list that NumPy cannot read as a matrix."""
+    _refuse_batches(rows, name)
+    problem = f"'{error}'"
+    lengths = {len(row) for row in rows if hasattr(row, "__len__")}
+    if len(lengths) > 1:
+        problem = f"rows of {min(lengths)} to {max(lengths)}"
+    msg = f"{name} must be a matrix of numbers, rows of the same length, got {problem}"
+    if hasattr(rows[0], "detach"):
+        msg += f"; type torch.stack({name}) for rows that are tensors"
+    raise InputTypeError(msg) from None
+
+
+def _refuse_batches(batches: Sequence[Any], name: str) -> None:
+    """Refuse a list of matrices."""
+    if all(getattr(batch, "ndim", 0) == 2 for batch in batches):
+        package = "torch.cat" if hasattr(batches[0], "detach") else "np.concatenate"
+        msg = (
+            f"{name} is a list of {len(batches)} matrices, expected one; type {package}({name}) "
+            "for batches"
+        )
+        raise ShapeError(msg) from None
 
 
 def _refuse_ids(value: Any, name: str, axis: str) -> None:
