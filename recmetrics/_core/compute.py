@@ -251,7 +251,7 @@ class Metrics:
         -----
         RecmetricsWarning
             If ``exclude`` removes all relevant items of more than half of the users who have any.
-            If every user has exactly one relevant item, one such user is enough.
+            If every user has exactly one relevant item, as soon as one of these is excluded.
         """
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)

@@ -88,11 +88,11 @@ class Evaluator(Accumulator):
     n_items
         The size of the catalogue; needed if the truth lists item indices.
     users, n_users
-        Only for a part of the users, of whom alone the truth has rows: ``n_users`` is the number of
-        all users, and ``users``, a slice or indices, gives the user of each row. ``exclude`` and
-        other sets have the same rows. ``update(scores, users)`` then takes row numbers of this
-        truth. Results have all ``n_users``, NaN for users outside the part. ``merge`` joins parts;
-        it does not check that a user in two parts has the same truth and ``exclude`` in both.
+        Only if the truth has the rows of a part of the users: ``n_users`` is the number of all
+        users, and ``users``, a slice or indices, gives the user of each row. ``exclude`` and other
+        sets have the same rows. ``update(scores, users)`` then takes row numbers of this truth.
+        Results have all ``n_users``, NaN for users outside the part. ``merge`` joins parts; it does
+        not check that a user in two parts has the same truth and ``exclude`` in both.
     popularity, features, similarity, genres, profile
         Side information, as in ``Metrics.compute``, for all users. The evaluator copies the truth
         and the other item sets, but not the side information.

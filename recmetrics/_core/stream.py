@@ -307,7 +307,7 @@ class StreamEvaluator(Accumulator):
         -----
         RecmetricsWarning
             If ``exclude`` removes all relevant items of more than half of the events that have any.
-            If every event has exactly one relevant item, one such event is enough.
+            If every event has exactly one relevant item, as soon as one of these is excluded.
             Also if the system of the convention weighs users in the mean of a metric.
         """
         warn_of_swallowed(*self._results.swallowed)

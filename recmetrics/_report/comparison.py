@@ -143,15 +143,13 @@ class Comparison(Compared, Printed):
             without a sign or as large as the range of the metric, a margin in % where the mean of
             the baseline is 0 or less, or no baseline among several models.
 
-        Notes
-        -----
-        A rule holds if the lower bound of the paired differences, at the confidence of the
-        comparison, reaches the margin; it fails if the upper bound does not; otherwise it is open.
-        The bounds are those of ``compare``, one-sided, and always count one more user at the end of
-        the range of the metric: if 10 % of all users lose, a sample of 30 may contain none of them.
-        So a rule stays open with few users, even for equal models. The bound of weighted
-        differences uses the linearised variance, and their skewness times mean(w^3) /
-        mean(w^2)^1.5. With several runs, the variance over runs is added; with ``n_resamples`` in
+        Notes ----- A rule holds if the lower bound of the paired differences, at the confidence of
+        the comparison, reaches the margin; it fails if the upper bound does not; otherwise it is
+        open. The bounds are those of ``compare``, one-sided, and always count one more user at the
+        end of the range of the metric: if 10 % of all users lose, a sample of 30 may contain none
+        of them. So a rule stays open with few users, even for equal models. With weights, the bound
+        uses the linearised variance, and the skewness of the differences is multiplied by mean(w^3)
+        / mean(w^2)^1.5. With several runs, the variance over runs is added; with ``n_resamples`` in
         ``compare``, the nested bootstrap counts where its bound is wider. A bound that is not
         defined, as of values without spread and of unknown range, leaves the rule open.
 

@@ -128,8 +128,8 @@ def compare(
         the default, computes them by Student's t, without any draw.
     rng
         The seed or generator of all random draws: those of the bootstrap and of "permutation". None
-        draws a new seed for each call. With a seed, the other metrics, models and groups do not
-        change the interval or the uncorrected p-value of a metric.
+        draws a new seed for each call. With a seed, the interval and the uncorrected p-value of a
+        metric do not depend on which other metrics, models and groups are in the call.
 
     Returns
     -------

@@ -25,7 +25,7 @@ def in_order_of(
     gives those of the users, None where they have none; it is called for a Series alone.
     """
     index: Any = getattr(entries, "index", None)
-    if not hasattr(index, "is_unique"):
+    if not hasattr(index, "is_unique") or hasattr(entries, "columns"):
         return entries
     users = ids()
     if users is None:

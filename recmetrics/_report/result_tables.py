@@ -68,7 +68,10 @@ class Table:
         """Refuse a table without a column that names models."""
         if not self.model:
             keys = list(self.keys)
-            msg = f"{self.name} has no column 'model'; type model= and the one of {keys} that is"
+            msg = (
+                f"{self.name} has no column 'model'; type model='NAME', the name of the column of "
+                f"models, which is one of {keys}"
+            )
             raise InputError(msg)
 
     def rows_by_model(self) -> dict[Any, Rows]:

@@ -3,7 +3,7 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import attrgetter
@@ -85,7 +85,8 @@ def summary(
         user, or per user and model, such as ``tables.evaluate_table`` returns; or the path of a
         file that ``recmetrics evaluate --per-user`` wrote. Means alone are an error.
     metrics, model
-        As in ``compare``. Each model has a block of its own, with each user once.
+        As in ``compare``. The printed table has a block for each model. A user has one row for each
+        model.
     by
         As in ``compare``, with the groups in order of first appearance. Labels may be any hashable
         objects except None and NaN.
@@ -252,8 +253,8 @@ def read_models(
     def ids() -> list[Any] | None:
         return ids_of(table, table.users())
 
-    by = in_order_of(ids, table.frame, "by", by)
-    weights = in_order_of(ids, table.frame, "weights", weights)
+    by = _of_rows(in_order_of(ids, table.frame, "by", by), ids, n_users)
+    weights = _of_rows(in_order_of(ids, table.frame, "weights", weights), ids, n_users)
     groups, user_weights = read_users(
         "values is not", labels, n_users, by, weights, unread_columns, is_part=is_part
     )
@@ -276,6 +277,18 @@ def read_models(
         )
         models.append(samples)
     return models
+
+
+def _of_rows(entries: Any, ids: Callable[[], list[Any] | None], n_rows: int) -> Any:
+    """Repeat the entries of users for the rows of a table of several models; others stay."""
+    if isinstance(entries, str) or not hasattr(entries, "__len__") or len(entries) == n_rows:
+        return entries
+    users = ids()
+    rows_of_user = dict.fromkeys(users or ())
+    if len(entries) != len(rows_of_user) or hasattr(entries, "columns"):
+        return entries
+    entry_of_user = dict(zip(rows_of_user, entries, strict=True))
+    return [entry_of_user[user] for user in users or ()]
 
 
 def _read_levels(

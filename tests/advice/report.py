@@ -363,7 +363,7 @@ CASES = [
         LONG,
         "recmetrics.compare(frame)",
         [1 / 2],
-        advice="type (model=) and",
+        advice="type (model=)'NAME'",
         blank="'arm'",
         then=COMPARED,
     ),

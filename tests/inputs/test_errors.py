@@ -494,7 +494,7 @@ MISTAKES["sets"] = {
         right={"exclude": np.zeros((2, 3))}),
     "exclude of one user": option(ShapeError,
         f"exclude {NOT_2D} 1-d of shape (3,); for one user type np.atleast_2d(exclude)",
-        exclude=[1.0, 0.0, 0.0]),
+        exclude=[1.0, 0.0, 0.0], right={"exclude": [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]}),
     "one excluded item of each user": option(ShapeError,
         "exclude is 1-d of shape (2,), expected a matrix or the items of each user; if it has one "
         "item for each user, -1 for none, type [[item] if item >= 0 else [] for item in exclude]",

@@ -120,8 +120,8 @@ BAD_FRAMES = {
     "a column of floats": (compare, "long", {}, "results has the column 'user' of floats, whose "
      "name is no metric string; type metrics=['hit@1', 'user'] if it is a metric, "
      "metrics=['hit@1'] if it identifies the user, or model='user' if it names the model"),
-    "no column of models": (compare, "long", CHOSEN, "results has no column 'model'; type model= "
-     "and the one of ['user', 'algo'] that is"),
+    "no column of models": (compare, "long", CHOSEN, "results has no column 'model'; type "
+     "model='NAME', the name of the column of models, which is one of ['user', 'algo']"),
     "other lists": (compare, "algo", CHOSEN, "'a' has a list of user 1.0, algo 'a' and 'b' has "
      "none; expected the same users for all models: drop users who are not in the truth (their "
      "ntruth is 0), and evaluate without include_missing=False; if a column names the model, type "

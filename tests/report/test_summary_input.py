@@ -166,6 +166,25 @@ def test_the_result_of_tables_by_model(backend):
         summary(values, by="model")  # would count each user twice
 
 
+@BACKENDS
+@pytest.mark.parametrize("of_rows", [False, True])
+def test_entries_of_the_users_of_several_models(backend, of_rows):
+    """As of each row; the values of user 7 weigh three times those of user 8."""
+    columns = {"model": ["a", "a", "b", "b"], "user": [7, 8] * 2, "mrr": [1.0, 0.0, 0.0, 1.0]}
+    frame = maker(backend)(columns)
+    keywords = {"by": ["x", "y"], "weights": [3.0, 1.0]}
+    if of_rows:
+        keywords = {name: entries * 2 for name, entries in keywords.items()}
+    found = summary(frame, **keywords)
+    means = {(each.model, each.group): each.mean for each in found}
+    assert [means["a", None], means["b", None]] == [3 / 4, 1 / 4]
+    assert [means["a", "x"], means["a", "y"], means["b", "x"], means["b", "y"]] == [1, 0, 0, 1]
+    with pytest.raises(ShapeError, match=r"by must hold one group per user, shape \(4,\), got"):
+        summary(frame, by=["x"])
+    with pytest.raises(InputTypeError, match=r"^by must hold one group per user, .* a DataFrame; "):
+        summary(frame, by=maker("pandas")({"user": [7, 8]}))
+
+
 @pytest.mark.parametrize("as_path", [str, lambda path: path])
 @pytest.mark.parametrize("name", ["users.csv", "users.npz"])
 def test_files_per_user(name, as_path, tmp_path):
@@ -253,8 +272,8 @@ WANTED = "; expected finite numbers >= 0; 0 leaves a user out"
 GOOD = {"m": [0.5, 1.0, 0.0]}
 NO_LABELS = "by must hold one group per user, shape (3,), got "
 IN_ORDER = (
-    "give an array or a list in the order of the users, or a Series of pandas whose index has the "
-    "ids of results with ids"
+    "give an array or a list in the order of the users, or, if the results are data frames, a "
+    "pandas Series whose index has the user ids"
 )
 NO_TABLE = "but values is not a table; expected an array with one entry per user"
 NO_WEIGHTS = "weights must hold one number per user, shape (3,), got "
@@ -400,10 +419,12 @@ def test_times_that_differ_in_nanoseconds_are_different_groups():
     assert [each.mean for each in found][1:] == [0.5, 0.625]
 
 
-def test_values_that_torch_does_not_give_are_refused():
+def test_values_and_weights_may_be_any_tensors():
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    with pytest.raises(InputTypeError, match=r"^metric 'm' of values cannot be read .*detach"):
-        summary({"m": torch.ones(2, requires_grad=True)})
+    values = torch.tensor([0.5, 0.25], requires_grad=True)
+    found = summary({"m": values.bfloat16()}, weights=torch.tensor([1.0, 3.0]).bfloat16())
+    assert [each.mean for each in found] == [(0.5 + 3 * 0.25) / 4]
+    assert [each.mean for each in summary({"m": values})] == [(0.5 + 0.25) / 2]
 
 
 def test_dates_and_labels_of_several_types_are_groups():

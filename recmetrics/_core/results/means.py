@@ -113,7 +113,7 @@ def require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
         type_name = type(entries).__name__
         msg = (
             f"{requirement}, got a {type_name}; give an array or a list in the order of the users, "
-            "or a Series of pandas whose index has the ids of results with ids"
+            "or, if the results are data frames, a pandas Series whose index has the user ids"
         )
         raise InputTypeError(msg, argument=name)
     shape = tuple(entries.shape) if hasattr(entries, "shape") else (len(entries),)
