@@ -25,6 +25,7 @@ from recmetrics._core.inputs import (
     read_users,
 )
 from recmetrics._core.results import (
+    NEGATE,
     places_of,
     size_of_samples,
     users_of_relevant_alone,
@@ -182,18 +183,10 @@ class Audit:
         elif name == "relevant_last" and self.are_lists:
             advice = "if the lists begin with the worst item, reverse them"
         elif name == "relevant_last":
-            advice = f"if lower scores are better, such as distances, pass {self._negated()}"
+            advice = NEGATE
         elif name == "excluded_target":
             advice = "in link prediction, exclude the other true items, not the target"
         return advice and f"\n    {advice}"
-
-    def _negated(self) -> str:
-        """Write what reverses the order of the scores, but recommends no other items."""
-        if self.negative_inf.users:
-            return "numpy.where(scores == -numpy.inf, scores, -scores)"
-        if self.dtype.lstrip("<>|").startswith(("u", "b1", "bool")):
-            return "-scores.astype('int64')"
-        return "-scores"
 
 
 _MEANINGS = {check.name: check.metadata["meaning"] for check in fields(Audit) if check.metadata}

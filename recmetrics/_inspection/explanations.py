@@ -188,9 +188,10 @@ def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
     notes = []
     if line.difference:
         notes.append(line.difference)
-    number = number_for(line.undefined)
-    if number is not None and line.undefined != policy_of(spec.metric):
-        notes.append(f"a user without relevant items has {number:g}")
+    if line.undefined != policy_of(spec.metric):
+        number = number_for(line.undefined)
+        rule = "is left out" if number is None else f"has {number:g}"
+        notes.append(f"a user without relevant items {rule}")
     if line.ties == "expected":
         notes.append("equal scores: the mean over all their orders")
     call = f"{system.name}: {line.call.format(k=spec.k)}"

@@ -22,7 +22,15 @@ from recmetrics._core.errors import ArgumentError, InputError, at_fault
 from recmetrics._core.inputs import read_users
 from recmetrics._core.results import user_values, weights_by
 from recmetrics._core.selection import Hits, Selection, find_hits, hits_of_slots, read_scores
-from recmetrics._core.spec import METRICS, MetricSpec, NoTruth, Request, UserWeight, parse
+from recmetrics._core.spec import (
+    METRICS,
+    MetricSpec,
+    NoTruth,
+    Request,
+    UserWeight,
+    parse,
+    policy_of,
+)
 from recmetrics._core.types import Candidates, FloatArray, NaNPolicy, Scores, Truth
 from recmetrics._inspection.definitions import (
     RINGS,
@@ -62,7 +70,8 @@ class Match:
     """A number, and the definitions nearest to those of systems that give it.
 
     ``systems`` have the name and the call of each, such as ``"trec_eval: ndcg_cut_10"``. The number
-    is the ``mean`` of ``metric`` with ``undefined``; with ``ties``, which may also be "reversed",
+    is the ``mean`` of ``metric`` with ``undefined`` ("nan": without users who have no relevant
+    item, also of a sum such as dcg); with ``ties``, which may also be "reversed",
     equal scores by descending item index; with users of equal ``weight``, "1", or of min(k, R) or
     R; of all relevant items, or of those that may be in the list, ``truth``; without the sets of
     items in ``without``; over the users, or over the means of batches of ``batch`` users.
@@ -207,8 +216,12 @@ class Identification(Printed):
 def _settings(match: Match) -> list[str]:
     """Write what the mean needs besides the metric, such as users counted as 0."""
     settings = []
-    if match.undefined != "nan":
-        settings.append(f"undefined={match.undefined}")
+    if match.undefined != policy_of(parse(match.metric).metric):
+        # ``undefined="nan"`` does not reach a sum, which is 0 without gains.
+        setting = f"undefined={match.undefined}"
+        if match.undefined == "nan":
+            setting = "users without relevant items left out"
+        settings.append(setting)
     if match.ties not in ("index", "reversed"):
         settings.append(f"ties={match.ties}")
     if match.weight != "1":
@@ -480,7 +493,8 @@ def _has_options_of(variant: Variant, other: Variant) -> bool:
 
 def _n_settings(variant: Variant) -> tuple[int, int]:
     """The number of options of a variant, and of settings that are written behind them."""
-    return len(variant.spec.options), (variant.undefined != "nan") + (variant.weight != "1")
+    is_set = variant.undefined != policy_of(variant.spec.metric)
+    return len(variant.spec.options), is_set + (variant.weight != "1")
 
 
 def _match(

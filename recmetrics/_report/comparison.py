@@ -16,7 +16,7 @@ from recmetrics._printing import Grid, Printed
 from recmetrics._report import comparison_pages
 from recmetrics._report.bounds import MOST_USERS, POWER, bounds_of
 from recmetrics._report.comparison_pages import CompactTable
-from recmetrics._report.gate import PER_CENT, Gate, judge, margin_of_share
+from recmetrics._report.gate import PER_CENT, Gate, judge, margin_of_share, refuse_beyond
 from recmetrics._report.movers import Movers, movers_of
 from recmetrics._report.records import Compared, document, frame_of
 from recmetrics._report.settings import check_known, read_seed, several
@@ -224,6 +224,10 @@ class Comparison(Compared, Printed):
             )
             raise ArgumentError(msg, argument="difference")
         power = check_share("power", power, 0.5)
+        with at_fault("difference"):
+            refuse_beyond(
+                self.samples.limits(metric), metric, difference, f"difference={difference!r}"
+            )
         share = 1.0  # of the old value, which is taken from the new one
         if margin is not None:
             margin, share = self._read_margin(metric, margin, pair)
@@ -281,7 +285,10 @@ class Comparison(Compared, Printed):
         if not _is_finite(margin):
             msg = f"margin must be a number, such as -0.01, or text such as '-1%', got {margin!r}"
             raise ArgumentError(msg, argument="margin")
-        return float(margin), 1.0
+        number = float(margin)
+        with at_fault("margin"):
+            refuse_beyond(self.samples.limits(metric), metric, number, f"margin={margin!r}")
+        return number, 1.0
 
     def _beyond_margin(self, metric: str, difference: float, margin: float) -> float:
         """How far a true difference is beyond the margin of a rule; refuse one that is not."""

@@ -15,7 +15,7 @@ from recmetrics._core.errors import ArgumentError, at_fault
 from recmetrics._core.options import check_count, check_share, one_of
 from recmetrics._printing import split
 from recmetrics._report import statistics
-from recmetrics._report.bounds import Bounds, Range, bounds_of_difference, bounds_of_mean
+from recmetrics._report.bounds import ROUNDING, Bounds, Range, bounds_of_difference, bounds_of_mean
 from recmetrics._report.comparison import Comparison
 from recmetrics._report.merged import read_sums, require_pair
 from recmetrics._report.records import Difference, Mean
@@ -316,20 +316,24 @@ def _means(
 ) -> list[Mean]:
     """Describe the values of all models and levels, and mark the best mean of the models.
 
-    No mean is the best where all are equal.
+    Means that differ by rounding are equal, and none is the best where all are equal.
     """
     samples = settings.samples
     means = []
     for model, values in values_of_model.items():
         means.append(Mean(**samples.describe(group, metric, model, values)))
 
-    numbers = {mean.mean for mean in means if mean.model in samples.models}
-    numbers = {number for number in numbers if not math.isnan(number)}
-    best = None
-    if len(numbers) > 1:
+    numbers = [mean.mean for mean in means if mean.model in samples.models]
+    numbers = [number for number in numbers if not math.isnan(number)]
+    best = math.nan
+    if numbers and not math.isclose(min(numbers), max(numbers), rel_tol=ROUNDING):
         best = min(numbers) if metric in settings.lower_is_better else max(numbers)
     return [
-        replace(mean, best=mean.model in samples.models and mean.mean == best) for mean in means
+        replace(
+            mean,
+            best=mean.model in samples.models and math.isclose(mean.mean, best, rel_tol=ROUNDING),
+        )
+        for mean in means
     ]
 
 

@@ -493,7 +493,8 @@ def margin_of_share(
 ) -> float:
     """Compute a share of the baseline's mean, over the users of both models of a pair.
 
-    A mean that is not above 0 is refused; ``asked`` is what has the share, in the error.
+    A mean that is not above 0 is refused, and a share beyond the range of the metric; ``asked`` is
+    what has the share, in the error.
     """
     model, baseline = pair
     values = samples.of(group, metric, baseline, model, share=0.0)
@@ -506,7 +507,20 @@ def margin_of_share(
             "mean above 0: give the margin as a number"
         )
         raise ArgumentError(msg)
-    return share * float(values.mean)
+    margin = share * float(values.mean)
+    refuse_beyond(samples.limits(metric), metric, margin, asked)
+    return margin
+
+
+def refuse_beyond(limits: Range, metric: str, difference: float, asked: str) -> None:
+    """Refuse a difference that no values in ``limits`` have; ``asked`` names it in the error."""
+    differences = limits.of_difference()
+    if not differences.floor < difference < differences.ceiling:
+        msg = (
+            f"{asked} is a difference of {difference:g}, which is not between the least and the "
+            f"greatest difference of {metric}, {differences.floor:g} and {differences.ceiling:g}"
+        )
+        raise ArgumentError(msg)
 
 
 def _tested(

@@ -45,6 +45,9 @@ _FIGURE_MARGIN = 0.4
 _LEVEL_COLOUR = "0.5"
 _LEVEL_STYLES = ("--", ":", "-.")  # of the curves of levels, which have one colour
 _LEVEL_MARKERS = "sD^v"  # of the points of levels in one metric against another
+# The curves and the points of each ten models, which have the ten colours again.
+_MODEL_STYLES = ("-", "--", "-.", ":")
+_MODEL_MARKERS = "oXP*"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _DPI = 150  # dots per inch of a picture
 _MOST_PIXELS = 60_000  # of a picture's width or height; PNG writers refuse more
@@ -95,8 +98,8 @@ def draw_against(
     overall, _ = split(means)
     mean_of = {(mean.model, mean.metric): mean for mean in overall}
     markers = itertools.cycle(_LEVEL_MARKERS)
-    for name, colour in _colours(models, levels).items():
-        marker = next(markers) if name in levels else "o"
+    for i, (name, colour) in enumerate(_colours(models, levels).items()):
+        marker = next(markers) if name in levels else _of_ten(i, _MODEL_MARKERS)
         x, y = (mean_of.get((name, metric)) for metric in metrics)
         if x is not None and y is not None:  # a level may lack a metric
             axes.plot([x.low, x.high], [y.mean, y.mean], color=colour, linewidth=2)
@@ -105,7 +108,7 @@ def draw_against(
     labels = []
     for metric in metrics:
         direction = " (lower is better)" if metric in lower_is_better else ""
-        labels.append(f"{_plain(metric)}{direction}")
+        labels.append(textwrap.fill(f"{_plain(metric)}{direction}", _TITLE_LETTERS))
     axes.set(xlabel=labels[0], ylabel=labels[1])
     axes.tick_params(labelsize="small")
     axes.spines[["top", "right"]].set_visible(False)
@@ -125,6 +128,11 @@ def _axes_of(target: Any) -> Axes | None:
         msg = f"plots need the package matplotlib; type: {install('cli', 'matplotlib')}"
         raise ArgumentError(msg) from error
     return target if isinstance(target, Axes) else None
+
+
+def _of_ten(i: int, styles: Sequence[str]) -> str:
+    """The style of the i-th model, the same for each ten."""
+    return styles[i // 10 % len(styles)]
 
 
 def _colours(models: Sequence[str], levels: Sequence[str]) -> dict[str, str]:
@@ -279,7 +287,7 @@ def _draw_curves(axes: Axes, records: Sequence[Record], colours: Mapping[str, st
     styles = itertools.cycle(_LEVEL_STYLES)
     for i, (name, points) in enumerate(curves.items()):
         colour = f"C{i % 10}" if is_shared else colours[points[0].model]
-        style = next(styles) if colour == _LEVEL_COLOUR else "-"
+        style = next(styles) if colour == _LEVEL_COLOUR else _of_ten(i, _MODEL_STYLES)
         k: Any = [_curve_of(point.metric)[1] for point in points]
         values = np.array([point.value for point in points])
         is_significant = [getattr(point, "significant", False) for point in points]

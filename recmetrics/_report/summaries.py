@@ -253,8 +253,11 @@ def read_models(
     def ids() -> list[Any] | None:
         return ids_of(table, table.users())
 
-    by = _of_rows(in_order_of(ids, table.frame, "by", by), ids, n_users)
-    weights = _of_rows(in_order_of(ids, table.frame, "weights", weights), ids, n_users)
+    by = in_order_of(ids, table.frame, "by", by)
+    weights = in_order_of(ids, table.frame, "weights", weights)
+    if table.model:
+        by = _of_rows(by, ids, n_users)
+        weights = _of_rows(weights, ids, n_users)
     groups, user_weights = read_users(
         "values is not", labels, n_users, by, weights, unread_columns, is_part=is_part
     )

@@ -167,7 +167,7 @@ def test_a_table_names_the_other_choices_of_a_divisor():
 
 def test_the_systems_that_compute_exactly_this():
     assert explain("dcg@5").systems == (
-        "ranx: dcg@5",
+        "ranx: dcg@5 (a user without relevant items is left out)",
         "scikit-learn: dcg_score([truth], [scores], k=5) (equal scores: the mean over all "
         "their orders)",
     )

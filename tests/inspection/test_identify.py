@@ -245,6 +245,16 @@ def test_metrics_of_the_same_mean_have_it_with_the_same_settings():
     assert line.endswith(", each with undefined=zero")
 
 
+def test_a_sum_says_where_users_without_relevant_items_are_left_out():
+    """dcg is 0 of such a user, here the last of three, whatever ``undefined`` is."""
+    left_out = identify(HIT_SCORES, HIT_TRUTH, "0.8155", "dcg@2")  # (1 + 1 / log2(3)) / 2
+    row = next(line for line in str(left_out).splitlines() if line.startswith("dcg@2"))
+    assert row.startswith("dcg@2, users without relevant items left out  0.815465")
+    usual = identify(HIT_SCORES, HIT_TRUTH, "0.5436", "dcg@2")  # (1 + 1 / log2(3)) / 3
+    row = next(line for line in str(usual).splitlines() if line.startswith("dcg@2"))
+    assert row.split()[:2] == ["dcg@2", "0.543643"]
+
+
 def test_it_prints_and_is_plain():
     found = identify(HIT_SCORES, HIT_TRUTH, "0.5", "hit@1")
     lines = str(found).splitlines()

@@ -227,6 +227,14 @@ def test_equal_models_do_not_differ():
     assert not any(mean.best for mean in found.means)
 
 
+def test_means_that_differ_by_rounding_have_no_best():
+    sevenths = [i / 7 for i in range(8)]
+    orders = {"a": sevenths, "b": sevenths[::-1], "c": sevenths[1::2] + sevenths[::2]}
+    found = compare({name: {"mrr": np.array(values) / 3} for name, values in orders.items()})
+    assert len({mean.mean for mean in found.means}) > 1
+    assert not any(mean.best for mean in found.means)
+
+
 def test_the_same_difference_for_everyone():
     ones = compare({"a": {"m": [0, 0, 0]}, "b": {"m": [1, 1, 1]}})
     weighted = compare({"a": {"m": [0, 0, 0]}, "b": {"m": [1, 1, 1]}}, weights=[1, 2, 3])

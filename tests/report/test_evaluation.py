@@ -21,7 +21,8 @@ TRUTH = np.array([[1.0, 0, 0, 0], [0, 0, 0, 2], [0, 0, 0, 0]])
 NEVER = ", and excluded items are never hits"
 TARGET = (
     "; in link prediction, exclude the other true items, not the target of the row: with a "
-    "dense or SciPy matrix, and targets in NumPy, type exclude[numpy.arange(len(targets)), targets] = 0"
+    "dense or SciPy matrix, and targets in NumPy, type "
+    "exclude[numpy.arange(len(targets)), targets] = 0"
 )
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "json.md"
 

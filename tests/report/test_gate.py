@@ -364,6 +364,11 @@ def test_with_resamples_the_wider_of_both_bounds_counts():
             "'ndcg@10 >= -1%' for",
         ),
         ("gini@10 <= +1", "difference of gini@10, -1 and 1; type 'gini@10 <= +1%' for"),
+        (
+            "ndcg@10 >= -600%",  # of 0.25: below any difference
+            "the rule 'ndcg@10 >= -600%' is a difference of -1.5, which is not between the least "
+            "and the greatest difference of ndcg@10, -1 and 1",
+        ),
         ([], "rules is empty; expected one or more, such as 'ndcg@10 >= -1%'"),
         ("zero >= -1%", "the mean of 'old', which is 0; expected a mean above 0"),
     ],
@@ -555,6 +560,12 @@ def test_a_margin_is_read_as_in_a_rule(margin):
     assert even().users_needed("ndcg@10", 0, margin=margin).with_value > 0
 
 
+@pytest.mark.parametrize("margin", [-1, "-600%"])
+def test_a_margin_beyond_the_range_of_the_metric_is_refused(margin):
+    with pytest.raises(ArgumentError, match="which is not between the least and the greatest"):
+        compared().users_needed("ndcg@10", 0, margin=margin)
+
+
 @pytest.mark.parametrize("margin", ["1%", "%", True])
 def test_a_margin_that_no_rule_has_is_refused(margin):
     with pytest.raises(ArgumentError, match=r"^margin must be a number, such as -0.01, or text"):
@@ -627,6 +638,7 @@ def test_a_margin_that_no_number_of_users_shows_is_open(margin):
         ("ndcg@10", "1", NEW, "difference must be a finite number other than 0"),
         ("ndcg@10", 1e-300, NEW, "needs more than 1e.15 users; give one that would matter"),
         ("ndcg@10", 0.1, OLD, "have no spread"),
+        ("ndcg@10", 1, NEW, "difference=1 is a difference of 1, which is not between the least"),
     ],
 )
 def test_what_users_needed_refuses(metric, difference, new, message):

@@ -186,6 +186,19 @@ def test_the_ticks_of_a_curve_have_both_ends():
     assert list(differences.get_xticks()) == [1, 5, 10, 15, 20]
 
 
+def test_each_of_many_models_has_a_style_of_its_own():
+    values = models(metrics=("ndcg@1", "ndcg@5", "ndcg@10", "mrr"), n_models=12)
+    found = compare(values, metrics=["ndcg@1", "ndcg@5", "ndcg@10"], baseline=next(iter(values)))
+    curves, _ = found.plot().axes
+    of_curves = [line for line in curves.get_lines() if not line.get_label().startswith("_")]
+    styles = {(line.get_color(), line.get_linestyle()) for line in of_curves}
+    assert len(styles) == len(of_curves) == 12
+    (points,) = compare(values, baseline=next(iter(values))).plot(x="mrr", y="ndcg@5").axes
+    of_points = [line for line in points.get_lines() if not line.get_label().startswith("_")]
+    markers = {(line.get_color(), line.get_marker()) for line in of_points}
+    assert len(markers) == len(of_points) == 12
+
+
 def test_groups_are_drawn_below_all_users_and_their_curves_beside_those():
     values = models(metrics=(*CURVE, "mrr"), n_models=2)
     found = compare(values, by=["a", "b"] * 100)

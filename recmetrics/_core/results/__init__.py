@@ -60,6 +60,7 @@ from recmetrics._core.results.sampled import Method, estimated
 from recmetrics._core.results.saved import this_version
 from recmetrics._core.results.settle import RowNames, settled
 from recmetrics._core.results.signs import (
+    NEGATE,
     notes_of_signs,
     places_of,
     size_of_samples,

@@ -17,6 +17,10 @@ _SHARE_OF_CATALOGUE = 0.5  # at most, of a sample: training items leave more
 # The relevant items of a user are last if at most this share of the other items stand behind them.
 # Distances of a model whose AUC is 0.8 or more are so for most users, and random scores for 20 %.
 _LAST = 0.2
+# Advice on relevant items at the end of the lists. An integer may have no negative of its dtype.
+NEGATE = (
+    "if lower scores are better, such as distances, negate them, as floats, and leave -inf as it is"
+)
 _CHANCE = 1e-3  # a bound of the probability of a false alarm, which is itself a tenth of it or less
 
 
@@ -152,8 +156,7 @@ def notes_of_signs(selection: Selection, users: Users, specs: Iterable[MetricSpe
         )
     if n_last:
         notes.append(
-            f"the relevant items stand at the end of the lists of {n_last:,} {of_users}; if lower "
-            "scores are better, such as distances, pass -scores"
+            f"the relevant items stand at the end of the lists of {n_last:,} {of_users}; {NEGATE}"
         )
     return notes
 
