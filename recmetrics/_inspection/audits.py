@@ -134,7 +134,8 @@ class Audit:
 
     def _head(self) -> str:
         n_items = "an unknown number of" if self.n_items is None else f"{self.n_items:,}"
-        return f"{self.n_users:,} users x {n_items} items, {self.dtype}, k = {self.k}"
+        users = counted(self.n_users, "user")
+        return f"{users} x {n_items} items, {self.dtype}, k = {self.k}"
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         """The meaning of each finding, and whom it concerns."""

@@ -205,7 +205,8 @@ class Identification(Printed):
             n_matches = sum(match.ring == ring for match in self.matches)
             means = counted(self.n_means[ring], "distinct mean")
             name = _NO_DEPARTURE if ring == "own" else _UNNAMED.get(ring, ring)
-            round_to = f"round{'s' * (n_matches == 1)} to {self.value}"
+            is_singular = 1 in (n_matches, self.n_means[ring])
+            round_to = f"round{'s' * is_singular} to {self.value}"
             yield f"{name}: {n_matches:,} of {means} {round_to}; by chance {expected:.2g}"
         yield (
             "by chance: how many means would round to the number, on average, if it were drawn at "

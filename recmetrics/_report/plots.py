@@ -31,6 +31,7 @@ _CURVE_CUTOFFS = 3  # as many cutoffs of a metric, or more, are drawn as a curve
 # Letters of a line of a name, of a title, and of a note below one column of axes.
 _NAME_LETTERS = 30
 _TITLE_LETTERS = 60
+_LABEL_LETTERS = 40  # of an axis
 _NOTE_LETTERS = 92
 # Inches: of axes with a curve, of a line of text, of a column of axes, between axes, and of what
 # axes with points, and the figure, need beside their lines.
@@ -48,6 +49,7 @@ _LEVEL_MARKERS = "sD^v"  # of the points of levels in one metric against another
 # The curves and the points of each ten models, which have the ten colours again.
 _MODEL_STYLES = ("-", "--", "-.", ":")
 _MODEL_MARKERS = "oXP*"
+_MOST_WITHIN = 6  # curves or points whose legend finds room on the axes
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _DPI = 150  # dots per inch of a picture
 _MOST_PIXELS = 60_000  # of a picture's width or height; PNG writers refuse more
@@ -99,7 +101,7 @@ def draw_against(
     mean_of = {(mean.model, mean.metric): mean for mean in overall}
     markers = itertools.cycle(_LEVEL_MARKERS)
     for i, (name, colour) in enumerate(_colours(models, levels).items()):
-        marker = next(markers) if name in levels else _of_ten(i, _MODEL_MARKERS)
+        marker = next(markers) if name in levels else _MODEL_MARKERS[i // 10 % 4]
         x, y = (mean_of.get((name, metric)) for metric in metrics)
         if x is not None and y is not None:  # a level may lack a metric
             axes.plot([x.low, x.high], [y.mean, y.mean], color=colour, linewidth=2)
@@ -108,12 +110,12 @@ def draw_against(
     labels = []
     for metric in metrics:
         direction = " (lower is better)" if metric in lower_is_better else ""
-        labels.append(textwrap.fill(f"{_plain(metric)}{direction}", _TITLE_LETTERS))
+        labels.append(textwrap.fill(f"{_plain(metric)}{direction}", _LABEL_LETTERS))
     axes.set(xlabel=labels[0], ylabel=labels[1])
     axes.tick_params(labelsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize="small")
+    _add_legend(axes, len(models) + len(levels))
     if figure is None:
         return axes.figure  # type: ignore[return-value]
     return _written(figure, target)
@@ -130,13 +132,16 @@ def _axes_of(target: Any) -> Axes | None:
     return target if isinstance(target, Axes) else None
 
 
-def _of_ten(i: int, styles: Sequence[str]) -> str:
-    """The style of the i-th model, the same for each ten."""
-    return styles[i // 10 % len(styles)]
+def _add_legend(axes: Axes, n_names: int) -> None:
+    """Name what is drawn, beside the axes if there are many names."""
+    place: dict[str, Any] = {}
+    if n_names > _MOST_WITHIN:
+        place = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+    axes.legend(frameon=False, fontsize="small", **place)
 
 
 def _colours(models: Sequence[str], levels: Sequence[str]) -> dict[str, str]:
-    """Give each model a colour of its own, and all levels grey."""
+    """Give each model a colour, every tenth the same, and all levels grey."""
     colours = {model: f"C{i % 10}" for i, model in enumerate(models)}
     return colours | dict.fromkeys(levels, _LEVEL_COLOUR)
 
@@ -284,10 +289,12 @@ def _draw_curves(axes: Axes, records: Sequence[Record], colours: Mapping[str, st
         curves.setdefault(_name(record), []).append(record)
     # Several pairs of one model would have one colour: then each curve has a colour of its own.
     is_shared = len({points[0].model for points in curves.values()}) < len(curves)
+    places = [*colours]
     styles = itertools.cycle(_LEVEL_STYLES)
     for i, (name, points) in enumerate(curves.items()):
+        place = i if is_shared else places.index(points[0].model)
         colour = f"C{i % 10}" if is_shared else colours[points[0].model]
-        style = next(styles) if colour == _LEVEL_COLOUR else _of_ten(i, _MODEL_STYLES)
+        style = next(styles) if colour == _LEVEL_COLOUR else _MODEL_STYLES[place // 10 % 4]
         k: Any = [_curve_of(point.metric)[1] for point in points]
         values = np.array([point.value for point in points])
         is_significant = [getattr(point, "significant", False) for point in points]
@@ -300,7 +307,7 @@ def _draw_curves(axes: Axes, records: Sequence[Record], colours: Mapping[str, st
     cutoffs = [_curve_of(record.metric)[1] or 0 for record in records]
     axes.set_xticks(_ticks(min(cutoffs), max(cutoffs)))
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize="small")
+    _add_legend(axes, len(curves))
 
 
 def _ticks(first: int, last: int) -> list[int]:
