@@ -49,7 +49,7 @@ _MEANINGS = {
     "after_own_test": "users with training rows after their earliest test row",
     "at_own_test": "users with training rows at the time of their earliest test row",
     "after_first_test": "training rows after the earliest test row of all users",
-    "new_items": "test items without an earlier training row",
+    "new_items": "test items without a training row up to the test",
     "in_both": "test rows whose user and item are also a training row",
     "without_train": "users without a training row",
 }
@@ -229,7 +229,7 @@ def _checks(
 
     first_test_of_user = _earliest(test_users, test_times, users)[train_users]
     first_train_of_item = _earliest(train_items, train_times, items)[test_items]
-    first_test_of_item = _earliest(test_items, test_times, items)[test_items]
+    is_new = first_train_of_item > test_times
     is_late = train_times > test_times.min(initial=np.inf)
     is_repeat = np.isin(test_pairs, train_pairs)
     lacks_train = ~np.isin(test_users, train_users)
@@ -237,9 +237,7 @@ def _checks(
         "after_own_test": finding(train_times > first_test_of_user, train_users, test_users, train),
         "at_own_test": finding(train_times == first_test_of_user, train_users, test_users, train),
         "after_first_test": finding(is_late, train_rows, train_rows, train),
-        "new_items": finding(
-            first_test_of_item < first_train_of_item, test_items, test_items, truth
-        ),
+        "new_items": finding(is_new, test_items, test_items, truth),
         "in_both": finding(is_repeat, test_rows, test_rows, truth),
         "without_train": finding(lacks_train, test_users, test_users, truth),
     }

@@ -154,7 +154,8 @@ def test_it_prints_as_a_report():
         "first (user 'bob', item 1)",
         "  training rows after the earliest test row of all users: 4 of 6 (66.7%), "
         "first (user 'ann', item 2)",
-        "  test items without an earlier training row: 2 of 4 (50.0%), first (user 'bob', item 5)",
+        "  test items without a training row up to the test: 2 of 4 (50.0%), first (user 'bob', "
+        "item 5)",
         "  test rows whose user and item are also a training row: 1 of 4 (25.0%), "
         "first (user 'ann', item 1)",
         "  users without a training row: 1 of 3 (33.3%), first (user 'cem', item 9)",
@@ -179,6 +180,13 @@ def test_a_fair_split_has_nothing_odd():
     assert list(both.findings) == ["at_own_test", "in_both"]
     assert str(found) == "3 training rows, 1 test row of 1 user: nothing odd"
     assert audit_times(train, truth[:0], user="u", item="i", time="t").n_users == 0
+
+
+def test_rows_of_an_item_after_its_first_training_row_are_not_new():
+    train = pd.DataFrame({"user": ["a"], "item": [1], "time": [10]})
+    truth = pd.DataFrame({"user": ["b", "b", "b"], "item": [1, 1, 2], "time": [5, 20, 20]})
+    found = audit_times(train, truth).findings["new_items"]
+    assert found == TimeFinding(2, 2, 2, "b", 1)  # both items; the first and the last row
 
 
 def test_errors_say_what_to_type():
