@@ -50,7 +50,7 @@ class Columns(NamedTuple):
     """The columns to read of a table.
 
     If the table has no column of ``numbers``, those columns of ``maybe`` (None: all others) are
-    read that hold only numbers.
+    read that hold only numbers, or that go by another name of ``numbers``.
     """
 
     ids: Sequence[str]  # read as text, so that files of two formats have ids of one type
@@ -64,6 +64,10 @@ class Columns(NamedTuple):
     shared: Collection[str] = ()  # the options whose columns every table has
     of_lines: tuple[str, str] = ("score", "relevance")  # in TREC's runs and in its qrels
     instead: tuple[Collection[str], str] = ((), "")  # columns of another kind of table, and advice
+
+    def has_name_of_numbers(self, column: str) -> bool:
+        """Say whether a column goes by another name of ``numbers``."""
+        return any(looks_like(column, name) for name in self.numbers)
 
     @property
     def required_names(self) -> list[str]:
@@ -230,7 +234,9 @@ def _chosen(source: Source, columns: Columns, frame: pl.LazyFrame) -> pl.LazyFra
 
     schema = frame.collect_schema()
     names, maybe = columns.choose(source, list(schema))
-    names += [name for name in maybe if schema[name].is_numeric()]
+    for name in maybe:
+        if schema[name].is_numeric() or columns.has_name_of_numbers(name):
+            names.append(name)
     ids = [name for name in names if name in (*columns.ids, *columns.maybe_ids)]
     for name in ids:
         dtype = schema[name]
@@ -353,7 +359,8 @@ def _read_text(source: Source, columns: Columns, layout: _Layout) -> pl.DataFram
         if not numbers.null_count():
             frame = frame.with_columns(numbers)
         elif name in maybe:
-            frame = frame.drop(name)
+            if not columns.has_name_of_numbers(name):
+                frame = frame.drop(name)
         else:
             row = numbers.is_null().arg_true()[0]
             cell = (text[row] or "")[:40]

@@ -11,7 +11,7 @@ from recmetrics._core.errors import ArgumentError, MetricSpecError, warn
 from recmetrics._core.options import one_of
 from recmetrics._core.spec import MetricSpec, make_spec, parse
 from recmetrics._core.types import RankGaps
-from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_numbers
+from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_orders
 from recmetrics.tables._counts import Missing, TableSummary, summarise
 from recmetrics.tables._frames import Frame, Table, as_names, read_frame
 from recmetrics.tables._lenskit import of_function
@@ -175,8 +175,8 @@ class RecListAnalysis:
         Warns
         -----
         RecmetricsWarning
-            If users of the truth are left out, or if a column of numbers that is not named ``rank``
-            or ``score`` may be meant to order the lists.
+            If users of the truth are left out, or if a column that is not named ``rank`` or
+            ``score`` may be meant to order the lists.
         """
         one_of("rank_gaps", rank_gaps, RankGaps)
         recs_frame = read_frame(recs, "recs")
@@ -227,8 +227,8 @@ class RecListAnalysis:
 
 
 def _warn_of_unread(recs: Frame, columns: Columns) -> None:
-    """Warn of the first column of numbers that may be meant to order the lists."""
-    names = [name for name in unread_numbers(recs, columns) if is_like_an_order(name)]
+    """Warn of the first column that may be meant to order the lists."""
+    names = [name for name in unread_orders(recs, columns) if is_like_an_order(name)]
     if names:
         use = "is not read, and the rows are taken in order"
         if names[0] in columns.keys:

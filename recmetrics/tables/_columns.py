@@ -7,14 +7,14 @@ the relevant items. ``recs`` and ``truth`` are the caller's tables of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from recmetrics._core.errors import ArgumentError, InputError
 from recmetrics._core.spec import TableOrder
 from recmetrics._files import looks_like
-from recmetrics.tables._frames import Frame, require_columns, require_same_kind
+from recmetrics.tables._frames import Frame, holds_numbers, require_columns, require_same_kind
 
 # What an index of pandas is called once it is a column: in Arrow, in pandas, from files, unnamed.
 _PANDAS_INDEX_NAMES = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"
@@ -142,19 +142,23 @@ def _keys_of_truth(truth: Frame, keys: Sequence[str]) -> list[str]:
     return truth_keys
 
 
-def unread_numbers(recs: Frame, columns: Columns) -> list[str]:
-    """Name the columns of numbers that may be meant to order the lists, the likeliest first.
+def unread_orders(recs: Frame, columns: Columns) -> list[str]:
+    """Name the columns that may be meant to order the lists, the likeliest first.
 
-    The result is empty if a column orders the lists. It includes columns that identify a list, but
-    no pandas index that became a column.
+    These are columns of numbers, and those with a name of scores or ranks whatever they hold: one
+    bad cell makes the others text. The result is empty if a column orders the lists. It includes
+    columns that identify a list, but no pandas index that became a column.
     """
     if columns.rank is not None or columns.score is not None:
         return []
-    types: Mapping[Any, Any] = recs.schema  # pandas has names of any type
     names = []
-    for name, dtype in types.items():
-        is_number = isinstance(name, str) and dtype.is_numeric()
-        if is_number and name != columns.item and not re.fullmatch(_PANDAS_INDEX_NAMES, name):
+    columns_of_recs: list[Any] = recs.columns  # of any type in pandas
+    for name in columns_of_recs:
+        if not isinstance(name, str) or name == columns.item:
+            continue
+        if re.fullmatch(_PANDAS_INDEX_NAMES, name):
+            continue
+        if is_like_an_order(name) or holds_numbers(recs.get_column(name)):
             names.append(name)
     # False sorts before True: names of scores and ranks come first.
     return sorted(names, key=lambda name: not is_like_an_order(name))
@@ -167,13 +171,14 @@ def is_like_an_order(column: str) -> bool:
 
 def refuse_unread_order(recs: Frame, truth: Frame, columns: Columns) -> None:
     """Refuse to take the rows as they come where a column may be their order."""
-    names = [name for name in unread_numbers(recs, columns) if name not in columns.keys]
+    names = [name for name in unread_orders(recs, columns) if name not in columns.keys]
     if names:
         noun = "column" if len(names) == 1 else "columns"
         msg = (
-            f"recs has no column 'rank' or 'score' to order its lists, but it has the {noun} of "
-            f"numbers {', '.join(map(repr, names))}; type score={names[0]!r} if higher is better, "
-            f"rank={names[0]!r} if 1 is best, or in_order=True if the rows are in order"
+            f"recs has no column 'rank' or 'score' to order its lists, but it has the {noun} "
+            f"{', '.join(map(repr, names))}, which may be their order; type "
+            f"score={names[0]!r} if higher is better, rank={names[0]!r} if 1 is best, or "
+            "in_order=True if the rows are in order"
         )
         raise InputError(msg, argument="recs")
     order_column = _order_in(truth, columns.item)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Collection, Iterable, Sequence
+from numbers import Number
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -46,6 +47,12 @@ _STRINGS_CODE = {  # code that makes strings of a column {1} of the table {0}
     PYARROW: "{0}.drop_columns([{1!r}]).append_column({1!r}, "
     "[list(map(str, {0}[{1!r}].to_pylist()))])",
 }
+_FLOATS_CODE = {  # code that makes floats of a column {1} of text or objects of the table {0}
+    PANDAS: "{0} = {0}.assign(**{{{1!r}: {0}[{1!r}].astype(float)}})",
+    POLARS: "{0} = {0}.with_columns(polars.Series({1!r}, list(map(float, {0}[{1!r}]))))",
+    PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
+    "[list(map(float, {0}[{1!r}].to_pylist()))])",
+}
 _ZONE_CODE = {  # code that gives a column {1} of dates of the table {0} the time zone {2}
     PANDAS: "{0}[{1!r}] = pandas.to_datetime({0}[{1!r}]).dt.tz_localize({2!r})",
     POLARS: "{0} = {0}.with_columns(polars.col({1!r}).cast(polars.Datetime('ns'))"
@@ -54,6 +61,7 @@ _ZONE_CODE = {  # code that gives a column {1} of dates of the table {0} the tim
     "pyarrow.compute.assume_timezone({0}[{1!r}].cast(pyarrow.timestamp('ns')), {2!r}))",
 }
 _WIDE_DTYPES = (nw.Decimal, nw.Int128, nw.UInt128)  # NumPy has no type for these
+_OF_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)  # whose cells may be read as numbers
 EXACT = 2.0**53  # below it float64 holds every integer
 
 
@@ -177,6 +185,14 @@ def described(frame: Frame, columns: Sequence[str], row: int) -> str:
     return ", ".join(f"{name}={value_at(frame, name, row)!r}" for name in columns)
 
 
+def holds_numbers(series: Series) -> bool:
+    """Say whether a column holds numbers, one of objects by its first value."""
+    if series.dtype != nw.Object:
+        return bool(series.dtype.is_numeric())
+    values = series.drop_nulls()[0:1].to_list()
+    return any(isinstance(value, Number) and not isinstance(value, bool) for value in values)
+
+
 def numbers_of(frame: Frame, label: str, column: str) -> FloatArray:
     """Read a column of numbers as float64; refuse null and NaN."""
     series = frame.get_column(column)
@@ -184,6 +200,9 @@ def numbers_of(frame: Frame, label: str, column: str) -> FloatArray:
     if not (dtype.is_numeric() or dtype == nw.Boolean):
         type_name = type_of(series) if dtype == nw.Unknown else dtype
         msg = f"{label}, column {column!r} holds {type_name}, expected numbers"
+        if dtype in _OF_TEXT:
+            code = _FLOATS_CODE[series.implementation].format(label, column)
+            msg += f"; if each is one, type {code}"
         raise InputTypeError(msg, argument=label)
     _refuse_null(series, label, "a number")
     if isinstance(dtype, _WIDE_DTYPES):

@@ -81,6 +81,24 @@ COLUMNS = [
         altered="score='prediction'",
         then=MRR,
     ),
+    *(
+        Case(
+            "; if each is one, type",
+            TABLES + "import polars\nimport pyarrow\nrecs['score'] = ['9', '10', '1']\n" + library,
+            CALL,
+            [1.0, 1.0],
+            altered="recs = recs[:1]",
+            then=read,
+        )
+        for library, read in (
+            ("recs['score'] = recs['score'].astype('category')", MRR),
+            ("recs = polars.DataFrame(recs); truth = polars.DataFrame(truth)", MRR),
+            (
+                "recs = pyarrow.Table.from_pandas(recs); truth = pyarrow.Table.from_pandas(truth)",
+                "answer['mrr'].to_pylist()",
+            ),
+        )
+    ),
     Case(
         "; type in_order=True if the rows",
         TABLES + "truth['score'] = 1.0",

@@ -522,9 +522,9 @@ def test_a_column_of_numbers_that_is_not_read_is_an_error(kind, name):
     recs = {"user": [1, 1], "item": [7, 8], "model": ["A", "A"], name: [0.1, 0.9]}
     truth = {"user": [1], "item": [8]}
     assert message_of(InputError, evaluated, "mrr", recs, truth, kind) == (
-        "recs has no column 'rank' or 'score' to order its lists, but it has the column of "
-        f"numbers {name!r}; type score={name!r} if higher is better, rank={name!r} if 1 is best, "
-        "or in_order=True if the rows are in order"
+        f"recs has no column 'rank' or 'score' to order its lists, but it has the column {name!r}, "
+        f"which may be their order; type score={name!r} if higher is better, rank={name!r} if 1 is "
+        "best, or in_order=True if the rows are in order"
     )
     assert evaluated("mrr", recs, truth, kind, score=name)["mrr"] == [1 / 1]
     got = evaluated("mrr", recs, truth, kind, rank=name, rank_gaps="close")
@@ -534,9 +534,43 @@ def test_a_column_of_numbers_that_is_not_read_is_an_error(kind, name):
     assert evaluated("mrr", recs, truth, kind, by=name)["mrr"] == [0.0, 1.0]
 
 
+@EVERY_KIND
+@pytest.mark.parametrize(
+    "name, values, is_error",
+    [
+        ("prediction", ["0.1", "0.9"], True),  # as one bad cell of a file leaves them
+        ("prediction", [False, True], True),
+        ("seconds", ["0.1", "0.9"], False),
+        ("seconds", [False, True], False),
+    ],
+)
+def test_a_name_of_scores_is_an_order_whatever_it_holds(kind, name, values, is_error):
+    recs = {"user": [1, 1], "item": [7, 8], name: values}
+    truth = {"user": [1], "item": [8]}
+    if not is_error:
+        assert evaluated("mrr", recs, truth, kind)["mrr"] == [1 / 2]
+        return
+    with pytest.raises(InputError, match=f"it has the column '{name}', which may be"):
+        evaluated("mrr", recs, truth, kind)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("values", [[0.1, 0.9], [None, 0.9]])
+def test_objects_that_are_numbers_may_be_the_order(kind, values):
+    recs = make(kind, {"user": [1, 1], "item": [7, 8]})
+    truth = make(kind, {"user": [1], "item": [8]})
+    series = pytest.importorskip(kind).Series(values, dtype=object)
+    if kind == "pandas":
+        recs["seconds"] = series
+    else:
+        recs = recs.with_columns(seconds=series)
+    with pytest.raises(InputError, match="it has the column 'seconds', which may be"):
+        evaluate_table(recs, truth, "mrr")
+
+
 def test_the_likeliest_column_is_named_first():
     recs = {"user": [1, 1], "item": [7, 8], "time": [1, 2], "predicted_score": [0.1, 0.9]}
-    with pytest.raises(InputError, match="numbers 'predicted_score', 'time'; type score='predicte"):
+    with pytest.raises(InputError, match="columns 'predicted_score', 'time', which may be"):
         evaluated("mrr", recs, {"user": [1], "item": [8]})
 
 

@@ -236,9 +236,9 @@ def test_tables_of_items_in_files():
         ),
         (
             "user,item,points\n1,7,3\n",
-            "recs has no column 'rank' or 'score' to order its lists, but it has the column of "
-            "numbers 'points'; type score='points' if higher is better, rank='points' if 1 is "
-            "best, or in_order=True if the rows are in order",
+            "recs has no column 'rank' or 'score' to order its lists, but it has the column "
+            "'points', which may be their order; type score='points' if higher is better, "
+            "rank='points' if 1 is best, or in_order=True if the rows are in order",
         ),
         ("", "recs 'bad.csv' is empty; expected a table .csv, .tsv or .parquet with a header and "
          "the columns user and item"),
@@ -251,6 +251,25 @@ def test_a_bad_file_is_named(recs, message):
         evaluate_table("bad.csv", "truth.csv", "mrr")
     assert str(caught.value) == message
     assert caught.value.argument == "recs"
+
+
+@pytest.mark.parametrize("bad", ["", "NA", "10%", '"1,000"'])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_bad_cell_hides_no_scores(form, bad, tmp_path):
+    recs = tmp_path / "recs.csv"
+    recs.write_text(f"user,item,prediction,town\na,x,1,Rome\na,y,{bad},Oslo\n")
+    if form == "parquet":
+        pl = pytest.importorskip("polars", reason="polars is not installed")
+        pl.read_csv(recs, infer_schema=False).write_parquet(recs.with_suffix(".parquet"))
+        recs = recs.with_suffix(".parquet")
+    with pytest.raises(InputError, match="the column 'prediction', which may be their order"):
+        evaluate_table(recs, {"a": ["y"]}, "mrr")
+    expected = f"line 3: holds '{bad.strip(chr(34))}' as prediction; expected a number"
+    if form == "parquet":
+        expected = "column 'prediction' holds String, expected numbers"
+    with pytest.raises((InputError, InputTypeError), match=expected):
+        evaluate_table(recs, {"a": ["y"]}, "mrr", score="prediction")
+    assert values(recs, {"a": ["y"]}, in_order=True) == {"a": 1 / 2}
 
 
 @pytest.mark.usefixtures("folder")
