@@ -26,7 +26,8 @@ from recmetrics._files import atomic, read_table, scan_table
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._counts import TableSummary, merged
 from recmetrics.tables._forms import FILES, from_dict, from_file, source_of, with_integer_ids
-from recmetrics.tables._frames import POLARS, Frame, read_frame, require_columns
+from recmetrics.tables._frames import POLARS, Frame, read_frame, require_columns, type_of
+from recmetrics.tables._ids import alike, require_one_kind
 from recmetrics.tables._values import Exposed, values_of_all_lists
 
 if TYPE_CHECKING:
@@ -149,6 +150,10 @@ def _divide(
     pieces: Pieces = {(label, part): [] for label in heads for part in range(n_parts)}
     for label, head in heads.items():
         require_columns(head, label, [options["user"], columns.item])
+        # A bucket may have rows of one table alone, whose ids are then compared with no other.
+        for name in {*columns.truth_keys, columns.item} & {*head.columns}:
+            pairs = [("recs", heads["recs"].get_column(name)), (label, head.get_column(name))]
+            require_one_kind(pairs)
         empty[label] = head.select([name for name in head.columns if name in names]).to_native()
         part = (_hash(empty[label], options["user"]) % n_parts).cast(pl.UInt32).alias(_PART)
         rows = frames[label].select(empty[label].columns).with_columns(part)
@@ -193,8 +198,9 @@ def _hash(frame: pl.DataFrame, user: str) -> pl.Expr:
     """Hash a column of users: equal for equal ids, whatever their type."""
     import polars as pl
 
-    dtype = pl.Float64() if frame.schema[user].is_numeric() else pl.String()
-    return pl.col(user).cast(dtype, strict=False).hash()
+    dtype = frame.schema[user]
+    is_number = dtype.is_numeric() or dtype == pl.Boolean
+    return pl.col(user).cast(pl.Float64 if is_number else pl.String, strict=False).hash()
 
 
 def evaluate_in_buckets(
@@ -239,7 +245,12 @@ def evaluate_in_buckets(
         lists, summaries, exposed = _measure_buckets(divided, {**options, **side}, measure)
 
         of_all_lists = values_of_all_lists(exposed, request)
-        rows = _with_all_lists(pl.concat(lists), divided.columns.keys, of_all_lists)
+        are_added = any(
+            summary.n_missing and summary.missing == "empty lists" for summary in summaries
+        )
+        types = _types_of_keys(divided, are_added=are_added)
+        rows = pl.concat([rows_of_bucket.cast(types) for rows_of_bucket in lists])
+        rows = _with_all_lists(rows, divided.columns.keys, of_all_lists)
         values = (
             (text, rows.select(text).collect()[text].fill_null(nan).to_numpy())
             for text in request.definitions
@@ -327,6 +338,22 @@ def _measure_bucket(bucket: Mapping[str, pl.DataFrame], options: Tables, measure
         _measure_bucket(lower_half, options, measure)
         _measure_bucket(upper_half, options, measure)
     raise fault
+
+
+def _types_of_keys(divided: _Divided, *, are_added: bool) -> dict[Any, Any]:
+    """Give the types that the keys which the truth has have in one call.
+
+    ``are_added`` says that lists of users of the truth alone were added: their keys and those of
+    recs are converted to one type.
+    """
+    recs, truth = (read_frame(divided.empty[label], label) for label in ("recs", "truth"))
+    types = {}
+    for name in divided.columns.truth_keys:
+        column = recs.get_column(name)
+        if are_added:
+            column, _ = alike(column, truth.get_column(name))
+        types[name] = type_of(column)
+    return types
 
 
 def _with_all_lists(

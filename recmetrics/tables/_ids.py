@@ -45,7 +45,7 @@ def _as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
     labelled_columns = [
         (label, ids_of(frame, label, name)) for frame, label, name in columns if len(frame)
     ]
-    _require_one_kind(labelled_columns)
+    require_one_kind(labelled_columns)
     id_columns = [column for _, column in labelled_columns]
     if all(column.dtype.is_integer() or column.dtype == nw.Boolean for column in id_columns):
         arrays = [_whole_numbers(column, label) for label, column in labelled_columns]
@@ -104,7 +104,7 @@ def warn_of_foreign_ids(
         warn(msg, argument=label)
 
 
-def _require_one_kind(labelled_columns: Sequence[tuple[str, Series]]) -> None:
+def require_one_kind(labelled_columns: Sequence[tuple[str, Series]]) -> None:
     """Refuse columns, each given with its label, whose ids are of two kinds.
 
     Objects go with every kind, since they may be ids of any.
@@ -234,12 +234,12 @@ def stack(upper: Frame, lower: Frame) -> Frame:
     """Concatenate the rows of two tables of ids with the same columns, of the same kinds."""
     if not len(upper) or not len(lower):
         return upper if len(upper) else lower
-    pairs = [_alike(upper.get_column(name), lower.get_column(name)) for name in upper.columns]
+    pairs = [alike(upper.get_column(name), lower.get_column(name)) for name in upper.columns]
     above, below = zip(*pairs, strict=True)
     return nw.concat([upper.with_columns(*above), lower.select(*below)], how="vertical")
 
 
-def _alike(upper: Series, lower: Series) -> tuple[Series, Series]:
+def alike(upper: Series, lower: Series) -> tuple[Series, Series]:
     """Convert two columns of ids of one kind to one type, where ``nw.concat`` would not."""
     if _can_be_concatenated([type_of(upper), type_of(lower)]):
         return upper, lower

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,42 @@ def test_ids_of_another_width_are_in_the_same_bucket(chunks):
     truth = recs.select(pl.col("user").cast(pl.Int16), "item")
     got = evaluate_table(recs.lazy(), truth.lazy(), "hit", chunks=chunks)
     assert got["hit"].to_list() == [1.0] * 50
+
+
+LETTERS = pl.Enum(["a", "b", "c", "d", "e"])
+
+
+@pytest.mark.parametrize(
+    "of_recs, of_truth, types",
+    [
+        ([1, 2, 3], [1, 2, 4, 5], (pl.Int32, pl.Int64)),
+        ([1, 2, 3], [1, 2, 4, 5], (pl.Int64, pl.Int32)),
+        ([1, 2, 3], [1, 2, 4, 5], (pl.UInt64, pl.Int64)),
+        ([1, 2, 3], [1, 2], (pl.Int32, pl.Int64)),  # no list is added
+        ([0, 1], [0, 1, 2], (pl.Boolean, pl.Int64)),
+        ([0, 1], [0, 1], (pl.Int8, pl.Boolean)),
+        (["a", "b", "c"], ["a", "b", "d", "e"], (pl.Categorical, pl.String)),
+        (["a", "b", "c"], ["a", "b", "d", "e"], (pl.String, LETTERS)),
+    ],
+)
+@pytest.mark.parametrize("name, other", [("user", "by"), ("by", "user")])
+def test_keys_have_the_types_of_one_call(of_recs, of_truth, types, name, other):
+    """Some buckets have rows of one table alone, some of none."""
+    recs = pl.DataFrame({name: of_recs, other: 1, "item": range(len(of_recs)), "score": 1.0})
+    truth = pl.DataFrame({name: of_truth, other: 1, "item": range(len(of_truth))})
+    recs = recs.with_columns(pl.col(name).cast(types[0]))
+    truth = truth.with_columns(pl.col(name).cast(types[1]))
+    expected = evaluate_table(recs, truth, "mrr", by="by")
+    got = evaluate_table(recs.lazy(), truth.lazy(), "mrr", by="by", chunks=9)
+    assert got.schema == expected.schema
+    assert_same_rows(got, expected)
+
+
+def test_ids_of_two_kinds_are_refused_where_no_bucket_has_both():
+    recs = pl.DataFrame({"user": [datetime(2020, 1, 1)], "item": 1, "score": 1.0})
+    truth = recs.select(pl.col("user").dt.cast_time_unit("ms"), "item")
+    message = message_of(InputTypeError, evaluate_table, recs, truth, "mrr")
+    assert message_of(InputTypeError, evaluate_table, recs, truth, "mrr", chunks=9) == message
 
 
 def test_runs_and_packed_files_are_read_in_parts(tmp_path):
