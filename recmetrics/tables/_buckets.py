@@ -27,7 +27,7 @@ from recmetrics.tables._columns import Columns
 from recmetrics.tables._counts import TableSummary, merged
 from recmetrics.tables._forms import FILES, from_dict, from_file, source_of, with_integer_ids
 from recmetrics.tables._frames import POLARS, Frame, read_frame, require_columns, type_of
-from recmetrics.tables._ids import alike, require_one_kind
+from recmetrics.tables._ids import alike, foreign_ids, require_one_kind
 from recmetrics.tables._values import Exposed, values_of_all_lists
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ class _Divided(NamedTuple):
     folder: Path
     columns: Columns
     empty: dict[str, pl.DataFrame]  # the tables without rows
+    first_rows: dict[str, pl.DataFrame]
     pieces: Pieces
     n_parts: int
     n_rows: int
@@ -147,6 +148,7 @@ def _divide(
     n_parts = options.get("chunks") or _PARTS
     n_rows = 0
     empty = {}
+    first_rows = {}
     pieces: Pieces = {(label, part): [] for label in heads for part in range(n_parts)}
     for label, head in heads.items():
         require_columns(head, label, [options["user"], columns.item])
@@ -159,16 +161,23 @@ def _divide(
         rows = frames[label].select(empty[label].columns).with_columns(part)
         try:
             blocks = rows.collect_batches(chunk_size=_BLOCK_ROWS)
-            n_rows += _keep_parts(folder, label, blocks, pieces)
+            n_rows_of_table, first_rows[label] = _keep_parts(folder, label, blocks, pieces)
+            n_rows += n_rows_of_table
         except pl.exceptions.PolarsError as error:
             cause, _, _ = str(error).partition("This error occurred in the following expression")
             msg = f"{label} cannot be read as a table: {' '.join(cause.split())}"
             raise InputError(msg, argument=label) from error
-    return _Divided(folder, columns, empty, pieces, n_parts, n_rows)
+    return _Divided(folder, columns, empty, first_rows, pieces, n_parts, n_rows)
 
 
-def _keep_parts(folder: Path, label: str, blocks: Iterable[pl.DataFrame], pieces: Pieces) -> int:
-    """Hold or write the parts of each block, while the next is read and divided; count the rows."""
+def _keep_parts(
+    folder: Path, label: str, blocks: Iterable[pl.DataFrame], pieces: Pieces
+) -> tuple[int, pl.DataFrame]:
+    """Hold or write the parts of each block, while the next is read and divided.
+
+    Gives the number of rows, and the first row.
+    """
+    import polars as pl
 
     def write(number: int, parts: Mapping[Any, pl.DataFrame]) -> None:
         for (code,), rows in parts.items():
@@ -177,11 +186,14 @@ def _keep_parts(folder: Path, label: str, blocks: Iterable[pl.DataFrame], pieces
             pieces[label, code].append(path)
 
     n_rows = 0
+    first_row = pl.DataFrame()
     n_held = 0.0
     with ThreadPoolExecutor(1) as writer:
         written = writer.submit(write, 0, {})
         for number, block in enumerate(blocks):
             parts = block.partition_by(_PART, as_dict=True)
+            if not n_rows:
+                first_row = block[:1]
             n_rows += len(block)
             n_held += block.estimated_size()
             if n_held <= _HELD_BYTES:
@@ -191,7 +203,7 @@ def _keep_parts(folder: Path, label: str, blocks: Iterable[pl.DataFrame], pieces
             written.result()
             written = writer.submit(write, number, parts)
         written.result()
-    return n_rows
+    return n_rows, first_row
 
 
 def _hash(frame: pl.DataFrame, user: str) -> pl.Expr:
@@ -241,6 +253,7 @@ def evaluate_in_buckets(
         if model_keys:
             unique = divided.rows("recs", everyone).select(model_keys).unique(maintain_order=True)
             models = read_frame(unique.collect(), "recs")
+        _warn_of_foreign_ids(divided, side)
         measure = partial(measure, has_summary=True, models=models)
         lists, summaries, exposed = _measure_buckets(divided, {**options, **side}, measure)
 
@@ -303,8 +316,7 @@ def _measure_buckets(
     for record in caught:
         same.setdefault(str(record.message).partition(":")[0], []).append(record.message)
     for messages in same.values():
-        # Users are known to share no id only if those of every bucket share none.
-        if "no id of recs" in str(messages[0]) and len(messages) < n_buckets:
+        if "no id of recs" in str(messages[0]):  # a bucket knows the ids of its users alone
             continue
         # The same one on every run, whichever thread was the first.
         first = min(messages, key=str)
@@ -338,6 +350,41 @@ def _measure_bucket(bucket: Mapping[str, pl.DataFrame], options: Tables, measure
         _measure_bucket(lower_half, options, measure)
         _measure_bucket(upper_half, options, measure)
     raise fault
+
+
+def _warn_of_foreign_ids(divided: _Divided, side: Tables) -> None:
+    """Warn of each table that shares no id with recs, as one call does."""
+    others = {label: divided.rows(label, range(divided.n_parts)) for label in divided.empty}
+    firsts = dict(divided.first_rows)
+    if side.get("popularity") is not None:
+        others["popularity"] = side["popularity"].lazy()
+        firsts["popularity"] = side["popularity"]
+    del others["recs"]
+    columns = divided.columns
+    for label, rows in others.items():
+        names = {columns.item}
+        if label != "popularity":
+            names.update(columns.keys)
+        for name in sorted(names & {*firsts[label].columns}):
+            if not _shares_ids(divided, rows, name):
+                recs, frame = (read_frame(firsts[of], of) for of in ("recs", label))
+                warn(foreign_ids(recs, frame, label, name), argument=label)
+
+
+def _shares_ids(divided: _Divided, rows: pl.LazyFrame, name: str) -> bool:
+    """Say whether an id of a column of recs occurs in ``rows``; True if either has no row."""
+    head = rows.head(0).collect()
+    ids = rows.select(_hash(head, name)).unique().collect()[name]
+    if not len(ids):
+        return True
+    is_empty = True
+    for part in range(divided.n_parts):  # most often, the first one has such an id
+        part_of_recs = divided.rows("recs", range(part, part + 1))
+        ids_of_recs = part_of_recs.select(_hash(divided.empty["recs"], name)).collect()[name]
+        if ids_of_recs.is_in(ids.implode()).any():
+            return True
+        is_empty = is_empty and not len(ids_of_recs)
+    return is_empty
 
 
 def _types_of_keys(divided: _Divided, *, are_added: bool) -> dict[Any, Any]:

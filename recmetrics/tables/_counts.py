@@ -89,8 +89,8 @@ class TableSummary:
     relevance
         The numbers of rows of the truth by their relevance.
     n_users_across
-        For each column of ``by`` of which users of the truth have several values: the number of
-        these users with lists of several of them, 0 where the column divides the users.
+        For each column of ``by`` with several values: the number of users of the truth with lists
+        of several of them, 0 where the column divides the users.
     """
 
     n_lists: int

@@ -95,13 +95,17 @@ def warn_of_foreign_ids(
 ) -> None:
     """Warn where a column of recs and of another table, numbered in both, share no id."""
     if len(ids) and len(other_ids) and not np.isin(other_ids, ids).any():
-        first = str(value_at(recs, name, 0))[:40]
-        first_other = str(value_at(frame, name, 0))[:40]
-        msg = (
-            f"{label}, column {name!r}: no id of recs occurs here; recs begins with {first!r}, "
-            f"{label} with {first_other!r}; are the ids written in two ways?"
-        )
-        warn(msg, argument=label)
+        warn(foreign_ids(recs, frame, label, name), argument=label)
+
+
+def foreign_ids(recs: Frame, frame: Frame, label: str, name: str) -> str:
+    """Say that a column of recs and of another table share no id, with the first of each."""
+    first = str(value_at(recs, name, 0))[:40]
+    first_other = str(value_at(frame, name, 0))[:40]
+    return (
+        f"{label}, column {name!r}: no id of recs occurs here; recs begins with {first!r}, "
+        f"{label} with {first_other!r}; are the ids written in two ways?"
+    )
 
 
 def require_one_kind(labelled_columns: Sequence[tuple[str, Series]]) -> None:

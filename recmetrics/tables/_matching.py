@@ -33,9 +33,9 @@ from recmetrics.tables._truth import read_truth
 class MissingLists(NamedTuple):
     """The missing lists: how many, and the keys of the first, "" without any.
 
-    ``n_users_across`` has, for each key of models of which the users with truth have several
-    values, the number of these users with lists of several of them; 0 where the key divides the
-    users, as their segment does.
+    ``n_users_across`` has, for each key of models with several values, the number of users with
+    truth and with lists of several of them; 0 where the key divides the users, as their segment
+    does. It is empty if no user with truth has a list.
     """
 
     n: int
@@ -121,7 +121,8 @@ class ListsAndTruth:
         for name in self.models.columns:
             value_of_model, firsts = number_ids((self.models, "recs", name))
             values = value_of_model[self.model_of[has_truth]]
-            if len(np.unique(values)) < 2:
+            # A bucket of users may have lists of one model alone.
+            if len(firsts) < 2 or not len(values):
                 continue
             greatest = np.zeros(len(self.truth_rows.start) - 1, np.int64)
             least = np.full_like(greatest, len(firsts))

@@ -322,9 +322,10 @@ def test_the_notes_before_an_error_are_printed_first(capsys):
     assert error.startswith("recmetrics: error: truth must hold relevances from 0 to 1e+100, ")
 
 
-def test_the_reason_why_nobody_has_a_value_is_the_error(capsys):
+@pytest.mark.parametrize("more", [[], ["--chunks", "4"]])
+def test_the_reason_why_nobody_has_a_value_is_the_error(more, capsys):
     Path("others.csv").write_text("user,item\nc,x\n")
-    argv = ["evaluate", "recs.csv", "others.csv", "-m", "mrr", "--no-include-missing"]
+    argv = ["evaluate", "recs.csv", "others.csv", "-m", "mrr", "--no-include-missing", *more]
     message = refused(capsys, *argv)
     assert message.startswith("nothing was measured: truth, column 'user': no id of recs occurs")
     assert message.endswith(" (TRUTH others.csv)")

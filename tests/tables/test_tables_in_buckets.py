@@ -257,14 +257,36 @@ def test_an_error_of_the_library_names_the_table():
     assert "This error occurred" not in message
 
 
-def test_foreign_ids_are_told_where_no_bucket_has_a_common_one():
-    recs = pl.DataFrame({"user": range(30), "item": range(30), "score": 1.0})
-    truth = recs.with_columns(item=pl.Series([0] + [99] * 29))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        evaluate_table(recs.lazy(), truth, "hit", chunks=3)
-    with pytest.warns(match=r"no id of recs occurs here.*in 3 of 3 buckets of users"):
-        evaluate_table(recs.lazy(), truth.with_columns(item=99), "hit", chunks=3)
+HERE = pl.DataFrame({"user": ["u1", "u2", "u3"], "item": ["x", "y", "z"], "model": ["A", "A", "B"]})
+
+
+@pytest.mark.parametrize(
+    "truth, side, told",
+    [
+        ({"user": ["U1", "U2", "U3"]}, {}, "truth, column 'user': no id of recs occurs here"),
+        ({"item": ["X", "Y", "Z"]}, {}, "truth, column 'item': no id of recs occurs here"),
+        ({}, {"exclude": HERE.with_columns(user=pl.lit("U"))}, "exclude, column 'user': no id"),
+        ({}, {"exclude": HERE.with_columns(item=pl.lit("X"))}, "exclude, column 'item': no id"),
+        ({}, {"popularity": HERE.select(item=pl.lit("X"), share=0.5)[:1]}, "popularity, column"),
+        ({}, {"by": "model"}, "each user of the truth has lists of one 'model' alone, or none"),
+        ({"item": ["y", "z", "x"]}, {}, None),  # no user has an item of the truth
+    ],
+)
+def test_warnings_are_those_of_one_call(truth, side, told):
+    """A bucket has rows of few users, or of one table alone."""
+    truth = HERE.select("user", "item").with_columns(
+        **{name: pl.Series(truth[name]) for name in truth}
+    )
+    warned = []
+    for chunks in (None, 4):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            metrics = ["mrr", "novelty(unseen=zero)@2"] if "popularity" in side else "mrr"
+            evaluate_table(HERE, truth, metrics, in_order=True, chunks=chunks, **side)
+        warned.append([str(warning.message) for warning in caught])
+    assert warned[0] == warned[1]
+    assert len(warned[0]) == (told is not None)
+    assert "".join(warned[0]).startswith(told or "")
 
 
 CHILD = """
