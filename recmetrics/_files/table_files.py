@@ -8,13 +8,14 @@ from __future__ import annotations
 import csv
 import re
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from recmetrics._core.errors import InputError, did_you_mean, install
+from recmetrics._core.errors import InputError, at_fault, did_you_mean, install
 from recmetrics._files.source import (
     Source,
     as_dict,
@@ -43,6 +44,8 @@ _TREC_FIELDS = {  # of these lines, those that are read
     "run": r"^\s*(\S+)\s+\S+\s+(\S+)\s+\S+\s+(\S+)\s+\S+\s*$",
     "qrels": r"^\s*(\S+)\s+\S+\s+(\S+)\s+(\S+)\s*$",
 }
+_BLOCK_ROWS = 1 << 20  # of a text that is read in parts
+_SAMPLE_ROWS = 1000  # by which columns of numbers are told in such a text
 _ZONE = r"(?i)(z|:\d\d(\.\d+)?\s*[+-]\d\d(:?\d\d)?)\s*$"  # the end of a time with a zone
 
 
@@ -201,13 +204,23 @@ def read_table(source: Source, columns: Columns) -> pl.DataFrame:
         else:
             frame = _chosen(source, columns, polars.scan_parquet(source.path, glob=False)).collect()
     if frame.is_empty():
-        msg = f"{source} has no rows; expected {expected}"
-        raise InputError(msg)
+        raise _without_rows(source, expected)
+    _refuse_null_ids(source, columns, layout, frame)
+    return frame
+
+
+def _without_rows(source: Source, expected: str) -> InputError:
+    return InputError(f"{source} has no rows; expected {expected}")
+
+
+def _refuse_null_ids(
+    source: Source, columns: Columns, layout: _Layout | None, frame: pl.DataFrame
+) -> None:
+    """Refuse a row without an id."""
     for name in frame.columns:
         if name in (*columns.ids, *columns.maybe_ids) and frame[name].null_count():
             row = frame[name].is_null().arg_true()[0]
             raise _in_row(source, layout, row, f"has no {name}; expected an id in every row")
-    return frame
 
 
 def scan_table(source: Source, columns: Columns) -> pl.LazyFrame:
@@ -217,15 +230,57 @@ def scan_table(source: Source, columns: Columns) -> pl.LazyFrame:
 
     with reading(source, columns.expected):
         if layout is None:
-            return _chosen(source, columns, polars.scan_parquet(source.path, glob=False))
-        if layout.form is not None or source.suffix == ".inter" or source.path.suffix == ".gz":
+            rows = _chosen(source, columns, polars.scan_parquet(source.path, glob=False))
+            if not rows.select(polars.len()).collect().item():
+                raise _without_rows(source, columns.expected)
+            return rows
+        if layout.form is not None or source.path.suffix == ".gz":
             return read_table(source, columns).lazy()
-        ids = dict.fromkeys((*columns.ids, *columns.maybe_ids), polars.String)
-        types = ids | dict.fromkeys(columns.numbers, polars.Float64)
-        text = polars.scan_csv(
-            source.path, separator=layout.separator, schema_overrides=types, glob=False
-        )
-        return _chosen(source, columns, text).filter(~polars.all_horizontal(polars.all().is_null()))
+        return _scan_text(source, columns, layout)
+
+
+def _scan_text(source: Source, columns: Columns, layout: _Layout) -> pl.LazyFrame:
+    """Read text with a header by blocks of rows, each by the rules of ``_read_text``.
+
+    The first rows say which columns of ``maybe`` hold numbers.
+    """
+    import polars
+    from polars.io.plugins import register_io_source
+
+    header, new_names, maybe = _read_header(source, columns, layout)
+    text = polars.scan_csv(source.path, separator=layout.separator, infer_schema=False, glob=False)
+    names_of_polars = text.collect_schema().names()
+    text = text.select(
+        polars.col(names_of_polars[header.index(name)]).alias(new_name)
+        for name, new_name in new_names.items()
+    )
+
+    def blocks(rows: pl.LazyFrame, maybe: Sequence[str]) -> Iterator[pl.DataFrame]:
+        n_rows = 0
+        # A command names the file, and its option with it.
+        with nullcontext() if source.in_shell else at_fault(source.label):
+            try:
+                for cells in rows.collect_batches(chunk_size=_BLOCK_ROWS):
+                    here = layout._replace(n_rows_before=n_rows)
+                    block = _with_numbers(source, columns, here, cells, maybe)
+                    _refuse_null_ids(source, columns, here, block)
+                    n_rows += len(block)
+                    yield block
+            except polars.exceptions.ComputeError:
+                with reading(source, columns.expected):
+                    _refuse_ragged(source, layout.separator, len(header))
+                raise
+            if not n_rows:
+                raise _without_rows(source, columns.expected)
+
+    first_rows = next(blocks(text.head(_SAMPLE_ROWS), maybe))
+    text = text.select(first_rows.columns)
+
+    def read(names: list[str] | None, *_: object) -> Iterator[pl.DataFrame]:
+        for block in blocks(text, ()):  # pragma: no cover  # in threads of polars
+            yield block.select(names or polars.all())
+
+    return register_io_source(read, schema=first_rows.schema)
 
 
 def _chosen(source: Source, columns: Columns, frame: pl.LazyFrame) -> pl.LazyFrame:
@@ -288,6 +343,7 @@ class _Layout(NamedTuple):
 
     form: TrecForm | None
     separator: str
+    n_rows_before: int = 0  # in the file, before those that are read
 
 
 def _layout(source: Source, expected: str) -> _Layout | None:
@@ -339,6 +395,13 @@ def _is_number(field: str) -> bool:
 def _read_text(source: Source, columns: Columns, layout: _Layout) -> pl.DataFrame:
     """Read the text of each cell, so that ids stay as they are, then the numbers."""
     frame, maybe = _read_cells(source, columns, layout)
+    return _with_numbers(source, columns, layout, frame, maybe)
+
+
+def _with_numbers(
+    source: Source, columns: Columns, layout: _Layout, frame: pl.DataFrame, maybe: Sequence[str]
+) -> pl.DataFrame:
+    """Read the numbers in cells of text; drop empty lines, and columns of ``maybe`` without."""
     import polars
 
     ids = {*columns.ids, *columns.maybe_ids}
@@ -384,13 +447,8 @@ def _read_cells(
         frame = _read_trec(source, text.decode(), columns, layout.form)
         return frame.select([*names, *maybe]), maybe
 
-    with source.open_text() as file:
-        header = next(csv.reader(file, delimiter=layout.separator), [])
-    typed_names = header
-    if source.suffix == ".inter":
-        typed_names = columns.of_recbole(header)
-    names, maybe = columns.choose(source, typed_names)
-    places = [typed_names.index(name) for name in (*names, *maybe)]
+    header, new_names, maybe = _read_header(source, columns, layout)
+    places = [header.index(name) for name in new_names]
     try:
         frame = polars.read_csv(
             text, columns=places, separator=layout.separator, infer_schema_length=0
@@ -398,8 +456,24 @@ def _read_cells(
     except polars.exceptions.ComputeError:
         _refuse_ragged(source, layout.separator, len(header))
         raise
-    new_names = {header[place]: typed_names[place] for place in places}
     return frame.rename(new_names), maybe
+
+
+def _read_header(
+    source: Source, columns: Columns, layout: _Layout
+) -> tuple[list[str], dict[str, str], list[str]]:
+    """Read the header; choose the columns by it, as names in it and here, and those of ``maybe``.
+
+    The names are those of the columns to read.
+    """
+    with source.open_text() as file:
+        header = next(csv.reader(file, delimiter=layout.separator), [])
+    typed_names = header
+    if source.suffix == ".inter":
+        typed_names = columns.of_recbole(header)
+    names, maybe = columns.choose(source, typed_names)
+    new_names = {header[typed_names.index(name)]: name for name in (*names, *maybe)}
+    return header, new_names, maybe
 
 
 def _refuse_ragged(source: Source, separator: str, n_columns: int) -> None:
@@ -460,4 +534,5 @@ def _in_row(source: Source, layout: _Layout | None, row: int, fault: str) -> Inp
             return at_line(source, next(islice(numbers, row, None)), fault)
         rows = csv.reader(file, delimiter=layout.separator)
         numbers = (rows.line_num for fields in rows if any(fields))
-        return at_line(source, next(islice(numbers, row + 1, None)), fault)  # below the header
+        row_below_header = layout.n_rows_before + row + 1
+        return at_line(source, next(islice(numbers, row_below_header, None)), fault)

@@ -153,9 +153,10 @@ def _divide(
     for label, head in heads.items():
         require_columns(head, label, [options["user"], columns.item])
         # A bucket may have rows of one table alone, whose ids are then compared with no other.
-        for name in {*columns.truth_keys, columns.item} & {*head.columns}:
-            pairs = [("recs", heads["recs"].get_column(name)), (label, head.get_column(name))]
-            require_one_kind(pairs)
+        for name in (columns.item, *columns.truth_keys):
+            if name in head.columns:
+                ids_of_recs = heads["recs"].get_column(name)
+                require_one_kind([("recs", ids_of_recs), (label, head.get_column(name))])
         empty[label] = head.select([name for name in head.columns if name in names]).to_native()
         part = (_hash(empty[label], options["user"]) % n_parts).cast(pl.UInt32).alias(_PART)
         rows = frames[label].select(empty[label].columns).with_columns(part)

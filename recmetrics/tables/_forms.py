@@ -36,6 +36,8 @@ FILES = (str, Path, Source)  # the types of a table that is the path of a file
 _OF_TRAIN = [name for name, side in SIDE.items() if side.of_train is not None]
 _OF_USERS = ("recs", "truth", "exclude", *_OF_TRAIN)  # these may be dicts
 
+_SAMPLE_ROWS = 1000  # of a lazy frame, that say whether its ids are integers
+
 _OF_USER = "expected a list or a set of items, or a dict from items to numbers"
 
 
@@ -130,7 +132,7 @@ def with_integer_ids(
     """Read the ids of files as integers where the tables beside them have integers.
 
     ``files`` are the labels of tables that were files, whose ids are text. Ids that are no integers
-    stay text, or are an error of a lazy frame that is read.
+    stay text, or are an error of a lazy frame that is read if its first rows are integers.
     """
     with_integers = dict(tables)
     if not files:
@@ -149,7 +151,10 @@ def with_integer_ids(
         names = integers & set(frames[label].collect_schema())
         casts = [nw.col(name).cast(nw.Int64) for name in sorted(names)]
         with suppress(Exception):  # of any type, by the library
-            with_integers[label] = frames[label].with_columns(*casts).to_native()
+            frame = frames[label].with_columns(*casts)
+            if isinstance(frame, nw.LazyFrame):
+                frame.head(_SAMPLE_ROWS).collect()
+            with_integers[label] = frame.to_native()
     return with_integers
 
 

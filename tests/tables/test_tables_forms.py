@@ -57,9 +57,8 @@ def test_ids_of_a_file_are_integers_beside_integers(kind, suffix, chunks, tmp_pa
     of_dict = {1: [7, 6], 2: [7]}
     assert values(of_dict, path, chunks=chunks, catalogue=path) == {1: 1 / 2, 2: 1 / 1}
     table.with_columns(polars.format("x{}", "item")).write_csv(tmp_path / "text.csv")
-    error = InputTypeError if chunks is None else InputError
-    message = message_of(error, values, recs, tmp_path / "text.csv", chunks=chunks)
-    assert message.startswith(("recs, column 'item' holds integers", "truth cannot be read"))
+    message = message_of(InputTypeError, values, recs, tmp_path / "text.csv", chunks=chunks)
+    assert message.startswith("recs, column 'item' holds integers")
 
 
 def test_arrays_beside_files_are_refused_as_beside_frames(tmp_path):
@@ -240,17 +239,67 @@ def test_tables_of_items_in_files():
             "'points', which may be their order; type score='points' if higher is better, "
             "rank='points' if 1 is best, or in_order=True if the rows are in order",
         ),
+        ("user,item,score\n1,7,3\n\n1,8,1_0\n", "recs 'bad.csv', line 4: holds '1_0' as score; "
+         "expected a number"),
+        ("user,item,score\n1,7,3\n1,8,2,5\n", "recs 'bad.csv', line 3: 4 fields; expected 3, as in "
+         "the header"),
+        ("user,item,score\n1,7,3\n1,,2\n", "recs 'bad.csv', line 3: has no item; expected an id in "
+         "every row"),
+        ("user,item,score,score\n1,7,3,4\n", "recs 'bad.csv' has the column 'score' twice; "
+         "expected every name once"),
+        ("user,item,score\n", "recs 'bad.csv' has no rows; expected a table .csv, .tsv or .parquet "
+         "with a header and the columns user and item"),
+        ("user,item,score\r1,7,3\r", "recs 'bad.csv' has no rows; expected a table .csv, .tsv or "
+         ".parquet with a header and the columns user and item"),
+        ("user,item,score\n1,7,3\n\xff,8,4\n", "recs 'bad.csv': byte 0xff is not text; save it as "
+         "UTF-8"),
         ("", "recs 'bad.csv' is empty; expected a table .csv, .tsv or .parquet with a header and "
          "the columns user and item"),
     ],
 )  # fmt: skip
-@pytest.mark.usefixtures("folder")
-def test_a_bad_file_is_named(recs, message):
-    Path("bad.csv").write_text(recs)
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.usefixtures("folder", "small_blocks")
+def test_a_bad_file_is_named(recs, message, chunks):
+    Path("bad.csv").write_text(recs, "latin-1", newline="")
     with pytest.raises(InputError) as caught:
-        evaluate_table("bad.csv", "truth.csv", "mrr")
+        evaluate_table("bad.csv", "truth.csv", "mrr", chunks=chunks)
     assert str(caught.value) == message
     assert caught.value.argument == "recs"
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """The second row is of another block."""
+    monkeypatch.setattr("recmetrics._files.table_files._BLOCK_ROWS", 1)
+    monkeypatch.setattr("recmetrics._files.table_files._SAMPLE_ROWS", 1)
+
+
+@pytest.mark.usefixtures("folder", "small_blocks")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user,item,score\na,x,.5\na,y,.9 \nb,y, 1\n",
+        '\ufeff"user";item;score\n\na;x;5e-1\n\na;"y";.9\nb;y;1\n\n',
+        "user_id:token\titem_id:token\tscore:float\na\tx\t.5\na\ty\t.9\nb\ty\t1\n",
+    ],
+)
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_a_text_is_read_by_the_same_rules_in_parts(text, chunks):
+    path = Path("recs.inter" if "token" in text else "recs.csv")
+    path.write_text(text, "utf-8")
+    assert values(path, {"a": ["y"], "b": ["y"]}, chunks=chunks) == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize("first", ["x", " 7"])
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_ids_that_are_no_integers_stay_text(first, chunks, tmp_path):
+    recs = tmp_path / "recs.csv"
+    recs.write_text(f"user,item,score\n1,{first},2\n2,8,1\n")
+    truth = make("polars", {"user": [1, 2], "item": [7, 8]})
+    with pytest.raises(
+        InputTypeError, match=r"^recs, column 'item' holds strings .*, truth, column"
+    ):
+        evaluate_table(recs, truth, "mrr", chunks=chunks)
 
 
 @pytest.mark.parametrize("bad", ["", "NA", "10%", '"1,000"'])
