@@ -23,10 +23,20 @@ from recmetrics._core.options import thread_count
 from recmetrics._core.spec import Request
 from recmetrics._core.threads import map_blocks, reporting
 from recmetrics._files import atomic, read_table, scan_table
-from recmetrics.tables._columns import Columns
+from recmetrics.tables._columns import GRADES, Columns
 from recmetrics.tables._counts import TableSummary, merged
 from recmetrics.tables._forms import FILES, from_dict, from_file, source_of, with_integer_ids
-from recmetrics.tables._frames import POLARS, Frame, read_frame, require_columns, type_of
+from recmetrics.tables._frames import (
+    POLARS,
+    Frame,
+    as_names,
+    as_strings,
+    ids_of,
+    numbers_of,
+    read_frame,
+    require_columns,
+    type_of,
+)
 from recmetrics.tables._ids import alike, foreign_ids, require_one_kind
 from recmetrics.tables._values import Exposed, values_of_all_lists
 
@@ -82,7 +92,36 @@ def _scan(table: Any, label: str, options: Tables) -> pl.LazyFrame:
         return _scan_reader(table)
     elif _is_stream(table):
         return table.pl(lazy=True)  # type: ignore[no-any-return]
-    return read_frame(table, label).to_polars().lazy()
+    return _as_polars(read_frame(table, label), label, options).lazy()
+
+
+def _as_polars(frame: Frame, label: str, options: Tables) -> pl.DataFrame:
+    """Convert a table to polars; refuse a column that is read and has no type there.
+
+    Other such columns have a type that stands for any objects.
+    """
+    import polars as pl
+
+    numbers = {options.get(name) for name in ("score", "rank", "relevance")}
+    ids = {options["user"], options["item"], *as_names(options.get("by") or [])}
+    columns = {}
+    for name in frame.columns:
+        series = frame.get_column(name)
+        try:
+            column = series.to_polars()
+        except Exception:  # of any type, by pyarrow and polars
+            column = pl.Series([None] * len(frame), dtype=pl.Object)
+        if column.dtype == pl.Object and name in numbers | {"score", "rank", *GRADES}:
+            column = pl.Series(numbers_of(frame, label, name))
+        elif column.dtype == pl.Object and name in ids:
+            msg = (
+                f"{label}, column {name!r} holds objects that polars does not have, or of several "
+                "types, and tables are read in parts by polars; for strings type "
+                f"{as_strings(label, series)}"
+            )
+            raise InputTypeError(msg, argument=label)
+        columns[str(name)] = column  # pandas has names of any type
+    return pl.DataFrame(columns)
 
 
 def _scan_reader(reader: Any) -> pl.LazyFrame:
@@ -156,7 +195,7 @@ def _divide(
         for name in (columns.item, *columns.truth_keys):
             if name in head.columns:
                 ids_of_recs = heads["recs"].get_column(name)
-                require_one_kind([("recs", ids_of_recs), (label, head.get_column(name))])
+                require_one_kind([("recs", ids_of_recs), (label, ids_of(head, label, name))])
         empty[label] = head.select([name for name in head.columns if name in names]).to_native()
         part = (_hash(empty[label], options["user"]) % n_parts).cast(pl.UInt32).alias(_PART)
         rows = frames[label].select(empty[label].columns).with_columns(part)
@@ -212,8 +251,12 @@ def _hash(frame: pl.DataFrame, user: str) -> pl.Expr:
     import polars as pl
 
     dtype = frame.schema[user]
-    is_number = dtype.is_numeric() or dtype == pl.Boolean
-    return pl.col(user).cast(pl.Float64 if is_number else pl.String, strict=False).hash()
+    ids = pl.col(user)
+    if dtype.is_numeric() or dtype == pl.Boolean:
+        ids = ids.cast(pl.Float64)
+    elif dtype in (pl.String, pl.Categorical, pl.Enum):
+        ids = ids.cast(pl.String)
+    return ids.hash()
 
 
 def evaluate_in_buckets(

@@ -12,7 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, warn
-from recmetrics._core.options import SideTables, one_of, takes
+from recmetrics._core.options import SideTables, check_count, one_of, takes
 from recmetrics._core.results import warn_of_swallowed
 from recmetrics._core.spec import (
     CONVENTIONS,
@@ -286,6 +286,8 @@ def evaluate_table(
     tables = {name: table for name, table in options.items() if name in needs and table is not None}
     tables |= {"recs": recs, "truth": truth}
 
+    if options.get("chunks") is not None:
+        check_count("chunks", options["chunks"], 1)
     measure = partial(_measure, request=request, system=system)
     if not (options.get("chunks") or options.get("per_user") or is_large(tables)):
         recs, truth, options = in_frames(recs, truth, options, needs)

@@ -179,6 +179,13 @@ IDS = [
         then=MRR,
     ),
     Case(
+        "and tables are read in parts by polars; for strings",
+        TABLES + "recs['user'] = ['a', 'a', 2]; truth['user'] = ['a', '2']",
+        "tables.evaluate_table(recs, truth, 'mrr', chunks=2)",
+        [1 / 2, 1.0],
+        then="sorted(answer['mrr'])",
+    ),
+    Case(
         "holds the id {}, expected integers from",
         TABLES + "recs = pd.DataFrame({'user': np.array([2**64 - 1, 1], np.uint64), 'item': ['x', "
         "'y']}); truth = recs",

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 from asserts import message_of
 from commands import evaluated
+from tables_problems import make
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 pytest.importorskip("polars", reason="polars is not installed")
 
 import polars as pl
 
-from recmetrics import InputError, InputTypeError, RecmetricsWarning
+from recmetrics import ArgumentError, InputError, InputTypeError, RecmetricsWarning
 from recmetrics.tables import evaluate_table
 
 ROOT = Path(__file__).parents[2]
@@ -168,6 +169,32 @@ def test_ids_of_two_kinds_are_refused_where_no_bucket_has_both():
     truth = recs.select(pl.col("user").dt.cast_time_unit("ms"), "item")
     message = message_of(InputTypeError, evaluate_table, recs, truth, "mrr")
     assert message_of(InputTypeError, evaluate_table, recs, truth, "mrr", chunks=9) == message
+
+
+@pytest.mark.parametrize("chunks", [0, -1, 1.5, "4", True])
+def test_what_is_no_number_of_buckets_is_refused(chunks):
+    recs = pl.DataFrame({"user": [1], "item": [1], "score": [1.0]})
+    message = message_of(ArgumentError, evaluate_table, recs, recs, "hit", chunks=chunks)
+    assert message == f"chunks must be an integer >= 1, got {chunks!r}"
+
+
+RECS = {"user": ["a", "a", "b"], "item": [7, 8, 7], "score": [0.9, 0.4, 0.5]}
+TRUTH = {"user": ["a", "b"], "item": [8, 7]}
+
+
+@pytest.mark.parametrize("column", [{"note": ["a", 1, {}]}, {0: [1, 2, 3]}, {0: ["a", 1, {}]}])
+def test_a_column_that_is_not_read_may_hold_anything(column):
+    recs = make("pandas", RECS | column)
+    got = evaluate_table(recs, make("pandas", TRUTH), "mrr", chunks=2)
+    assert dict(got.select("user", "mrr").iter_rows()) == {"a": 1 / 2, "b": 1 / 1}
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "longdouble", "Sparse[float64]"])
+def test_scores_of_pandas_are_refused_as_in_one_call(dtype):
+    recs = make("pandas", RECS).astype({"score": dtype})
+    truth = make("pandas", TRUTH)
+    message = message_of(InputTypeError, evaluate_table, recs, truth, "mrr")
+    assert message_of(InputTypeError, evaluate_table, recs, truth, "mrr", chunks=2) == message
 
 
 def test_runs_and_packed_files_are_read_in_parts(tmp_path):
