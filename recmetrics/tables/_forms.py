@@ -219,18 +219,20 @@ def from_dict(
     dictionary: Mapping[Any, Any], label: str, options: Mapping[str, Any], library: Any
 ) -> Any:
     """Make a table of a library of the items of each user."""
-    columns = _columns_of(dictionary, label, _names(label, options))
+    names = _names(label, options)
+    if {names.user, names.item} <= dictionary.keys():
+        constructor = "table" if library is PYARROW else "DataFrame"
+        msg = (
+            f"{label} is a dict of columns, expected a table or a dict with the items of each "
+            f"user; type {library.value}.{constructor}({label})"
+        )
+        raise InputTypeError(msg, argument=label)
+    columns = _columns_of(dictionary, label, names)
     return nw.from_dict(columns, backend=library).to_native()
 
 
 def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict[str, Any]:
     """Write the items of each user one below another, with their numbers where they have any."""
-    if {names.user, names.item} <= dictionary.keys():
-        msg = (
-            f"{label} is a dict of columns, expected a table or a dict with the items of each "
-            f"user; type pandas.DataFrame({label})"
-        )
-        raise InputTypeError(msg, argument=label)
     users: list[Any] = []
     items: list[Any] = []
     numbers: list[Any] = []
@@ -262,7 +264,15 @@ def _entries_of(entries: Any, label: str, user: Any) -> tuple[list[Any], list[An
         msg = f"recs of user {user!r} is a set, which has no order; expected a list"
         raise InputTypeError(msg, argument=label)
     if isinstance(entries, Set | list | tuple):
-        return list(entries), []
+        items = list(entries)
+        if items and isinstance(items[0], list | tuple):
+            msg = (
+                f"{label} of user {user!r} holds {items[0]!r:.40}, expected the id of an item; for "
+                "pairs of an item and its number type "
+                f"{{user: dict(pairs) for user, pairs in {label}.items()}}"
+            )
+            raise InputTypeError(msg, argument=label)
+        return items, []
     if isinstance(entries, np.ndarray) and entries.ndim == 1:
         return entries.tolist(), []
     msg = f"{label} of user {user!r} is {entries!r:.40}; {_OF_USER}"
@@ -271,14 +281,32 @@ def _entries_of(entries: Any, label: str, user: Any) -> tuple[list[Any], list[An
 
 def _as_numbers(numbers: list[Any], items: list[Any], users: list[Any], label: str) -> Any:
     """Make one array of numbers, integers or floats."""
-    array = np.asarray(numbers)
-    if array.dtype.kind in "biuf":
-        return array
+    with suppress(ValueError):  # values of several lengths
+        array = np.asarray(numbers)
+        if array.dtype.kind in "biuf" and array.ndim == 1:
+            return array
     for number, item, user in zip(numbers, items, users, strict=True):
-        if not isinstance(number, int | float | np.number):
+        if not _is_number(number):
+            advice = ""
+            if label == "recs" and isinstance(number, Collection) and not isinstance(number, str):
+                advice = (
+                    "; if recs has a dict for each model, type "
+                    "{model: evaluate_table(lists, truth, ...) for model, lists in recs.items()}"
+                )
             msg = (
                 f"{label} of user {user!r} holds {number!r:.40} for item {item!r}, expected a "
-                "number"
+                f"number{advice}"
             )
             raise InputError(msg, argument=label)
     return np.asarray(numbers, np.float64)
+
+
+def _is_number(value: Any) -> bool:
+    """Say whether a value is an integer or a float that float64 can hold."""
+    if not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True

@@ -195,14 +195,44 @@ IDS = [
     ),
 ]
 FORMS = [
+    *(
+        Case(
+            "expected a table or a dict with the items of each user",
+            f"import {library}\nfrom recmetrics import tables\n"
+            "recs = {'user': ['a', 'a', 'b'], 'item': ['x', 'y', 'x'], 'rank': [1, 2, 1]}\n"
+            f"truth = {library}.{make}({{'user': ['a', 'b'], 'item': ['y', 'x']}})\n",
+            CALL,
+            [1 / 2, 1.0],
+            altered=f"{library}.{make}(recs)[:1]",
+            then=read,
+        )
+        for library, make, read in (
+            ("pandas", "DataFrame", MRR),
+            ("polars", "DataFrame", MRR),
+            ("pyarrow", "table", "answer['mrr'].to_pylist()"),
+        )
+    ),
     Case(
-        "expected a table or a dict with the items of each user",
-        "import pandas\nfrom recmetrics import tables\n"
-        "recs = {'user': ['a', 'a', 'b'], 'item': ['x', 'y', 'x'], 'rank': [1, 2, 1]}\n"
-        "truth = pandas.DataFrame({'user': ['a', 'b'], 'item': ['y', 'x']})\n",
+        "; if recs has a dict for each model, type",
+        "from recmetrics.tables import evaluate_table\n"
+        "recs = {'m': {'a': ['x', 'y']}, 'n': {'a': ['y', 'x']}}\ntruth = {'a': ['y']}\n",
+        "evaluate_table(recs, truth, 'mrr')",
+        {"m": [1 / 2], "n": [1.0]},
+        advice="type (.+)$",
+        whole="-",
+        blank="'mrr'",
+        altered="{model: evaluate_table(lists, truth, 'hit@1') for model, lists in recs.items()}",
+        then="{model: list(values.iloc[:, 1]) for model, values in answer.items()}",
+    ),
+    Case(
+        "pairs of an item and its number type",
+        "from recmetrics import tables\n"
+        "recs = {'a': [('x', 0.2), ('y', 0.9)]}\ntruth = {'a': ['x']}\n",
         CALL,
-        [1 / 2, 1.0],
-        altered="pandas.DataFrame(recs)[:1]",
+        [1 / 2],
+        advice="type (.+)$",
+        to="recs",
+        altered="{user: [item for item, _ in pairs] for user, pairs in recs.items()}",
         then=MRR,
     ),
     Case(

@@ -142,10 +142,33 @@ def test_dicts_are_identified():
             {},
             "recs of user 'u' holds 'high' for item 'y', expected a number",
         ),
+        (
+            {"u": ["x"]},
+            {"u": {"x": (5, 1700)}},
+            "truth of user 'u' holds (5, 1700) for item 'x', expected a number",
+        ),
+        (
+            {"u": {"x": 1, "y": 10**400}},
+            {},
+            f"recs of user 'u' holds {'1' + 39 * '0'} for item 'y', expected a number",
+        ),
+        (
+            {"m": {"u": ["x"], "v": ["y", "z"]}},
+            {},
+            "recs of user 'm' holds ['x'] for item 'u', expected a number; if recs has a dict for "
+            "each model, type {model: evaluate_table(lists, truth, ...) for model, lists in "
+            "recs.items()}",
+        ),
+        (
+            {"u": [("x", 1.5), ("y", 1)]},
+            {},
+            "recs of user 'u' holds ('x', 1.5), expected the id of an item; for pairs of an item "
+            "and its number type {user: dict(pairs) for user, pairs in recs.items()}",
+        ),
     ],
 )
 def test_other_dicts_are_refused(recs, truth, message):
-    error = InputError if "high" in message else InputTypeError
+    error = InputError if "expected a number" in message else InputTypeError
     assert message_of(error, evaluate_table, recs, truth, "mrr") == message
 
 
