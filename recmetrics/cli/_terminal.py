@@ -64,7 +64,8 @@ def with_options(message: str, argument: str | None, spellings: Mapping[str, str
     for code, words in _INSTEAD_OF_PYTHON.items():
         if re.search(code, message):
             additions[words] = None
-    if argument in spellings and argument is not None and ".explode(" in message:
+    changes_table = re.search(r"\.(explode|with_columns)\(", message)
+    if argument in spellings and argument is not None and changes_table:
         additions[_around_table(argument, spellings[argument])] = None
     if _SEVERAL_LISTS in message and {"recs", "truth"} <= set(spellings):
         message = message.replace(_SEVERAL_LISTS, "give a file of each model")

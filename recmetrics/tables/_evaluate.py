@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, Unpack, cast, overload
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from recmetrics._core.errors import ArgumentError, InputError, warn
+from recmetrics._core.errors import ArgumentError, InputError, RecmetricsError, warn
 from recmetrics._core.options import SideTables, check_count, one_of, takes
 from recmetrics._core.results import warn_of_swallowed
 from recmetrics._core.spec import (
@@ -30,7 +30,7 @@ from recmetrics._inspection import Identification, Measured, Problem, identify_b
 from recmetrics.tables._buckets import evaluate_in_buckets, is_large
 from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_order
 from recmetrics.tables._counts import Missing, TableSummary, dividing, summarise
-from recmetrics.tables._forms import AnyForm, in_frames
+from recmetrics.tables._forms import AnyForm, in_frames, say_how_to_read
 from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
 from recmetrics.tables._ids import number_ids
 from recmetrics.tables._list_cells import refuse_list_cells
@@ -156,13 +156,14 @@ def evaluate_table(
     ----------
     recs
         Recommendations: a pandas or polars DataFrame or a pyarrow Table with a column of users and
-        one of items. Ids may have any type whose values can be compared. A Python list, for
-        example, cannot be an id. All other tables must be of the same library. ``recs``, ``truth``
-        and ``exclude`` may be dicts: of recommendations ``{user: {item: score}}``, or ``{user:
-        [item, ...]}``, best first; of truth ``{user: {item: relevance}}``, or with lists or sets of
-        items. Each table may also be the path of a file that polars reads: ``.csv``, ``.tsv``,
-        RecBole's ``.inter``, ``.parquet``, a run or qrels of TREC; text may be packed by gzip. Ids
-        in files are read as text, or as integers if another table of the call has integer ids.
+        one of items. Ids may have any type whose values can be compared. A Python list or tuple,
+        for example, cannot be an id. All other tables must be of the same library. ``recs``,
+        ``truth`` and ``exclude`` may be dicts: of recommendations ``{user: {item: score}}``, or
+        ``{user: [item, ...]}``, best first; of truth ``{user: {item: relevance}}``, or with lists
+        or sets of items. Each table may also be the path of a file that polars reads: ``.csv``,
+        ``.tsv``, RecBole's ``.inter``, ``.parquet``, a run or qrels of TREC; text may be packed by
+        gzip. Ids in files are read as text, or as integers if another table of the call has integer
+        ids.
     truth
         The relevant items: a column of users, one of items and, optionally, one of relevances.
         Lists and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
@@ -289,16 +290,21 @@ def evaluate_table(
     if options.get("chunks") is not None:
         check_count("chunks", options["chunks"], 1)
     measure = partial(_measure, request=request, system=system)
-    if not (options.get("chunks") or options.get("per_user") or is_large(tables)):
-        recs, truth, options = in_frames(recs, truth, options, needs)
-        table, summary = measure(recs, truth, options, has_summary=return_summary)
-        return (table, summary) if return_summary else table
-
-    choose = partial(_choose_columns, options=options, first=system.table_order)
-    table, summary = evaluate_in_buckets(tables, options, request, choose, measure)
+    is_one_call = not (options.get("chunks") or options.get("per_user") or is_large(tables))
+    try:
+        if is_one_call:
+            recs, truth, options = in_frames(recs, truth, options, needs)
+            table, summary = measure(recs, truth, options, has_summary=return_summary)
+        else:
+            choose = partial(_choose_columns, options=options, first=system.table_order)
+            table, summary = evaluate_in_buckets(tables, options, request, choose, measure)
+    except RecmetricsError as error:
+        say_how_to_read(error, tables)
+        raise
     if return_summary:
         return table, summary
-    _warn_as_summary(summary.swallowed, summary.dividing)
+    if not is_one_call:
+        _warn_as_summary(summary.swallowed, summary.dividing)
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import nullcontext, suppress
 from importlib.util import find_spec
@@ -12,10 +13,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.stable.v2.typing import IntoLazyFrame
 
-from recmetrics._core.errors import InputError, InputTypeError, at_fault, install
+from recmetrics._core.errors import InputError, InputTypeError, RecmetricsError, at_fault, install
 from recmetrics._core.spec import SIDE
 from recmetrics._files import Columns as FileColumns
-from recmetrics._files import Source, read_any, read_table
+from recmetrics._files import Source, as_frame, read_any, read_table
 from recmetrics.tables._columns import GRADES
 from recmetrics.tables._frames import PANDAS, POLARS, PYARROW, AnyTable, as_names, read_frame
 
@@ -96,6 +97,21 @@ def _names(label: str, options: Mapping[str, Any]) -> Names:
     if label == "recs":
         number = options.get("rank") or options.get("score") or "score"
     return Names(options["user"], options["item"], number)
+
+
+def say_how_to_read(error: RecmetricsError, tables: Mapping[str, Any]) -> None:
+    """Put what makes a frame of a table before advice that changes a frame of polars."""
+    table = tables.get(error.argument or "")
+    if table is None or not re.search(r"\.(with_columns|drop_nulls)\(", str(error)):
+        return
+    code = f"polars.DataFrame({error.argument})"
+    if isinstance(table, str | Path):
+        code = as_frame(Path(table))
+    elif hasattr(table, "collect"):
+        code = f"{error.argument}.collect()"
+    elif hasattr(table, "lazy") or isinstance(table, Mapping | Source):  # the command has its own
+        return
+    error.args = (f"{error} (before this, type {error.argument} = {code})",)
 
 
 # --- Files ---------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Collection, Iterable, Sequence
 from numbers import Number
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +43,8 @@ _READY = {  # the method that makes a lazy table of each library an expected one
 }
 _STRINGS_CODE = {  # code that makes strings of a column {1} of the table {0}
     PANDAS: "{0}[{1!r}] = {0}[{1!r}].map(str)",
-    POLARS: "{0}.with_columns(polars.Series({1!r}, list(map(str, {0}[{1!r}]))))",
-    PYARROW: "{0}.drop_columns([{1!r}]).append_column({1!r}, "
+    POLARS: "{0} = {0}.with_columns(polars.Series({1!r}, list(map(str, {0}[{1!r}]))))",
+    PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
     "[list(map(str, {0}[{1!r}].to_pylist()))])",
 }
 _FLOATS_CODE = {  # code that makes floats of a column {1} of text or objects of the table {0}
@@ -53,6 +53,13 @@ _FLOATS_CODE = {  # code that makes floats of a column {1} of text or objects of
     PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
     "[list(map(float, {0}[{1!r}].to_pylist()))])",
 }
+# Code that makes a row of each id of the lists in column {1} of the table {0}; columns {2} go with
+# it, an empty list has no row.
+_EXPLODE_CODE = {
+    PANDAS: "{0}.explode({2!r}).dropna(subset=[{1!r}]).infer_objects()",
+    POLARS: "{0}.explode({2!r}).drop_nulls({1!r})",
+}
+DROP_CODE = {PANDAS: ".drop(columns={0!r})", POLARS: ".drop({0!r})"}
 _ZONE_CODE = {  # code that gives a column {1} of dates of the table {0} the time zone {2}
     PANDAS: "{0}[{1!r}] = pandas.to_datetime({0}[{1!r}]).dt.tz_localize({2!r})",
     POLARS: "{0} = {0}.with_columns(polars.col({1!r}).cast(polars.Datetime('ns'))"
@@ -260,18 +267,45 @@ def sort_keys_of(frame: Frame, label: str, column: str) -> FloatArray:
     return np.unique(numbers, return_inverse=True)[1].astype(np.float64)
 
 
-def ids_of(frame: Frame, label: str, column: str) -> Series:
-    """Read a column of ids; refuse lists, of objects by the first row, and null."""
-    series = plain(frame.get_column(column))
-    has_lists = isinstance(series.dtype, nw.List | nw.Array)
+def holds_lists(series: Series) -> bool:
+    """Say whether a column holds lists: one of objects in any row, or tuples in the first."""
     if series.dtype == nw.Object:
-        has_lists = isinstance(series[0:1].to_list()[0], list | tuple | set | np.ndarray)
-    if has_lists:
-        explode = f"type {label}.explode({series.name!r})"
-        if series.implementation is PYARROW:
-            explode = f"type pyarrow.table({label}.to_pandas().explode({series.name!r}))"
-        msg = f"{label}, column {series.name!r} holds lists, expected one id in each row; {explode}"
-        raise InputTypeError(msg, argument=label)
+        values = series.to_list()
+        has_tuple = isinstance(next(iter(values), None), tuple)
+        return has_tuple or any(isinstance(value, list | set | np.ndarray) for value in values)
+    return isinstance(series.dtype, nw.List | nw.Array)
+
+
+def refuse_lists(
+    label: str, series: Series, others: Sequence[str] = (), dropped: Sequence[str] = ()
+) -> NoReturn:
+    """Refuse a column of ids that holds lists.
+
+    Columns ``others`` of the table hold lists of the same lengths; ``dropped`` ordered the lists.
+    """
+    library: nw.Implementation = series.implementation
+    table = label
+    if library is PYARROW:
+        library = PANDAS
+        table = f"{label}.to_pandas()"
+    code = ""
+    if dropped:
+        code = DROP_CODE[library].format([*dropped])
+    code = _EXPLODE_CODE[library].format(table + code, series.name, [series.name, *others])
+    if series.implementation is PYARROW:
+        code = f"pyarrow.table({code})"
+    msg = (
+        f"{label}, column {series.name!r} holds lists, expected one id in each row; type "
+        f"{label} = {code}"
+    )
+    raise InputTypeError(msg, argument=label)
+
+
+def ids_of(frame: Frame, label: str, column: str) -> Series:
+    """Read a column of ids; refuse lists and null."""
+    series = plain(frame.get_column(column))
+    if holds_lists(series):
+        refuse_lists(label, series)
     _refuse_null(series, label, "an id")
     return series
 

@@ -21,6 +21,7 @@ from recmetrics.tables._frames import (
     described,
     ids_of,
     plain,
+    refuse_lists,
     type_of,
     value_at,
 )
@@ -166,6 +167,8 @@ def _refuse_ids(
     if type_name == "object":
         values = column.to_list()
         row = next((row for row, value in enumerate(values) if _raises(hash, value)), 0)
+        if isinstance(values[row], list | set):  # below the rows by which the type was told
+            refuse_lists(label, column)
         type_name = f"a {type(values[row]).__name__} in row {row} (counted from 0)"
     msg = (
         f"{label}, column {column.name!r} holds {type_name}, expected ids that can be compared, "

@@ -1,4 +1,4 @@
-"""Cells of text that hold lists of ids, such as "5 6", as the files of competitions have them."""
+"""Cells that hold lists of ids, most often as text such as "5 6", as files of competitions do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ import narwhals.stable.v2 as nw
 
 from recmetrics._core.errors import InputTypeError
 from recmetrics.tables._columns import Columns
-from recmetrics.tables._frames import PANDAS, POLARS, PYARROW, Frame
+from recmetrics.tables._frames import (
+    DROP_CODE,
+    PANDAS,
+    POLARS,
+    PYARROW,
+    Frame,
+    holds_lists,
+    refuse_lists,
+)
 
 # Cells of a column that are read, evenly spaced: to read all takes longer than the metrics.
 _MAX_CELLS_READ = 1_000
@@ -26,7 +34,6 @@ _EXPLODE_CODE = {  # code that makes rows of the ids that the pattern {2} finds 
     ".drop_nulls({1!r})",
 }
 _INTEGERS_CODE = {PANDAS: ".astype({{{0!r}: 'int64'}})", POLARS: ".cast({{{0!r}: polars.Int64}})"}
-_DROP_CODE = {PANDAS: ".drop(columns={0!r})", POLARS: ".drop({0!r})"}
 
 
 class _Cells(NamedTuple):
@@ -64,10 +71,12 @@ class _Table(NamedTuple):
 def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
     """Refuse a column of items whose cells are lists: each list would be read as one item."""
     item = columns.item
-    items_of_recs = _read_cells(recs, item)
-    items_of_truth = _read_cells(truth, item)
     order_names = dict.fromkeys(("rank", "score", columns.rank, columns.score))
     order_columns = [name for name in order_names if name is not None and name in recs.columns]
+    _refuse_lists("recs", recs, item, order_columns)
+    _refuse_lists("truth", truth, item, ())
+    items_of_recs = _read_cells(recs, item)
+    items_of_truth = _read_cells(truth, item)
     tables = (
         _Table("recs", recs, columns.keys, items_of_recs),
         _Table("truth", truth, columns.truth_keys, items_of_truth),
@@ -90,6 +99,23 @@ def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
             f"expected one id in each row; type {label} = {code}"
         )
         raise InputTypeError(msg, argument=label)
+
+
+def _refuse_lists(label: str, frame: Frame, item: str, order_columns: Sequence[str]) -> None:
+    """Refuse lists that are no text.
+
+    Their items are in order: numbers of whole lists do not order them, other lists may.
+    """
+    types = (nw.List, nw.Array, nw.Object)
+    series = frame.get_column(item)
+    if len(frame) and isinstance(series.dtype, types) and holds_lists(series):
+        lists = []
+        for name in frame.columns:
+            column = frame.get_column(name)
+            if name != item and isinstance(column.dtype, types) and holds_lists(column):
+                lists.append(name)
+        dropped = [name for name in order_columns if name not in lists]
+        refuse_lists(label, series, lists, dropped)
 
 
 def _read_cells(frame: Frame, item: str) -> _Cells:
@@ -162,6 +188,6 @@ def _exploded(
         table = f"{label}.to_pandas()"
     code = ""
     if dropped_columns:
-        code = _DROP_CODE[library].format(list(dropped_columns))
+        code = DROP_CODE[library].format(list(dropped_columns))
     quotes = '"""' if "'" in pattern or '"' in pattern else '"'
     return _EXPLODE_CODE[library].format(table, item, f"r{quotes}{pattern}{quotes}") + code

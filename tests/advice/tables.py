@@ -34,6 +34,11 @@ ARROW = (
     "truth = pyarrow.Table.from_pandas(truth)\n"
 )
 
+POLARS = "recs = polars.DataFrame(recs); truth = polars.DataFrame(truth)"
+IN_PARTS = "tables.evaluate_table(recs, truth, 'mrr', chunks=2)"
+# What makes a frame of a table stands behind what is typed next.
+FIRST_READ = r"(?=.*before this, type (.+)\)$)(.+?) \(before"
+
 COLUMNS = [
     Case(
         "each user of the truth has lists of one {} alone",
@@ -147,19 +152,56 @@ BY = [
     )
 ]
 IDS = [
-    Case(
-        "_frames.py: type {}.explode",
-        TABLES + "recs = pd.DataFrame({'user': ['a', 'b'], 'item': [['x', 'y'], ['x']]})",
-        CALL,
-        [1 / 2, 1.0],
-        then=MRR,
+    *(
+        Case(
+            "holds lists, expected one id in each row; type",
+            TABLES + "import polars\nimport pyarrow\n"
+            "recs = pd.DataFrame({'user': ['a', 'b'], 'item': [['x', 'y'], ['x']]})\n" + changed,
+            call,
+            [1 / 2, 1.0],
+            advice=f"row; type {advice}",
+            altered="recs = recs[:1]",
+            then=read,
+        )
+        for changed, call, advice, read in (
+            ("", CALL, "(.+)$", MRR),
+            ("recs['score'] = [[1, 9], [2]]; truth['item'] = ['x', 'x']", CALL, "(.+)$", MRR),
+            ("recs['rank'] = [1, 1]", CALL, "(.+)$", MRR),
+            (
+                "recs['item'] = [['x', 'y'], []]; truth['item'] = ['y', 'x']",
+                CALL,
+                "(.+)$",
+                f"{MRR}[:1] + [1 + answer['mrr'].iloc[1]]",
+            ),  # no list: 0
+            (
+                "recs['item'] = ['y', ['z', 'x']]; truth['item'] = ['y', 'x']",
+                CALL,
+                "(.+)$",
+                f"{MRR}[::-1]",
+            ),
+            (POLARS, CALL, "(.+)$", MRR),
+            (
+                POLARS + "; recs = recs.with_columns(score=polars.Series([[2, 1], [9]]))",
+                CALL,
+                "(.+)$",
+                MRR,
+            ),
+            (ARROW, CALL, "(.+)$", "answer['mrr'].to_pylist()"),
+            ("", IN_PARTS, FIRST_READ, "sorted(answer['mrr'])"),
+            (ARROW, IN_PARTS, FIRST_READ, "sorted(answer['mrr'])"),
+            (POLARS + "; recs = recs.lazy()", IN_PARTS, FIRST_READ, "sorted(answer['mrr'])"),
+        )
     ),
     Case(
-        "type pyarrow.table({}.to_pandas()",
-        TABLES + "recs = pd.DataFrame({'user': ['a', 'b'], 'item': [['x', 'y'], ['x']]})\n" + ARROW,
+        "(before this, type",
+        "import polars\nfrom recmetrics import tables\n"
+        "Path('recs.csv').write_text('user;item\\na;7 8\\nb;8\\n'); recs = 'recs.csv'\n"
+        "truth = {'a': ['8'], 'b': ['8']}\n",
         CALL,
         [1 / 2, 1.0],
-        then="answer['mrr'].to_pylist()",
+        advice=f"row; type {FIRST_READ}",
+        altered="recs = recs[:1]",
+        then=MRR,
     ),
     Case(
         "_frames.py: type {}.{}",

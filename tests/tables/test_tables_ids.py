@@ -351,6 +351,10 @@ NO_LISTS = {
         "tuples": of_pandas([(1,), (2,), (3,)], object),
         "arrays": of_pandas([np.array([one]) for one in (1, 2, 3)], object),
         "Arrow's lists": in_pandas(of_pyarrow(LISTS)),
+        "a list in row 1": lambda rows: pd.Series(
+            [[WORDS[row]] if place == 1 else WORDS[row] for place, row in enumerate(rows)],
+            dtype=object,
+        ),
     },
     "polars": {"List": of_polars(LISTS), "Array": of_polars(LISTS, pl.Array(pl.Int64, 1))},
     "pyarrow": {
@@ -362,10 +366,6 @@ NO_LISTS = {
 INCOMPARABLE = {
     "pandas": {
         "a dict in row 0 (counted from 0)": of_pandas(STRUCTS, object),
-        "a list in row 1 (counted from 0)": lambda rows: pd.Series(
-            [[WORDS[row]] if place == 1 else WORDS[row] for place, row in enumerate(rows)],
-            dtype=object,
-        ),
         "struct<a: int64>[pyarrow]": in_pandas(of_pyarrow(STRUCTS)),
     },
     "polars": {"Object": of_polars(UUIDS, pl.Object)},
@@ -386,10 +386,14 @@ def test_lists_are_no_ids(kind, name, what, where):
     column = NO_LISTS[kind][name]
     recs, truth = tables_of(kind, where, column, column)
     given = (recs, truth) if what == "recs" else (recs[:0], truth)
-    advice = f"{what}.explode({where!r})"
+    advice = f"{what}.explode([{where!r}]).dropna(subset=[{where!r}]).infer_objects()"
+    if kind == "polars":
+        advice = f"{what}.explode([{where!r}]).drop_nulls({where!r})"
     if kind == "pyarrow":
-        advice = f"pyarrow.table({what}.to_pandas().explode({where!r}))"
-    message = f"{what}, column {where!r} holds lists, expected one id in each row; type {advice}"
+        advice = f"pyarrow.table({advice.replace('.', '.to_pandas().', 1)})"
+    message = (
+        f"{what}, column {where!r} holds lists, expected one id in each row; type {what} = {advice}"
+    )
     assert refused(*given) == message
     names = {"recs": recs, "truth": truth, "pyarrow": pa}
     flat = [eval(advice.replace(what, table), names) for table in ("recs", "truth")]
