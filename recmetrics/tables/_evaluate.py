@@ -373,6 +373,7 @@ def _measure(
         repeats=options["repeats"],
         n_items=n_items,
         drops_negative=request.drops_negative,
+        definitions=request.definitions,
     )
     if lists.gapped.size and rank_gaps is None and default_gaps == "close":
         _warn_of_gaps(lists)
@@ -460,6 +461,11 @@ def _read_request(metrics_list: MetricsList, options: TableOptions) -> tuple[Req
     names = ("undefined", "convention", "n_threads", "strata", *FORMS)
     rules: dict[str, Any] = {name: value for name, value in options.items() if name in names}
     request = Request(metrics_list, ties="index", side_words=TABLES, **rules)
+    for name in ("in_order", "include_missing"):
+        flag = options.get(name)
+        if not (flag is None or isinstance(flag, bool | np.bool_)):
+            msg = f"{name} must be True or False, got {flag!r}"
+            raise ArgumentError(msg, argument=name)
     if options.get("rank_gaps") is not None:
         one_of("rank_gaps", options["rank_gaps"], RankGaps)
     one_of("repeats", options["repeats"], Invalid)

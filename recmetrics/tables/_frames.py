@@ -49,9 +49,9 @@ _STRINGS_CODE = {  # code that makes strings of a column {1} of the table {0}
 }
 _FLOATS_CODE = {  # code that makes floats of a column {1} of text or objects of the table {0}
     PANDAS: "{0} = {0}.assign(**{{{1!r}: {0}[{1!r}].astype(float)}})",
-    POLARS: "{0} = {0}.with_columns(polars.Series({1!r}, list(map(float, {0}[{1!r}]))))",
+    POLARS: "{0} = {0}.with_columns(polars.Series({1!r}, [*map(float, {0}[{1!r}])]))",
     PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
-    "[list(map(float, {0}[{1!r}].to_pylist()))])",
+    "[[*map(float, {0}[{1!r}].to_pylist())]])",
 }
 # Code that makes a row of each id of the lists in column {1} of the table {0}; columns {2} go with
 # it, an empty list has no row.

@@ -14,7 +14,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.inputs import FlatLists, InvalidItems, ItemSets, Rankings, Rows
-from recmetrics._core.spec import TableTies
+from recmetrics._core.spec import Definition, TableTies
 from recmetrics._core.types import IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import Frame, described, keyed, take, with_columns
@@ -227,6 +227,7 @@ def read_lists(
     repeats: Invalid = "raise",
     n_items: int | None = None,
     drops_negative: bool = False,
+    definitions: Mapping[str, Definition] | None = None,
     keys_argument: KeysArgument = "by",
 ) -> ListsAndTruth:
     """Number the ids, group the rows, and check both.
@@ -234,7 +235,8 @@ def read_lists(
     ``items`` are the numbers of the items of ``recs`` and then of ``truth``, where the caller
     has numbered them together with those of other tables. Other ``repeats`` than "raise" leave
     the repeats in ``recs``. ``n_items`` is the size of the catalogue, None where unknown.
-    ``drops_negative`` is as in ``read_truth``. ``keys_argument`` names the keys, for errors.
+    ``drops_negative`` and ``definitions`` are as in ``read_truth``. ``keys_argument`` names the
+    keys, for errors.
     """
     n_recs = len(recs)
     ids = _number_ids(recs, truth, columns, items)
@@ -263,6 +265,7 @@ def read_lists(
         ids.items[n_recs:],
         _count_of_ids(ids.truths, columns),
         drops_negative=drops_negative,
+        definitions=definitions,
     )
 
     # Without keys, all rows are one list, which may have none.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from recmetrics._core.errors import MetricSpecError
 from recmetrics._core.inputs import LARGEST_RELEVANCE, Rows
+from recmetrics._core.spec import Definition, parse
 from recmetrics._core.types import FloatArray, IntArray
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import Frame, numbers_of, refuse_row
@@ -20,11 +24,13 @@ def read_truth(
     n_users: int,
     *,
     drops_negative: bool = False,
+    definitions: Mapping[str, Definition] | None = None,
 ) -> tuple[Rows, IntArray]:
     """Read the items of each user, with their relevances, and the rows of the table in that order.
 
     ``users`` and ``items`` are the numbers of the ids of each row. ``drops_negative`` says that a
-    negative relevance is not relevant, instead of an error.
+    negative relevance is not relevant, instead of an error. ``definitions`` are those of a
+    call that takes ``convention=``.
     """
     start, order = group(users, n_users)
     item_keys = items[order].astype(np.float64)
@@ -32,11 +38,17 @@ def read_truth(
     if has_equals(start, item_keys):
         advice = "expected an item once; drop the rows that repeat another"
         refuse_repeats(truth, "truth", [*columns.truth_keys, columns.item], [users, items], advice)
-    relevance = _relevance(truth, columns, drops_negative=drops_negative)
+    relevance = _relevance(truth, columns, definitions, drops_negative=drops_negative)
     return Rows(start, item_keys.astype(np.int64), relevance[order]), order
 
 
-def _relevance(truth: Frame, columns: Columns, *, drops_negative: bool) -> FloatArray:
+def _relevance(
+    truth: Frame,
+    columns: Columns,
+    definitions: Mapping[str, Definition] | None,
+    *,
+    drops_negative: bool,
+) -> FloatArray:
     """Read the relevance of each row, 1 without a column of them; refuse wrong numbers."""
     if columns.relevance is None:
         return np.ones(len(truth))
@@ -51,11 +63,20 @@ def _relevance(truth: Frame, columns: Columns, *, drops_negative: bool) -> Float
         """Say what is wrong with the relevance of a row."""
         hint = ""
         if relevance[row] < 0.0:
-            hint = (
-                "; for judgements of TREC type convention='trec', else clip the column to 0 if it "
-                "is not relevant"
-            )
+            hint = "; clip the column to 0 if it is not relevant"
+            if definitions is not None and _are_of_trec(definitions):
+                hint += "; for judgements of TREC type convention='trec'"
         return f"is {relevance[row]:g}, {expected}{hint}"
 
     refuse_row(is_wrong, "truth", columns.relevance, fault_of)
     return relevance
+
+
+def _are_of_trec(definitions: Mapping[str, Definition]) -> bool:
+    """Say whether trec_eval has each metric."""
+    try:
+        for definition in definitions.values():
+            parse(str(definition.spec), "trec")
+    except MetricSpecError:
+        return False
+    return True

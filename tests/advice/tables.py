@@ -300,7 +300,7 @@ LISTS = [
         "[-2, 1]})\nrecs['score'] = [3, 2, 1]\n",
         CALL,
         [1 / 2, float("nan")],
-        advice="TREC type (.+?), else",
+        advice="TREC type (.+)$",
         altered="undefined='zero', relevance='score'",
         then=MRR,
     ),

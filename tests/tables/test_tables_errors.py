@@ -105,8 +105,7 @@ CASES = {
         {},
         {"user": [1, 2], "item": [8, 9], "rating": [1.0, -2.0]},
         "truth, column 'rating': row 1 (counted from 0) is -2, expected relevances from 0 to "
-        "1e+100; for judgements of TREC type convention='trec', else clip the column to 0 if it "
-        "is not relevant",
+        "1e+100; clip the column to 0 if it is not relevant",
     ),
     "huge rating": (
         InputError,

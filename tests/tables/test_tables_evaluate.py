@@ -516,6 +516,21 @@ def test_an_undefined_value_is_null(kind):
         assert pc.mean(column).as_py() == (1.0 + 0.0 + 0.0) / 3
 
 
+@pytest.mark.parametrize("name", ["in_order", "include_missing"])
+@pytest.mark.parametrize("flag", ["no", 1, 0.0])
+def test_a_flag_is_a_bool(name, flag):
+    with pytest.raises(ArgumentError, match=f"^{name} must be True or False, got {flag!r}$"):
+        evaluated("mrr", RECS, **{name: flag})
+
+
+@pytest.mark.parametrize("metrics, is_of_trec", [("ndcg@10", True), (["mrr", "mrr@10"], False)])
+def test_trec_is_named_for_its_metrics_alone(metrics, is_of_trec):
+    truth = {"user": ["a"], "item": [8], "relevance": [-2]}
+    with pytest.raises(InputError, match=r"is -2, .*; clip the column to 0 if it") as caught:
+        evaluate_table(make("pandas", RECS), make("pandas", truth), metrics)
+    assert ("; for judgements of TREC type convention='trec'" in str(caught.value)) == is_of_trec
+
+
 @EVERY_KIND
 @pytest.mark.parametrize("name", ["prediction", "Score", "RANK", "seconds"])
 def test_a_column_of_numbers_that_is_not_read_is_an_error(kind, name):
