@@ -297,9 +297,11 @@ def evaluate_in_buckets(
         if model_keys:
             unique = divided.rows("recs", everyone).select(model_keys).unique(maintain_order=True)
             models = read_frame(unique.collect(), "recs")
-        _warn_of_foreign_ids(divided, side)
+        foreign = _tables_of_foreign_ids(divided, side)
         measure = partial(measure, has_summary=True, models=models)
         lists, summaries, exposed = _measure_buckets(divided, {**options, **side}, measure)
+        for label, message in foreign:
+            warn(message, argument=label)
 
         of_all_lists = values_of_all_lists(exposed, request)
         are_added = any(
@@ -396,8 +398,9 @@ def _measure_bucket(bucket: Mapping[str, pl.DataFrame], options: Tables, measure
     raise fault
 
 
-def _warn_of_foreign_ids(divided: _Divided, side: Tables) -> None:
-    """Warn of each table that shares no id with recs, as one call does."""
+def _tables_of_foreign_ids(divided: _Divided, side: Tables) -> list[tuple[str, str]]:
+    """Find the tables that share no id with recs; give the label and the warning of one call."""
+    warnings_of_tables = []
     others = {label: divided.rows(label, range(divided.n_parts)) for label in divided.empty}
     firsts = dict(divided.first_rows)
     if side.get("popularity") is not None:
@@ -412,7 +415,8 @@ def _warn_of_foreign_ids(divided: _Divided, side: Tables) -> None:
         for name in sorted(names & {*firsts[label].columns}):
             if not _shares_ids(divided, rows, name):
                 recs, frame = (read_frame(firsts[of], of) for of in ("recs", label))
-                warn(foreign_ids(recs, frame, label, name), argument=label)
+                warnings_of_tables.append((label, foreign_ids(recs, frame, label, name)))
+    return warnings_of_tables
 
 
 def _shares_ids(divided: _Divided, rows: pl.LazyFrame, name: str) -> bool:

@@ -108,7 +108,7 @@ def _refuse_lists(label: str, frame: Frame, item: str, order_columns: Sequence[s
     """
     types = (nw.List, nw.Array, nw.Object)
     series = frame.get_column(item)
-    if len(frame) and isinstance(series.dtype, types) and holds_lists(series):
+    if isinstance(series.dtype, types) and holds_lists(series):
         lists = []
         for name in frame.columns:
             column = frame.get_column(name)

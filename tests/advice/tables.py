@@ -188,6 +188,7 @@ IDS = [
             ),
             (ARROW, CALL, "(.+)$", "answer['mrr'].to_pylist()"),
             ("", IN_PARTS, FIRST_READ, "sorted(answer['mrr'])"),
+            ("recs['rank'] = [1, 1]", IN_PARTS, FIRST_READ, "sorted(answer['mrr'])"),
             (ARROW, IN_PARTS, FIRST_READ, "sorted(answer['mrr'])"),
             (POLARS + "; recs = recs.lazy()", IN_PARTS, FIRST_READ, "sorted(answer['mrr'])"),
         )

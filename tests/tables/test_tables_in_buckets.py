@@ -164,6 +164,15 @@ def test_keys_have_the_types_of_one_call(of_recs, of_truth, types, name, other):
     assert_same_rows(got, expected)
 
 
+def test_cells_of_lists_are_refused_without_a_warning():
+    recs = pl.DataFrame({"user": ["a", "b"], "item": ["i1 i2", "i2"]})
+    truth = pl.DataFrame({"user": ["a"], "item": ["i1"]})
+    message = message_of(InputTypeError, evaluate_table, recs, truth, "mrr")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert message_of(InputTypeError, evaluate_table, recs, truth, "mrr", chunks=2) == message
+
+
 def test_ids_of_two_kinds_are_refused_where_no_bucket_has_both():
     recs = pl.DataFrame({"user": [datetime(2020, 1, 1)], "item": 1, "score": 1.0})
     truth = recs.select(pl.col("user").dt.cast_time_unit("ms"), "item")
