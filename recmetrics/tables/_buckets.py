@@ -246,12 +246,12 @@ def _keep_parts(
     return n_rows, first_row
 
 
-def _hash(frame: pl.DataFrame, user: str) -> pl.Expr:
-    """Hash a column of users: equal for equal ids, whatever their type."""
+def _hash(frame: pl.DataFrame, name: str) -> pl.Expr:
+    """Hash a column of ids: equal for equal ids, whatever their type."""
     import polars as pl
 
-    dtype = frame.schema[user]
-    ids = pl.col(user)
+    dtype = frame.schema[name]
+    ids = pl.col(name)
     if dtype.is_numeric() or dtype == pl.Boolean:
         ids = ids.cast(pl.Float64)
     elif dtype in (pl.String, pl.Categorical, pl.Enum):

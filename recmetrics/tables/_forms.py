@@ -244,7 +244,14 @@ def from_dict(
         )
         raise InputTypeError(msg, argument=label)
     columns = _columns_of(dictionary, label, names)
-    return nw.from_dict(columns, backend=library).to_native()
+    try:
+        return nw.from_dict(columns, backend=library).to_native()
+    except Exception as error:  # of any type, by the library
+        msg = (
+            f"{label} cannot be a table of {library.value}, expected ids of one type, such as "
+            "strings, in each place of the dict"
+        )
+        raise InputTypeError(msg, argument=label) from error
 
 
 def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict[str, Any]:

@@ -188,6 +188,14 @@ def test_what_the_message_says_to_type_is_right():
     assert values(pd.DataFrame(columns), {"u": ["x"]}) == {"u": 1 / 2}
 
 
+def test_ids_of_two_types_are_refused_where_the_library_has_one():
+    pytest.importorskip("polars", reason="polars is not installed")
+    recs = {"u": [1, "x"], 2: [1]}
+    assert message_of(InputTypeError, values, recs, {"u": ["x"]}, chunks=2).startswith(
+        "recs cannot be a table of polars, expected ids of one type, such as strings, "
+    )
+
+
 # --- Files ---------------------------------------------------------------------------------------
 
 
