@@ -612,9 +612,9 @@ def _refuse_files_among_metrics(name: str, args: Namespace) -> None:
     files = [word for word in metrics if suffix_of(Path(word)) in _FILE_SUFFIXES]
     if files:
         msg = (
-            f"-m takes all words after it, and {files[0]!r} is no metric; give the "
-            f"files first: recmetrics {name} {' '.join([*args.files, *files])} -m METRIC, or after "
-            "--"
+            f"-m takes all words after it, and {files[0]!r} is no metric; give the files first "
+            f"(recmetrics {name} {' '.join([*args.files, *files])} -m METRIC), or put -- before "
+            "them"
         )
         raise CommandError(msg)
     if metrics:

@@ -139,7 +139,10 @@ class TableSummary:
         for name, mean in self.means.items():
             number = "-" if np.isnan(mean) else f"{mean:.4f}"
             text = f"mean {number} over {counted(self.n_defined[name], 'list')}"
-            if name in self.of_all_lists:
+            if name in self.of_all_lists and self.by:
+                columns = " and ".join(map(repr, self.by))
+                text += f", of which each has the value of all lists of its {columns}"
+            elif name in self.of_all_lists:
                 text = f"{number} of all lists"
             lines.append(f"{name:<{width}}  {text}")
         if self.by and not self.dividing:
@@ -190,10 +193,10 @@ def dividing(n_users_across: Mapping[str, int]) -> Iterator[str]:
     for name, n_users in n_users_across.items():
         if not n_users:
             yield (
-                f"each user of the truth has lists of one {name!r} alone, or none: if that is a "
-                "group of users, such as a segment or a fold, the empty lists of the other groups "
-                "lower the means; give the truth that column, too, or type include_missing=False "
-                "(this leaves out users without a list, too)"
+                f"each user of the truth has lists of one {name!r} alone, or none: if {name!r} is "
+                "a group of users, such as a segment or a fold, each user also has an empty list "
+                "for each other group, and these lower the means; give the truth that column, "
+                "too, or type include_missing=False (this leaves out users without a list, too)"
             )
 
 

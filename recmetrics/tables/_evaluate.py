@@ -196,11 +196,12 @@ def evaluate_table(
         other columns are ignored.
     include_missing
         Add rows for users of the truth without recommendations, as empty lists. With ``by``, such a
-        user has a row for each model, or combination of the columns of ``by`` that are not in the
-        truth. The last column is then ``ntruth``, the number of rows of the user in the truth,
-        those of relevance 0 too. With False, such users are in no mean; the summary says how many
-        they are. Default: True; False under ``convention="trec"``, which leaves them out, and gives
-        0 to a list whose rows of the truth are all irrelevant.
+        user has a row for each model; with several columns, for each combination of their values.
+        Columns that the truth has, too, are not combined. The last column is then ``ntruth``, the
+        number of rows of the user in the truth, those of relevance 0 too. With False, such users
+        are in no mean; the summary says how many they are. Default: True; False under
+        ``convention="trec"``, which leaves them out, and gives 0 to a list whose rows of the truth
+        are all irrelevant.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     exclude

@@ -330,13 +330,13 @@ SEE = "; see 'recmetrics evaluate --help'"
         ),
         (
             ["evaluate", "-m", "ndcg@10", "scores.npy", "truth.tsv"],
-            "-m takes all words after it, and 'scores.npy' is no metric; give the "
-            "files first: recmetrics evaluate scores.npy truth.tsv -m METRIC, or after --",
+            "-m takes all words after it, and 'scores.npy' is no metric; give the files first "
+            "(recmetrics evaluate scores.npy truth.tsv -m METRIC), or put -- before them",
         ),
         (
             ["compare", "a.npz", "--compact", "-m", "ndcg@10", "b.npz"],
-            "-m takes all words after it, and 'b.npz' is no metric; give the files "
-            "first: recmetrics compare a.npz b.npz -m METRIC, or after --",
+            "-m takes all words after it, and 'b.npz' is no metric; give the files first "
+            "(recmetrics compare a.npz b.npz -m METRIC), or put -- before them",
         ),
         ([*EVALUATE, "recal@20"], "in metric 'recal@20': unknown metric 'recal'; did you mean "),
         ([*EVALUATE[:3], "-m", "ndcg(gian=exp2)@10"], "in metric 'ndcg(gian=exp2)@10': "),

@@ -89,10 +89,10 @@ IN_SEGMENTS = {
 }
 OF_THREE = {"user": [1, 2, 3], "item": ["b", "a", "a"]}
 DIVIDES = (
-    "each user of the truth has lists of one 'segment' alone, or none: if that is a group of "
-    "users, such as a segment or a fold, the empty lists of the other groups lower the means; give "
-    "the truth that column, too, or type include_missing=False (this leaves out users without a "
-    "list, too)"
+    "each user of the truth has lists of one 'segment' alone, or none: if 'segment' is a group of "
+    "users, such as a segment or a fold, each user also has an empty list for each other group, "
+    "and these lower the means; give the truth that column, too, or type include_missing=False "
+    "(this leaves out users without a list, too)"
 )
 
 
