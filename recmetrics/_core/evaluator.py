@@ -340,11 +340,16 @@ class Evaluator(Accumulator):
         weighed = self._results.request.weights
         weights = self._results.user_weights or {}
         if weighed and not weights:
+            advice = (
+                "merge it into one that has it: type "
+                "Evaluator(ground_truth, metrics_list, convention=...).merge(this)"
+            )
+            if "truth" not in self._results.data:  # of a part of the users
+                advice = "give each part the truth of all users, without users= and n_users="
             msg = (
                 f"the convention weighs users in the mean of {', '.join(weighed)}, and this "
                 "evaluator, of a part or a state, has no truth of all users to count their "
-                "relevant items; to weigh them, merge it into one with a truth: type "
-                "Evaluator(ground_truth, metrics_list, convention=...).merge(this)"
+                f"relevant items; to weigh them, {advice}"
             )
             raise ArgumentError(msg)
         return weights

@@ -427,7 +427,7 @@ class StreamEvaluator(Accumulator):
         if side_data is None:  # the stream was made from a state
             msg = (
                 "this stream was made from a state and takes no updates; to update, merge it into "
-                "a new stream: type StreamEvaluator(metrics_list).merge(this)"
+                f"a new stream: type StreamEvaluator(metrics_list, keep={store.keep!r}).merge(this)"
             )
             raise ArgumentError(msg)
         is_plain = [*sources] == [""] and by is None and weights is None

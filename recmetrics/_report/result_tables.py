@@ -294,7 +294,8 @@ def _read_rows(native: Any) -> tuple[Any, set[Any]]:
         native = native.reset_index()
         index_columns = set(native.columns) - columns
     if hasattr(native, "collect"):  # a lazy frame
-        msg = f"a {type(native).__name__} holds no values yet; type .collect()"
+        call = ".toPandas()" if hasattr(native, "toPandas") else ".collect()"
+        msg = f"a {type(native).__name__} holds no values yet; type {call}"
         raise InputTypeError(msg)
     names = list(native.column_names if hasattr(native, "column_names") else native.columns)
     for column in names:

@@ -334,7 +334,8 @@ def _warn_of_small_blocks(chunks: Sequence[int], row_bytes: int) -> None:
     """Warn where a cluster takes longer to send the tasks of blocks than to do them."""
     mean_bytes = sum(chunks) * row_bytes / len(chunks)
     scheduler = getattr(dask.base.get_scheduler(), "__module__", "")
-    if len(chunks) == 1 or mean_bytes >= _FEWEST_BYTES or not scheduler.startswith("distributed"):
+    is_good = len(chunks) == 1 or mean_bytes >= _FEWEST_BYTES or not row_bytes
+    if is_good or not scheduler.startswith("distributed"):
         return
     n_users = -(-_GOOD_BYTES // row_bytes)
     msg = (

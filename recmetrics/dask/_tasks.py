@@ -168,10 +168,11 @@ def read_chunks(
     """
     sets_of_chunk_rows = []
     for chunk_row in chunk_rows:
-        origin = chunk_row[0].users.start  # the user in the first row of these chunks
-        first = max(users.start, origin)
-        stop = min(users.stop, chunk_row[0].users.stop)
-        rows = slice(first - origin, stop - origin)
+        first = chunk_row[0].users.start  # the user in the first row of these chunks
+        stop = chunk_row[0].users.stop
+        # A block of no user may be outside these chunks.
+        edges = np.clip([users.start, users.stop], first, stop) - first
+        rows = slice(*edges.tolist())
         sets = [_read_chunk(name, chunk, rows, negative_hint) for chunk in chunk_row]
         sets_of_chunk_rows.append(side_by_side(sets))
     n_items = chunk_rows[-1][-1].items.stop

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
 
-from recmetrics._core.errors import InputError
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.options import check_count
 from recmetrics._core.spec import MetricsList, parse
 from recmetrics._report import Comparison, Summary, ValueReader, ValueSums
@@ -48,6 +48,10 @@ def evaluate(
     Nothing is computed before Spark needs the result. A worker holds the rows of a bucket of users
     at a time, as tables of pandas. If an executor is lost, Spark repeats its tasks.
 
+    The rows of Spark have no order: ``recs`` needs a column of scores or ranks, and equal scores
+    rank by item id, ascending. A worker knows some users alone, so the warnings of
+    ``evaluate_table`` are not given, such as that of ids that are written in two ways.
+
     Parameters
     ----------
     recs, truth, exclude
@@ -60,8 +64,9 @@ def evaluate(
     chunks
         How many buckets. Default: as many as a shuffle in Spark has partitions.
     **options
-        Other keywords of ``evaluate_table``, such as ``score``, ``rank`` and ``convention``. The
-        tables among them are of pandas, and go to every worker.
+        Other keywords of ``evaluate_table``, such as ``score``, ``rank`` and ``convention``, but
+        not ``in_order``, ``return_summary`` and ``per_user``. The tables among them are of pandas,
+        and go to every worker.
 
     Returns
     -------
@@ -71,17 +76,19 @@ def evaluate(
     Raises
     ------
     RecmetricsError
-        As in ``evaluate_table``, if metrics or columns cannot be read. Errors of values are raised
-        by Spark, once it computes the result.
+        As in ``evaluate_table``, if metrics or columns cannot be read; if a table is not of Spark;
+        or if no column orders the lists. Errors of values are raised by Spark, once it computes the
+        result.
     """
-    from pyspark.sql import functions
-    from pyspark.sql.types import NumericType
-
     keys = [by] if isinstance(by, str) else list(by or ())
     options |= {"user": user, "item": item, "by": keys, "n_threads": 1}
     tables = {"recs": recs, "truth": truth}
     if exclude is not None:
         tables["exclude"] = exclude
+    _check(tables, options)
+
+    from pyspark.sql import functions
+    from pyspark.sql.types import NumericType
 
     # Faults that need no values are found here; the empty result has the columns of all results.
     heads = {label: table.limit(0).toPandas() for label, table in tables.items()}
@@ -129,6 +136,37 @@ def evaluate(
     return values.select([f"`{name}`" for name in empty.columns])
 
 
+def _require_spark(table: Any, label: str, instead: str) -> None:
+    """Refuse a table of another library; ``instead`` is the function that takes it."""
+    if not hasattr(table, "toPandas"):
+        msg = (
+            f"{label} is a {type(table).__name__}, expected a DataFrame of Spark, as of "
+            f"spark.createDataFrame({label}); tables in memory are for {instead}"
+        )
+        raise InputTypeError(msg, argument=label)
+
+
+def _check(tables: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Refuse tables and options of a call in memory, and lists that nothing orders."""
+    for label, table in tables.items():
+        _require_spark(table, label, "recmetrics.tables.evaluate_table")
+    for name in ("return_summary", "per_user"):
+        if options.get(name):
+            msg = f"{name}= is an option of evaluate_table alone; the result is a table of Spark"
+            raise ArgumentError(msg, argument=name)
+    orders = [
+        options.get("score"),
+        options.get("rank"),
+        *({"score", "rank"} & {*tables["recs"].columns}),
+    ]
+    if options.get("in_order") or not any(orders):
+        msg = (
+            "the rows of Spark have no order; expected a column 'score' or 'rank' in recs, or "
+            "score= or rank= with the name of one"
+        )
+        raise InputError(msg, argument="recs")
+
+
 def _with_all_lists(
     values: Any, measure_all: Callable[..., Any], keys: Sequence[str], schema: str
 ) -> Any:
@@ -164,6 +202,7 @@ def evaluate_on_worker(
     """
     left_names, right_names, result_names = names
     left = left.set_axis(left_names, axis=1)
+    left = left.sort_values(options["item"])  # Spark gives them in any order
     right = right.set_axis(right_names, axis=1)
     bucket = dict(options)
     for label, head in heads.items():
@@ -269,6 +308,7 @@ def compare(
 
 def _sum_on_workers(values: Any, reader: ValueReader, chunks: int | None) -> ValueSums:
     """Sum the values of each bucket of users on a worker, and join these sums."""
+    _require_spark(values, "values", "recmetrics.summary and recmetrics.compare")
     user = reader.user_columns(values.limit(0).toPandas())
     names = values.columns
     # Spark 4.3 warns of a partial function, since it looks for type hints.

@@ -330,7 +330,7 @@ CASES = [
         then=COMPARED,
     ),
     Case(
-        "holds no values yet; type .collect()",
+        "holds no values yet; type {}",
         LONG + "import polars as pl\nframe = pl.from_pandas(frame).lazy()",
         "recmetrics.compare(frame, model='arm')",
         [1 / 2],

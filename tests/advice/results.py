@@ -62,7 +62,7 @@ CASES = [
         to="(this)",
     ),
     Case(
-        "to weigh them, merge it into one with a truth",
+        "merge it into one that has it: type",
         BOTH + "ground_truth = truth; metrics_list = 'recall@2'\n"
         "evaluator = Evaluator(truth, 'recall@2', convention='implicit')\n"
         "evaluator.update(scores)\n"

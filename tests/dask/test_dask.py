@@ -145,6 +145,15 @@ def test_every_form_of_truth_exclude_and_candidates(form, chunks):
     assert_identical(got, expected)
 
 
+@pytest.mark.parametrize("form", TRUTH_FORMS.values(), ids=TRUTH_FORMS)
+def test_blocks_of_no_user(form):
+    users = (9, 0, N_USERS - 9, 0)
+    scores = in_chunks(SCORES, (N_USERS, N_ITEMS)).rechunk((users, (N_ITEMS,)))
+    truth = ((TRUTH > 0) | (np.arange(N_ITEMS) == 0)) * 1.0  # every user has a relevant item
+    got = recmetrics.dask.compute(scores, form(truth), ["ndcg@5"], undefined="raise")
+    assert_identical(got, Metrics.compute(SCORES, truth, ["ndcg@5"]))
+
+
 def test_chunks_of_the_library_sparse():
     sparse = pytest.importorskip("sparse", reason="sparse is not installed")
     truth = sparse_chunks(TRUTH, (10, 7), sparse.COO)

@@ -132,6 +132,13 @@ def test_lists_with_more_wasted_ranks_than_items_are_refused():
         assert compute(metric, unknown="drop") == {metric: 1.0}
 
 
+def test_of_nobody_nothing_is_undefined():
+    nobody = np.zeros((0, 4))
+    assert Metrics.compute(nobody, nobody, "mrr", undefined="raise")["mrr"].shape == (0,)
+    assert Metrics.compute_ranked([], [], "mrr", undefined="raise")["mrr"].shape == (0,)
+    assert Evaluator(nobody, "mrr", undefined="raise").compute()["mrr"].shape == (0,)
+
+
 def test_undefined_applies():
     def compute(lists, undefined):
         truth = np.zeros((len(lists), 3))

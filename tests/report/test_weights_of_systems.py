@@ -90,6 +90,11 @@ def test_a_state_has_no_truth_to_weigh_by():
     assert merged.mean() == {"recall@3": pytest.approx(POOLED)}
     plain = Evaluator(TRUTH, "recall@3")
     assert "different weights" in message_of(ArgumentError, plain.merge, copy)
+    users = {"users": [0, 1], "n_users": 2}
+    part = Evaluator(TRUTH, "recall@3", convention="implicit", **users)
+    part.update(SCORES)
+    advice = "to weigh them, give each part the truth of all users, without users= and n_users="
+    assert message_of(ArgumentError, part.mean).endswith(advice)
 
 
 def test_a_stream_says_that_its_mean_is_plain():

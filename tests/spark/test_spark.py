@@ -138,6 +138,18 @@ def test_ties_missing_users_and_values_without_relevant_items_are_those_of_trec(
     assert got["mrr"].tolist()[:2] == [1 / 1, 0]
 
 
+def test_equal_scores_rank_by_item_whatever_the_partitions(spark):
+    recs, truth, _ = problem()
+    recs = recs[recs["model"] == "a"].drop(columns="model").assign(score=1.0)
+    expected = evaluate_table(recs.sort_values("item"), truth, METRICS).reset_index()
+    frames = [spark.createDataFrame(table) for table in (recs, truth)]
+    for n_partitions in (1, 5):
+        values = recmetrics.spark.evaluate(frames[0].repartition(n_partitions), frames[1], METRICS)
+        got = values.toPandas().sort_values("user").reset_index(drop=True)
+        wanted = expected.sort_values("user").reset_index(drop=True)
+        pd.testing.assert_frame_equal(got, wanted, check_exact=True, check_dtype=False)
+
+
 def test_equal_users_of_two_types_are_one_user(spark):
     recs = pd.DataFrame({"user": range(20), "item": 1, "score": 1.0})
     frames = [spark.createDataFrame(recs.astype({"user": name})) for name in ("int64", "int32")]
@@ -170,6 +182,17 @@ def test_what_needs_no_values_is_refused_before_spark_runs(spark):
     assert message.startswith("recs has no column 'id'; it has 'user', 'item'")
     message = message_of(ArgumentError, recmetrics.spark.evaluate, recs, truth, "coverage@3")
     assert message.startswith("coverage@3 needs catalogue= ")
+    for name in ("return_summary", "per_user"):
+        message = message_of(
+            ArgumentError, recmetrics.spark.evaluate, recs, truth, "hit", **{name: "values.csv"}
+        )
+        assert message == (
+            f"{name}= is an option of evaluate_table alone; the result is a table of Spark"
+        )
+    unordered = "the rows of Spark have no order; expected a column 'score' or 'rank' in recs, or "
+    for table, options in ((recs.drop("score"), {}), (recs, {"in_order": True})):
+        message = message_of(InputError, recmetrics.spark.evaluate, table, truth, "hit", **options)
+        assert message == f"{unordered}score= or rank= with the name of one"
 
 
 @pytest.mark.parametrize(
@@ -178,7 +201,7 @@ def test_what_needs_no_values_is_refused_before_spark_runs(spark):
         ("*", {"by": [1, 2]}, ArgumentError, "by must be the name of a column of values, got a li"),
         ("*", {"chunks": 0}, ArgumentError, "chunks must be an integer >= 1, got 0"),
         ("*", {"levels": {}}, ArgumentError, "the value of each user is needed for levels="),
-        ("* EXCEPT (model)", {}, InputError, "values has no column 'model'; type model= and"),
+        ("* EXCEPT (model)", {}, InputError, "values has no column 'model'; type model='NAME'"),
         ("model, mrr", {}, InputError, "values has no column that identifies the user"),
         (
             "*, 0.5D AS `gini@3`, 0.1D AS `coverage@3`",

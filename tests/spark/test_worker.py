@@ -10,9 +10,10 @@ pytest.importorskip("narwhals", reason="narwhals is not installed")
 pytest.importorskip("pandas", reason="pandas is not installed")
 
 import pandas as pd
-from asserts import assert_same_means
+from asserts import assert_same_means, message_of
 
 import recmetrics
+from recmetrics import InputTypeError
 from recmetrics._report import ValueReader, ValueSums
 from recmetrics.spark import evaluate_on_worker, measure_all_on_worker, sum_on_worker
 
@@ -41,6 +42,19 @@ def test_rows_of_a_bucket_without_the_lists_of_a_model():
     of_a = [("a", "u", 1, 1 / 1), ("a", "v", 1, 0)]
     assert sorted(rows) == [*of_a, ("b", "u", 0, 0), ("b", "v", 0, 0)]
     assert values.dtypes[["model", "user"]].tolist() == [object, object]
+
+
+def test_tables_in_memory_are_for_other_functions():
+    table = pd.DataFrame({"user": ["a"], "item": [1], "score": [1.0]})
+    for call, label, instead in (
+        (lambda: recmetrics.spark.evaluate(table, table, "mrr"), "recs", "tables.evaluate_table"),
+        (lambda: recmetrics.spark.summary(table), "values", "summary and recmetrics.compare"),
+        (lambda: recmetrics.spark.compare(table), "values", "summary and recmetrics.compare"),
+    ):
+        assert message_of(InputTypeError, call) == (
+            f"{label} is a DataFrame, expected a DataFrame of Spark, as of "
+            f"spark.createDataFrame({label}); tables in memory are for recmetrics.{instead}"
+        )
 
 
 def test_metrics_of_all_lists_count_the_lists_of_every_bucket():

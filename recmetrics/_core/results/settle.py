@@ -49,11 +49,11 @@ def settled(
     number = number_for(definition.undefined)
     if number is not None:
         values[is_missing] = number
-    elif is_missing.ndim:
+    elif is_missing.ndim and is_missing.any():
         n_missing = int(is_missing.sum())
         row = int(is_missing.argmax())
         refuse_missing(text, definition, n_missing, is_missing.size, rows, row)
-    elif is_missing:
+    elif not is_missing.ndim and is_missing:
         reason = definition.spec.metric.undefined
         msg = f"{text} is undefined ({reason}); give undefined='nan' or 'zero'"
         raise UndefinedMetricError(msg)

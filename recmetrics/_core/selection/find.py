@@ -101,6 +101,7 @@ def find_hits(
     if with_slots or users.side.strata or "propensity" in users.side.values:
         relevant, slots = _read_slots(users)
     if cutoffs.lists is not None:
+        _refuse_wasted(scores, users.n_items, request)
         sink = _sink_of(request, cutoffs, sink)
         reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink, relevant)
         if users.candidates is None and users.truth.n_users:
@@ -112,8 +113,6 @@ def find_hits(
     most_slots = None
     if relevant is None and not keeps_ideal:
         most_slots = cutoffs.slots
-    if isinstance(scores, Rankings) and "waste" in (scores.repeats, scores.unknown):
-        _refuse_wasted(scores, users.n_items, request)
     ranker = ranker_of(scores, users, most_slots)
     hits, n_swallowed_users = ranker.hits(cutoffs.hits, request, reader)
     if counts_work():
@@ -139,11 +138,13 @@ def count_work(scores: Source, users: Users, k: int | None, depth: int | None) -
         add_work(work_of(scores, users, k, depth))
 
 
-def _refuse_wasted(scores: Rankings, n_items: int | None, request: Request) -> None:
+def _refuse_wasted(scores: Source, n_items: int | None, request: Request) -> None:
     """Refuse lists with more ranks than the catalogue has items, for metrics of their items.
 
     Only wasted ranks make lists so long. The cutoffs of these metrics end at the catalogue.
     """
+    if not isinstance(scores, Rankings) or "waste" not in (scores.repeats, scores.unknown):
+        return
     is_item = scores.lists.items != -1
     longest = int(np.bincount(users_of_entries(scores.lists.start)[is_item]).max(initial=0))
     if n_items is None or longest <= n_items:
