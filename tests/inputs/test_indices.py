@@ -317,7 +317,10 @@ def test_a_negative_label_of_a_group_or_a_table_is_not_relevant_under_trec():
     truth = pandas.DataFrame({"user": [1, 1], "item": [7, 8], "rating": [-2, 1]})
     assert evaluate_table(recs, truth, "mrr", convention="trec")["mrr"].tolist() == [0.5]
     message = message_of(InputError, lambda: evaluate_table(recs, truth, "mrr"))
-    assert message.endswith("else clip the column to 0 if it is not relevant")
+    assert message.endswith(
+        "; clip the column to 0 if it is not relevant; for judgements of TREC type "
+        "convention='trec'"
+    )
     clipped = truth.assign(rating=truth["rating"].clip(0))
     assert evaluate_table(recs, clipped, "mrr")["mrr"].tolist() == [0.5]
 
