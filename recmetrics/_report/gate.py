@@ -515,7 +515,8 @@ def margin_of_share(
 def refuse_beyond(limits: Range, metric: str, difference: float, asked: str) -> None:
     """Refuse a difference that no values in ``limits`` have; ``asked`` names it in the error."""
     differences = limits.of_difference()
-    if not differences.floor < difference < differences.ceiling:
+    # NaN is the difference of nobody, which a group may be.
+    if difference <= differences.floor or difference >= differences.ceiling:
         msg = (
             f"{asked} is a difference of {difference:g}, which is not between the least and the "
             f"greatest difference of {metric}, {differences.floor:g} and {differences.ceiling:g}"

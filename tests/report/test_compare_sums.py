@@ -87,8 +87,13 @@ def numbers_of(cells):
         ({"by": GROUPS}, {}, [*RULES, "mrr >= -5% in every group"]),
         ({"weights": WEIGHTS}, {}, RULES),
         ({"by": GROUPS, "weights": WEIGHTS}, {"undefined": "zero"}, [*RULES, "mrr > 0 in a"]),
+        (
+            {"by": GROUPS, "weights": WEIGHTS * (GROUPS != "a")},
+            {},
+            [*RULES, "mrr >= -5% in every group"],
+        ),
     ],
-    ids=["plain", "groups", "weights", "both"],
+    ids=["plain", "groups", "weights", "both", "a group of weight 0"],
 )
 def test_comparison_and_gate_are_those_of_the_values(labels, options, rules):
     values = {m: Metrics.compute(s, TRUTH, METRICS, **options) for m, s in SCORES.items()}

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from recmetrics._core.inputs import InvalidItems
 from recmetrics._core.results.joint import JointSums
@@ -131,14 +130,19 @@ class Totals(NamedTuple):
             settled_values = np.where(np.isnan(of_model), fill[:, np.newaxis], of_model)
             settled[name] = settled_values[:, is_weighted]
         labels = np.concatenate([batch.events.labels for batch in batches])
-        labels = labels[is_weighted[: len(labels)]]  # there are none without groups
+        # A group whose events all weigh 0 is a group without events. Without groups, no event has a
+        # label.
+        events_of_groups: dict[Any, Any] = {None: slice(None)}
+        weighted_labels = labels[is_weighted[: len(labels)]]
+        for label in np.unique(labels):
+            events_of_groups[label.item()] = np.flatnonzero(weighted_labels == label)
         new_totals = self._replace(
             n_rows=int(np.count_nonzero(is_weighted)),
             n_weightless=int(np.count_nonzero(~is_weighted)),
             swallowed=np.sum([batch.swallowed for batch in batches], axis=0),
             invalid=invalid,
             chunks=None if self.chunks is None else (values,),
-            joint=JointSums.of(settled, _events_of_groups(labels), weights[is_weighted]),
+            joint=JointSums.of(settled, events_of_groups, weights[is_weighted]),
             exposures=exposures_of_models,
         )
         return self.joined([new_totals])
@@ -213,14 +217,6 @@ class Totals(NamedTuple):
                 exposures_of_models[model] = exposure
         chunks = (values,) if schema.keep == "values" else None
         return cls(n_weighted, n_weightless, swallowed, invalid, chunks, joint, exposures_of_models)
-
-
-def _events_of_groups(labels: npt.NDArray[Any]) -> dict[Any, Any]:
-    """Index the events of each label, and those of all by None."""
-    groups: dict[Any, Any] = {None: slice(None)}
-    for label in np.unique(labels):
-        groups[label.item()] = np.flatnonzero(labels == label)
-    return groups
 
 
 def _in_few(chunks: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
