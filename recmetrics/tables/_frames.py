@@ -59,7 +59,7 @@ _EXPLODE_CODE = {
     PANDAS: "{0}.explode({2!r}).dropna(subset=[{1!r}]).infer_objects()",
     POLARS: "{0}.explode({2!r}).drop_nulls({1!r})",
 }
-DROP_CODE = {PANDAS: ".drop(columns={0!r})", POLARS: ".drop({0!r})"}
+_DROP_CODE = {PANDAS: ".drop(columns={0!r})", POLARS: ".drop({0!r})"}
 _ZONE_CODE = {  # code that gives a column {1} of dates of the table {0} the time zone {2}
     PANDAS: "{0}[{1!r}] = pandas.to_datetime({0}[{1!r}]).dt.tz_localize({2!r})",
     POLARS: "{0} = {0}.with_columns(polars.col({1!r}).cast(polars.Datetime('ns'))"
@@ -276,6 +276,24 @@ def holds_lists(series: Series) -> bool:
     return isinstance(series.dtype, nw.List | nw.Array)
 
 
+def code_of(
+    table: Frame | Series, label: str, dropped: Sequence[str]
+) -> tuple[nw.Implementation, str, str]:
+    """Give the library in which advice changes a table or its column, and code for it.
+
+    This is the code of the table there, and of the call that drops columns, "" for none.
+    """
+    library: nw.Implementation = table.implementation
+    code = label
+    if library is PYARROW:
+        library = PANDAS
+        code = f"{label}.to_pandas()"
+    drop = ""
+    if dropped:
+        drop = _DROP_CODE[library].format([*dropped])
+    return library, code, drop
+
+
 def refuse_lists(
     label: str, series: Series, others: Sequence[str] = (), dropped: Sequence[str] = ()
 ) -> NoReturn:
@@ -283,15 +301,8 @@ def refuse_lists(
 
     Columns ``others`` of the table hold lists of the same lengths; ``dropped`` ordered the lists.
     """
-    library: nw.Implementation = series.implementation
-    table = label
-    if library is PYARROW:
-        library = PANDAS
-        table = f"{label}.to_pandas()"
-    code = ""
-    if dropped:
-        code = DROP_CODE[library].format([*dropped])
-    code = _EXPLODE_CODE[library].format(table + code, series.name, [series.name, *others])
+    library, table, drop = code_of(series, label, dropped)
+    code = _EXPLODE_CODE[library].format(table + drop, series.name, [series.name, *others])
     if series.implementation is PYARROW:
         code = f"pyarrow.table({code})"
     msg = (

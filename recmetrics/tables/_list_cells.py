@@ -12,11 +12,11 @@ import narwhals.stable.v2 as nw
 from recmetrics._core.errors import InputTypeError
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import (
-    DROP_CODE,
     PANDAS,
     POLARS,
     PYARROW,
     Frame,
+    code_of,
     holds_lists,
     refuse_lists,
 )
@@ -181,13 +181,6 @@ def _exploded(
     frame: Frame, label: str, item: str, pattern: str, dropped_columns: Sequence[str]
 ) -> str:
     """Write code that makes a row of each id; ``dropped_columns`` ordered the lists."""
-    library: nw.Implementation = frame.implementation
-    table = label
-    if library is PYARROW:
-        library = PANDAS
-        table = f"{label}.to_pandas()"
-    code = ""
-    if dropped_columns:
-        code = DROP_CODE[library].format(list(dropped_columns))
+    library, table, drop = code_of(frame, label, dropped_columns)
     quotes = '"""' if "'" in pattern or '"' in pattern else '"'
-    return _EXPLODE_CODE[library].format(table, item, f"r{quotes}{pattern}{quotes}") + code
+    return _EXPLODE_CODE[library].format(table, item, f"r{quotes}{pattern}{quotes}") + drop
