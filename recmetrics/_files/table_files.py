@@ -276,9 +276,18 @@ def _scan_text(source: Source, columns: Columns, layout: _Layout) -> pl.LazyFram
     first_rows = next(blocks(text.head(_SAMPLE_ROWS), maybe))
     text = text.select(first_rows.columns)
 
-    def read(names: list[str] | None, *_: object) -> Iterator[pl.DataFrame]:
+    def read(
+        names: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: object
+    ) -> Iterator[pl.DataFrame]:
+        n_left = n_rows
         for block in blocks(text, ()):  # pragma: no cover  # in threads of polars
-            yield block.select(names or polars.all())
+            rows = block if predicate is None else block.filter(predicate)
+            if n_left is not None:
+                rows = rows.head(n_left)
+                n_left -= len(rows)
+            yield rows.select(names or polars.all())
+            if n_left == 0:
+                return
 
     return register_io_source(read, schema=first_rows.schema)
 

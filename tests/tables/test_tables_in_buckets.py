@@ -21,6 +21,7 @@ pytest.importorskip("polars", reason="polars is not installed")
 import polars as pl
 
 from recmetrics import ArgumentError, InputError, InputTypeError, RecmetricsWarning
+from recmetrics._files import Columns, Source, scan_table
 from recmetrics.tables import evaluate_table
 
 ROOT = Path(__file__).parents[2]
@@ -380,3 +381,15 @@ def test_the_command_reads_files_in_parts(tmp_path, capsys):
     parts = evaluated(capsys, *files, "-m", "ndcg@10", "--chunks", "4")
     for name in ("mean", "low", "high"):
         assert parts["of"]["ndcg@10"][name] == pytest.approx(whole["of"]["ndcg@10"][name], 1e-14)
+
+
+def test_a_scan_of_text_gives_the_rows_that_polars_asks_for(tmp_path):
+    path = tmp_path / "recs.csv"
+    path.write_text("user,item,score\nu,a, .5 \nv,b,.75\nw,c,1\n")
+    columns = Columns(["user", "item"], ("score",), {"user": "user", "item": "item"})
+    rows = scan_table(Source("recs", path, in_shell=False), columns)
+    assert rows.head(2).collect()["score"].to_list() == [0.5, 0.75]
+    best = rows.filter(pl.col("score") > 0.5)
+    assert best.select("user").collect()["user"].to_list() == ["v", "w"]
+    assert best.head(1).collect()["user"].to_list() == ["v"]
+    assert rows.collect().height == 3
