@@ -132,7 +132,7 @@ main(["evaluate", "scores.npy", "scores.npy", "-m", "ndcg@2", "recall@2", "--jso
     settings = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
     settings["RECMETRICS_JIT"] = "always"
     done = python("-P", "-c", code, cwd=tmp_path, **settings)
-    assert done.stderr == "recmetrics: compiling for this machine, once\n"
+    assert done.stderr == "recmetrics: compiling metrics for this machine; later runs reuse them\n"
     assert python("-P", "-c", code, cwd=tmp_path, **settings).stderr == ""
 
 
@@ -151,7 +151,7 @@ def test_a_terminal_shows_how_long_a_compilation_takes(text, before, monkeypatch
         jit._report_compilation(False)
         jit._report_compilation(True)
         jit._report_compilation(False)  # too short to be told
-    line = "\r\x1b[Kcompiling for this machine, once"
+    line = "\r\x1b[Kcompiling metrics for this machine; later runs reuse them"
     assert shown.getvalue().startswith(f"{before}{line}: 1 s{line}: 2 s")
     assert shown.getvalue().endswith(" s\r\x1b[K")
     _terminal.write("\n")

@@ -295,7 +295,7 @@ def _relevance(field: str, least: float) -> float:
 def _index(name: str, field: str, size: int) -> int:
     """Read the index of a ``name``, user or item, from 0 to ``size`` - 1."""
     if not (field.isascii() and field.removeprefix("-").isdecimal()):
-        msg = f"cannot read {field[:40]!r} as {name}; expected {_LINE_FORMS}"
+        msg = f"cannot read {field[:40]!r} as {name} index; expected {_LINE_FORMS}"
         if field[:1].isalpha():
             msg += "; for ids of text, give tables with a header: recmetrics evaluate RECS TRUTH"
         raise ValueError(msg)

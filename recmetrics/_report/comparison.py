@@ -143,13 +143,15 @@ class Comparison(Compared, Printed):
             without a sign or as large as the range of the metric, a margin in % where the mean of
             the baseline is 0 or less, or no baseline among several models.
 
-        Notes ----- A rule holds if the lower bound of the paired differences, at the confidence of
-        the comparison, reaches the margin; it fails if the upper bound does not; otherwise it is
-        open. The bounds are those of ``compare``, one-sided, and always count one more user at the
-        end of the range of the metric: if 10 % of all users lose, a sample of 30 may contain none
-        of them. So a rule stays open with few users, even for equal models. With weights, the bound
-        uses the linearised variance, and the skewness of the differences is multiplied by mean(w^3)
-        / mean(w^2)^1.5. With several runs, the variance over runs is added; with ``n_resamples`` in
+        Notes
+        -----
+        A rule holds if the lower bound of the paired differences, at the confidence of the
+        comparison, reaches the margin; it fails if the upper bound does not; otherwise it is open.
+        The bounds are those of ``compare``, one-sided, and always count one more user at the end of
+        the range of the metric: if 10 % of all users lose, a sample of 30 may contain none of them.
+        So a rule stays open with few users, even for equal models. With weights, the bound uses the
+        linearised variance, and the skewness of the differences is multiplied by mean(w^3) /
+        mean(w^2)^1.5. With several runs, the variance over runs is added; with ``n_resamples`` in
         ``compare``, the nested bootstrap counts where its bound is wider. A bound that is not
         defined, as of values without spread and of unknown range, leaves the rule open.
 
@@ -177,8 +179,8 @@ class Comparison(Compared, Printed):
         A difference is shown if the interval at the confidence of the comparison leaves out 0, or,
         with ``margin``, if the rule of a gate holds. The spread of the differences, and the shares
         of users who gain and who lose, are taken to be those of these users. Give the least
-        difference that would matter. Do not give the observed difference, whose number of
-        users only repeats what its p-value says.
+        difference that would matter. Do not give the observed difference: the number computed
+        from it only repeats what its p-value says.
 
         Parameters
         ----------
@@ -328,8 +330,8 @@ class Comparison(Compared, Printed):
             As in ``users_needed``.
         users
             The ids of all users, in the order of the results: an array, a list or a Series, whose
-            index is not read. None takes those of data frames; arrays have none, and a user is then
-            the place from 0.
+            index is not read. None takes the ids of data frames. Arrays have no ids: a user is then
+            a row number, from 0.
 
         Returns
         -------

@@ -177,7 +177,10 @@ def _wider_differences(comparison: Compared, metrics: Collection[str]) -> Iterat
             f"imagined one with the {extreme} possible difference is added"
         )
         yield from grids.wider(ends, end, why, "differences of ")
-    why = "all differences are equal, so imagined users with the highest and the lowest are added"
+    why = (
+        "all differences are equal, so two imagined users are added, one with the highest possible "
+        "difference and one with the lowest"
+    )
     yield from grids.wider(ends, "equal", why, "differences of ")
 
 

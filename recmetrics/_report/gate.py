@@ -236,8 +236,8 @@ class Gate(Printed):
         if self.weighted:
             text = "one-sided, Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; to be safe, an imagined user is added: with the lowest "
-            "possible difference for 'at least', with the highest for 'at most'"
+            ", corrected for skewness; to be safe, each bound counts one imagined user more: "
+            "'at least' one with the lowest possible difference, 'at most' one with the highest"
         )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"
@@ -259,9 +259,16 @@ class Gate(Printed):
         n_rules = Counter(verdict.model for verdict in self._bounded())
         if max(n_rules.values()) == 1:
             return f"each bound has confidence {self._level()}"
+        are_upper = {_is_upper(verdict.rule) for verdict in self._bounded()}
+        by_which_it_holds, by_which_it_fails = "'at least'", "'at most'"
+        if are_upper == {True}:
+            by_which_it_holds, by_which_it_fails = by_which_it_fails, by_which_it_holds
+        elif len(are_upper) == 2:
+            by_which_it_holds = "the bound by which a rule holds"
+            by_which_it_fails = "the one by which it fails"
         return (
-            f"the bound by which a rule holds has confidence {self._level()}; the one by which it "
-            "fails has more (corrected by Holm over all rules)"
+            f"{by_which_it_holds} has confidence {self._level()}; {by_which_it_fails} has a higher "
+            "one (corrected by Holm over all rules)"
         )
 
     def _bounded(self) -> list[Verdict]:

@@ -186,7 +186,7 @@ def _draw_progress(line: str) -> None:
 
 
 _LONG_COMPILATION = 1.0  # seconds, after which a user is told
-_COMPILES = "compiling for this machine, once"
+_COMPILES = "compiling metrics for this machine; later runs reuse them"
 
 
 @contextmanager

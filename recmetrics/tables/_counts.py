@@ -167,7 +167,7 @@ class TableSummary:
         missing = f"{counted(self.n_missing, 'user')} of the truth without recommendations"
         if self.by:
             missing = f"missing: {counted(self.n_missing, 'list')} for users of the truth"
-        return f"{missing}, the first {self.first_missing}"
+        return f"{missing} (the first: {self.first_missing})"
 
     @property
     def short(self) -> str:

@@ -92,11 +92,11 @@ def test_scores_from_a_device(capsys):
 BAD_LINES = {
     "0": f"1 field; {WANT_FIELDS}",
     "0 0 1 978300760": f"4 fields; {WANT_FIELDS}",
-    "user item": f"cannot read 'user' as user; {WANT_LINE}; for ids of text, give tables with a "
-    "header: recmetrics evaluate RECS TRUTH",
-    "0 1.0": f"cannot read '1.0' as item; {WANT_LINE}",
-    "0,,1": f"cannot read '' as item; {WANT_LINE}",
-    "0 \u0661": f"cannot read '\u0661' as item; {WANT_LINE}",
+    "user item": f"cannot read 'user' as user index; {WANT_LINE}; for ids of text, give tables "
+    "with a header: recmetrics evaluate RECS TRUTH",
+    "0 1.0": f"cannot read '1.0' as item index; {WANT_LINE}",
+    "0,,1": f"cannot read '' as item index; {WANT_LINE}",
+    "0 \u0661": f"cannot read '\u0661' as item index; {WANT_LINE}",
     "0 1 one": f"cannot read 'one' as relevance; {WANT_LINE}",
     "2 0": "user 2 is not in the scores; expected 0 to 1",
     "0 3": "item 3 is not in the scores; expected 0 to 2",
@@ -118,7 +118,7 @@ def test_bad_lines_of_text(line, capsys):
 def test_text_that_is_not_utf8(capsys):
     Path("bad.tsv").write_bytes(b"0 0\n\xff\xfe 1\n")
     assert error(capsys, "scores.npy", "bad.tsv") == (
-        rf"TRUTH 'bad.tsv', line 2: cannot read '\udcff\udcfe' as user; {WANT_LINE}"
+        rf"TRUTH 'bad.tsv', line 2: cannot read '\udcff\udcfe' as user index; {WANT_LINE}"
     )
     Path("bad.tsv").write_bytes(b"0 0 # \xff\xfe\n1 1\n")  # in a comment
     assert evaluate("scores.npy", "bad.tsv") == 0

@@ -115,9 +115,10 @@ def test_several_candidates_and_looks_share_the_error():
     assert f"\neach bound has confidence {level_note}\n" in str(gate)
     of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
     note = (
-        f"\nthe bound by which a rule holds has confidence {level_note}; the one by which it fails "
+        f"\n'at least' has confidence {level_note}; 'at most' has a higher one (corrected by Holm "
+        "over all rules)\n"
     )
-    assert f"{note}has more (corrected by Holm over all rules)\n" in of_two_rules
+    assert note in of_two_rules
 
 
 def test_the_legend_says_which_bound_decides():
@@ -129,6 +130,11 @@ def test_the_legend_says_which_bound_decides():
     assert f"\na rule {upper}, and else is open\n" in str(found.gate("mean_rank <= +1%"))
     both = str(found.gate(["mrr >= -1%", "mean_rank <= +1%"]))
     assert f"\na rule with > {lower}; one with < {upper}; else it is open\n" in both
+    assert (
+        "\nthe bound by which a rule holds has confidence 95 %; the one by which it fails" in both
+    )
+    upper_alone = str(found.gate(["mean_rank <= +1%", "mean_rank < 0"]))
+    assert "\n'at most' has confidence 95 %; 'at least' has a higher one" in upper_alone
 
 
 def test_one_user_leaves_a_rule_open():
@@ -583,7 +589,8 @@ def test_rules_are_counted_by_candidate_in_the_legend():
     found = recmetrics.compare(values, baseline="old", by=["x"] * 40 + ["y"] * 40)
     gate = found.gate("mrr >= -1% in every group")
     assert [each.verdict for each in gate.verdicts[2:]] == ["not judged"] * 2
-    assert "the bound by which a rule holds has confidence 97.5 %" in str(gate)
+    level = "'at least' has confidence 97.5 % (a risk of 5 % in all, over 2 new models); "
+    assert level in str(gate)
 
 
 def test_users_of_unequal_weight_are_needed_in_larger_numbers():

@@ -131,9 +131,9 @@ def test_equal_values_are_told_from_few_on_a_side(value, line):
     assert [each for each in lines if "wider" in each] == [line]
     differences = str(compare({"a": {"ndcg@5": [0.0] * 30}, "b": {"ndcg@5": [value] * 30}}))
     of_differences = {
-        0.0: "both ends: all differences are equal, so imagined users with the highest and the ",
+        0.0: "both ends: all differences are equal, so two imagined users are added, one with ",
         1.0: "the lower end: fewer than 10 users have a difference below 0",
-        0.5: "both ends: all differences are equal, so imagined users with the highest and the ",
+        0.5: "both ends: all differences are equal, so two imagined users are added, one with ",
     }
     assert (
         f"an interval of differences of ndcg@5 is wider at {of_differences[value]}" in differences

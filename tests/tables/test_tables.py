@@ -411,20 +411,20 @@ def test_the_summary_counts_who_has_no_list_and_who_has_no_truth():
     with pytest.warns(RecmetricsWarning) as caught:
         analysis.compute(recs, truth)
     assert str(caught[0].message) == (
-        "2 users of the truth without recommendations, the first user=2; they are left out, as in "
-        "LensKit; include_missing=True gives each a row, without values, and "
+        "2 users of the truth without recommendations (the first: user=2); they are left out, as "
+        "in LensKit; include_missing=True gives each a row, without values, and "
         "tables.evaluate_table counts them as empty lists"
     )
     assert caught[0].filename == __file__
     assert str(analysis.summary).splitlines() == [
         "2 lists, 1 without a row in the truth; in the order of the rows",
-        "2 users of the truth without recommendations, the first user=2; they are left out; "
+        "2 users of the truth without recommendations (the first: user=2); they are left out; "
         "include_missing=True gives each a row",
         "hit@1   mean 1.0000 over 1 list",
         "recall  mean 1.0000 over 1 list",
     ]
     analysis.compute(recs, truth, include_missing=True)
-    assert "the first user=2; their values are undefined" in str(analysis.summary)
+    assert "(the first: user=2); their values are undefined" in str(analysis.summary)
     assert (analysis.summary.means["hit@1"], analysis.summary.n_defined["hit@1"]) == (1 / 1, 1)
     analysis.compute(recs, make("pandas", {"user": [5], "item": [1]}))
     assert "without recommendations" not in str(analysis.summary)

@@ -500,7 +500,7 @@ def test_users_without_recommendations_count_as_empty_lists():
     assert got["hit@1"].mean() == 1 / 4
     assert str(summary).splitlines()[:2] == [
         "1 list, 0 without a row in the truth; in the order of the rows",
-        "3 users of the truth without recommendations, the first user=2; they are added as "
+        "3 users of the truth without recommendations (the first: user=2); they are added as "
         "empty lists; include_missing=False leaves them out",
     ]
     got, summary = evaluate_table(*tables, "hit@1", include_missing=False, return_summary=True)

@@ -75,7 +75,7 @@ def test_lists_that_models_lack_are_counted_and_the_first_is_named():
     of_models = {**BOTH, "model": ["x", "x", "y", "y"]}
     lines = measured(of_models, RELEVANT, "mrr", by="model")[1]
     assert lines[1] == (
-        "missing: 2 lists for users of the truth, the first model='x', user=2; they are "
+        "missing: 2 lists for users of the truth (the first: model='x', user=2); they are "
         "added as empty lists; include_missing=False leaves them out"
     )
 
