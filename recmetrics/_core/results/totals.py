@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._core.inputs import InvalidItems
 from recmetrics._core.results.joint import JointSums
@@ -19,7 +20,7 @@ from recmetrics._core.results.rows import Batch
 from recmetrics._core.results.saved import Arrays, Schema, check
 from recmetrics._core.selection import Exposures, exposures
 from recmetrics._core.spec import Request, number_for
-from recmetrics._core.types import FloatArray, IntArray
+from recmetrics._core.types import BoolArray, FloatArray, IntArray
 
 # 95 % of a standard normal distribution are within plus and minus this number.
 _NORMAL_QUANTILE_95 = 1.959963984540054
@@ -130,12 +131,7 @@ class Totals(NamedTuple):
             settled_values = np.where(np.isnan(of_model), fill[:, np.newaxis], of_model)
             settled[name] = settled_values[:, is_weighted]
         labels = np.concatenate([batch.events.labels for batch in batches])
-        # A group whose events all weigh 0 is a group without events. Without groups, no event has a
-        # label.
-        events_of_groups: dict[Any, Any] = {None: slice(None)}
-        weighted_labels = labels[is_weighted[: len(labels)]]
-        for label in np.unique(labels):
-            events_of_groups[label.item()] = np.flatnonzero(weighted_labels == label)
+        events_of_groups = _events_of_groups(labels, is_weighted)
         new_totals = self._replace(
             n_rows=int(np.count_nonzero(is_weighted)),
             n_weightless=int(np.count_nonzero(~is_weighted)),
@@ -217,6 +213,18 @@ class Totals(NamedTuple):
                 exposures_of_models[model] = exposure
         chunks = (values,) if schema.keep == "values" else None
         return cls(n_weighted, n_weightless, swallowed, invalid, chunks, joint, exposures_of_models)
+
+
+def _events_of_groups(labels: npt.NDArray[Any], is_weighted: BoolArray) -> dict[Any, Any]:
+    """Index the weighted events of each label, and all of them by None.
+
+    A group whose events all weigh 0 is one without events. Without groups, no event has a label.
+    """
+    groups: dict[Any, Any] = {None: slice(None)}
+    weighted_labels = labels[is_weighted[: len(labels)]]
+    for label in np.unique(labels):
+        groups[label.item()] = np.flatnonzero(weighted_labels == label)
+    return groups
 
 
 def _in_few(chunks: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
