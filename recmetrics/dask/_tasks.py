@@ -201,7 +201,7 @@ def _read_chunk(name: str, chunk: Chunk, rows: slice, negative_hint: str | None)
     first_item = chunk.items.start
     if hasattr(array, "to_scipy_sparse"):  # a chunk of the library ``sparse``
         array = array.to_scipy_sparse()
-    place = f"that begins with user {chunk.users.start} and item {first_item}"
+    place = f"from user {chunk.users.start} and item {first_item} on, counted from there"
     with _errors_at(f"in the chunk of {name} {place}"):
         sets = read_part(array, name, array.shape, negative_hint).rows(rows)
     return sets._replace(items=sets.items + first_item)

@@ -13,10 +13,11 @@ import pickle
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from typing import Any
 
-from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, RecmetricsError
 from recmetrics._core.options import check_count
 from recmetrics._core.spec import MetricsList, parse
 from recmetrics._report import Comparison, Summary, ValueReader, ValueSums
@@ -208,7 +209,7 @@ def evaluate_on_worker(
     for label, head in heads.items():
         rows = left if label == "recs" else right[right[_TABLE] == label]
         bucket[label] = rows[head.columns].reset_index(drop=True)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _counting_in_buckets():
         warnings.simplefilter("ignore")  # a warning of some users is none of all
         values, exposed = evaluate_bucket(
             bucket["recs"], bucket["truth"], metrics_list, bucket, models
@@ -220,6 +221,16 @@ def evaluate_on_worker(
     # Spark takes no strings of pandas in several chunks of Arrow.
     keys = [*options["by"], options["user"]]
     return values[list(result_names)].astype(dict.fromkeys(keys, object))
+
+
+@contextmanager
+def _counting_in_buckets() -> Iterator[None]:
+    """Say in an error that its numbers of rows and users are those within a bucket."""
+    try:
+        yield
+    except RecmetricsError as error:
+        error.args = (f"{error} (rows and users are counted within a bucket of users)",)
+        raise
 
 
 def measure_all_on_worker(
@@ -327,7 +338,8 @@ def sum_on_worker(frame: Any, *, reader: ValueReader, names: Sequence[str]) -> A
     """Sum the values of a bucket of users, whose columns have ``names``, as a frame of one cell."""
     import pandas as pd
 
-    sums = reader.sums(frame.set_axis(names, axis=1))
+    with _counting_in_buckets():
+        sums = reader.sums(frame.set_axis(names, axis=1))
     return pd.DataFrame({"sums": [pickle.dumps(sums)]})
 
 

@@ -377,8 +377,8 @@ def test_a_wrong_entry_of_a_chunk_is_named():
     )
     got = message_of(InputError, lambda: compute(truth=in_chunks(truth, (10, 7))))
     assert got == (
-        "in the chunk of truth that begins with user 10 and item 28: truth must hold relevances "
-        f"from 0 to 1e+100, got -1 at (user 1, item 2); {ways}"
+        "in the chunk of truth from user 10 and item 28 on, counted from there: truth must hold "
+        f"relevances from 0 to 1e+100, got -1 at (user 1, item 2); {ways}"
     )
     got = message_of(InputError, lambda: compute(truth=truth))
     assert got == (

@@ -13,7 +13,7 @@ import pandas as pd
 from asserts import assert_same_means, message_of
 
 import recmetrics
-from recmetrics import InputTypeError
+from recmetrics import InputError, InputTypeError
 from recmetrics._report import ValueReader, ValueSums
 from recmetrics.spark import evaluate_on_worker, measure_all_on_worker, sum_on_worker
 
@@ -42,6 +42,35 @@ def test_rows_of_a_bucket_without_the_lists_of_a_model():
     of_a = [("a", "u", 1, 1 / 1), ("a", "v", 1, 0)]
     assert sorted(rows) == [*of_a, ("b", "u", 0, 0), ("b", "v", 0, 0)]
     assert values.dtypes[["model", "user"]].tolist() == [object, object]
+
+
+def test_an_error_says_that_rows_are_counted_within_a_bucket():
+    counted = " (rows and users are counted within a bucket of users)"
+    recs = pd.DataFrame({"user": ["u", "u"], "item": ["x", "x"], "score": [2, 1]})
+    right = pd.DataFrame({"user": ["u"], "item": ["x"], "recmetrics table": ["truth"]})
+    pairs = right.iloc[:0][["user", "item"]]
+    options = {"user": "user", "item": "item", "by": [], "n_threads": 1}
+    message = message_of(
+        InputError,
+        lambda: evaluate_on_worker(
+            recs,
+            right,
+            heads={"recs": recs.iloc[:0], "truth": pairs},
+            metrics_list="mrr",
+            options=options,
+            models=None,
+            names=(recs.columns, right.columns, ["user", "nrecs", "mrr"]),
+        ),
+    )
+    assert "row 1 " in message
+    assert message.endswith(counted)
+    values = pd.DataFrame({"user": ["u"], "mrr": [0.5], "weight": [-1.0]})
+    reader = ValueReader.of("mrr", None, None, "weight", is_paired=False)
+    message = message_of(
+        InputError, lambda: sum_on_worker(values, reader=reader, names=values.columns)
+    )
+    assert message.startswith("weights holds -1.0 for user 0; ")
+    assert message.endswith(counted)
 
 
 def test_tables_in_memory_are_for_other_functions():
