@@ -100,7 +100,7 @@ class RankingMetrics(Metric):
     higher_is_better = None
 
     offered: torch.Tensor  # (n_items,) 1 for the items that may be in a list
-    key: torch.Tensor
+    key: torch.Tensor  # a hash of all that the values depend on
 
     @takes(ForBatches)
     def __init__(

@@ -45,7 +45,7 @@ _TREC_FIELDS = {  # of these lines, those that are read
     "qrels": r"^\s*(\S+)\s+\S+\s+(\S+)\s+(\S+)\s*$",
 }
 _BLOCK_ROWS = 1 << 20  # of a text that is read in parts
-_SAMPLE_ROWS = 1000  # by which columns of numbers are told in such a text
+_SAMPLE_ROWS = 1000  # the rows of such a text that say which columns hold numbers
 _ZONE = r"(?i)(z|:\d\d(\.\d+)?\s*[+-]\d\d(:?\d\d)?)\s*$"  # the end of a time with a zone
 
 

@@ -245,9 +245,13 @@ class Gate(Printed):
             text += f", or nested bootstrap of {self.n_resamples:,} resamples where it is wider"
         return text
 
+    def _are_upper(self) -> set[bool]:
+        """Say which rules there are: True if one bounds from above, False if one from below."""
+        return {_is_upper(verdict.rule) for verdict in self._bounded()}
+
     def _decision(self) -> str:
         """Say which bound decides what, by the signs of the rules."""
-        are_upper = {_is_upper(verdict.rule) for verdict in self._bounded()}
+        are_upper = self._are_upper()
         lower = "holds if 'at least' is above the margin, fails if 'at most' is below it"
         upper = "holds if 'at most' is below the margin, fails if 'at least' is above it"
         if len(are_upper) == 2:
@@ -259,16 +263,15 @@ class Gate(Printed):
         n_rules = Counter(verdict.model for verdict in self._bounded())
         if max(n_rules.values()) == 1:
             return f"each bound has confidence {self._level()}"
-        are_upper = {_is_upper(verdict.rule) for verdict in self._bounded()}
-        by_which_it_holds, by_which_it_fails = "'at least'", "'at most'"
-        if are_upper == {True}:
-            by_which_it_holds, by_which_it_fails = by_which_it_fails, by_which_it_holds
-        elif len(are_upper) == 2:
-            by_which_it_holds = "the bound by which a rule holds"
-            by_which_it_fails = "the one by which it fails"
+        are_upper = self._are_upper()
+        deciding_bound = "'at most'" if True in are_upper else "'at least'"
+        other_bound = "'at least'" if True in are_upper else "'at most'"
+        if len(are_upper) == 2:
+            deciding_bound = "the bound by which a rule holds"
+            other_bound = "the one by which it fails"
         return (
-            f"{by_which_it_holds} has confidence {self._level()}; {by_which_it_fails} has a higher "
-            "one (corrected by Holm over all rules)"
+            f"{deciding_bound} has confidence {self._level()}; {other_bound} has a higher one "
+            "(corrected by Holm over all rules)"
         )
 
     def _bounded(self) -> list[Verdict]:
@@ -437,11 +440,13 @@ def _check_signs(match: re.Match[str], is_lower: bool) -> None:
     if is_lower != sign.startswith("<"):
         better = "higher"
         right_sign = sign.replace("<", ">")
-        sign_of_loss, sign_of_gain = "-+"
+        sign_of_loss = "-"
+        sign_of_gain = "+"
         if is_lower:
             better = "lower"
             right_sign = sign.replace(">", "<")
-            sign_of_loss, sign_of_gain = "+-"
+            sign_of_loss = "+"
+            sign_of_gain = "-"
         size = number.lstrip("+-")
         advice = f"type '{metric} {right_sign} {number}{ending}'"
         if float(number):  # the rule may come from a metric whose other side is better
@@ -469,16 +474,11 @@ def _check_margin(match: re.Match[str], limits: Range) -> None:
     A rule with the least difference as its margin could not fail: often a % was forgotten.
     """
     metric, sign, number, percent = match.group("metric", "sign", "margin", "percent")
-    differences = limits.of_difference()
     if not math.isfinite(float(number)):
         fault = "no finite number; expected one such as -1% or -0.01"
-    elif not percent and not differences.floor < float(number) < differences.ceiling:
+    elif not percent and (beyond := _beyond(limits, metric, float(number))):
         ending = match.string[match.end("percent") :].rstrip()
-        fault = (
-            f"not between the least and the greatest difference of {metric}, "
-            f"{differences.floor:g} and {differences.ceiling:g}; type "
-            f"'{metric} {sign} {number}%{ending}' for a share of the baseline"
-        )
+        fault = f"{beyond}; type '{metric} {sign} {number}%{ending}' for a share of the baseline"
     else:
         return
     msg = f"the margin {number}{percent} of the rule {match.string!r} is {fault}"
@@ -496,12 +496,12 @@ def _group_called(name: str, text: str, groups: Sequence[Any]) -> Any:
 
 
 def margin_of_share(
-    share: float, samples: Any, group: Any, metric: str, pair: tuple[str, str], asked: str
+    share: float, samples: Any, group: Any, metric: str, pair: tuple[str, str], subject: str
 ) -> float:
     """Compute a share of the baseline's mean, over the users of both models of a pair.
 
-    A mean that is not above 0 is refused, and a share beyond the range of the metric; ``asked`` is
-    what has the share, in the error.
+    A mean that is not above 0 is refused, and a share beyond the range of the metric; ``subject``
+    is what has the share, in the error.
     """
     model, baseline = pair
     values = samples.of(group, metric, baseline, model, share=0.0)
@@ -510,25 +510,32 @@ def margin_of_share(
         if group is not None:
             mean_in_words += f" in the group {group!r}"
         msg = (
-            f"{asked} is a share of the mean of {baseline!r}, which is {mean_in_words}; expected a "
-            "mean above 0: give the margin as a number"
+            f"{subject} is a share of the mean of {baseline!r}, which is {mean_in_words}; expected "
+            "a mean above 0: give the margin as a number"
         )
         raise ArgumentError(msg)
     margin = share * float(values.mean)
-    refuse_beyond(samples.limits(metric), metric, margin, asked)
+    refuse_beyond(samples.limits(metric), metric, margin, subject)
     return margin
 
 
-def refuse_beyond(limits: Range, metric: str, difference: float, asked: str) -> None:
-    """Refuse a difference that no values in ``limits`` have; ``asked`` names it in the error."""
+def refuse_beyond(limits: Range, metric: str, difference: float, subject: str) -> None:
+    """Refuse a difference that no values in ``limits`` have; ``subject`` has it, in the error."""
+    if beyond := _beyond(limits, metric, difference):
+        msg = f"{subject} is a difference of {difference:g}, which is {beyond}"
+        raise ArgumentError(msg)
+
+
+def _beyond(limits: Range, metric: str, difference: float) -> str:
+    """Say that no values in ``limits`` have a difference; "" if some have."""
     differences = limits.of_difference()
     # NaN is the difference of nobody, which a group may be.
-    if difference <= differences.floor or difference >= differences.ceiling:
-        msg = (
-            f"{asked} is a difference of {difference:g}, which is not between the least and the "
-            f"greatest difference of {metric}, {differences.floor:g} and {differences.ceiling:g}"
-        )
-        raise ArgumentError(msg)
+    if not (difference <= differences.floor or difference >= differences.ceiling):
+        return ""
+    return (
+        f"not between the least and the greatest difference of {metric}, {differences.floor:g} and "
+        f"{differences.ceiling:g}"
+    )
 
 
 def _tested(

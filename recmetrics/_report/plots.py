@@ -101,7 +101,9 @@ def draw_against(
     mean_of = {(mean.model, mean.metric): mean for mean in overall}
     markers = itertools.cycle(_LEVEL_MARKERS)
     for i, (name, colour) in enumerate(_colours(models, levels).items()):
-        marker = next(markers) if name in levels else _MODEL_MARKERS[i // 10 % 4]
+        marker = _MODEL_MARKERS[i // 10 % len(_MODEL_MARKERS)]
+        if name in levels:
+            marker = next(markers)
         x, y = (mean_of.get((name, metric)) for metric in metrics)
         if x is not None and y is not None:  # a level may lack a metric
             axes.plot([x.low, x.high], [y.mean, y.mean], color=colour, linewidth=2)
@@ -292,9 +294,14 @@ def _draw_curves(axes: Axes, records: Sequence[Record], colours: Mapping[str, st
     places = [*colours]
     styles = itertools.cycle(_LEVEL_STYLES)
     for i, (name, points) in enumerate(curves.items()):
-        place = i if is_shared else places.index(points[0].model)
-        colour = f"C{i % 10}" if is_shared else colours[points[0].model]
-        style = next(styles) if colour == _LEVEL_COLOUR else _MODEL_STYLES[place // 10 % 4]
+        place = places.index(points[0].model)
+        colour = colours[points[0].model]
+        if is_shared:
+            place = i
+            colour = f"C{i % 10}"
+        style = _MODEL_STYLES[place // 10 % len(_MODEL_STYLES)]
+        if colour == _LEVEL_COLOUR:
+            style = next(styles)
         k: Any = [_curve_of(point.metric)[1] for point in points]
         values = np.array([point.value for point in points])
         is_significant = [getattr(point, "significant", False) for point in points]

@@ -37,7 +37,7 @@ FILES = (str, Path, Source)  # the types of a table that is the path of a file
 _OF_TRAIN = [name for name, side in SIDE.items() if side.of_train is not None]
 _OF_USERS = ("recs", "truth", "exclude", *_OF_TRAIN)  # these may be dicts
 
-_SAMPLE_ROWS = 1000  # of a lazy frame, that say whether its ids are integers
+_SAMPLE_ROWS = 1000  # the rows of a lazy frame that say whether its ids are integers
 
 _OF_USER = "expected a list or a set of items, or a dict from items to numbers"
 

@@ -86,11 +86,13 @@ def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
             continue
         label = table.label
         frame = table.frame
-        code = _exploded(
-            frame, label, item, table.cells.pattern, order_columns if frame is recs else []
-        )
+        pattern = table.cells.pattern
+        quotes = '"""' if "'" in pattern or '"' in pattern else '"'
+        dropped_columns = order_columns if frame is recs else []
+        library, table_code, drop = code_of(frame, label, dropped_columns)
+        code = _EXPLODE_CODE[library].format(table_code, item, f"r{quotes}{pattern}{quotes}") + drop
         if other_table.frame.get_column(item).dtype.is_integer():
-            code += _INTEGERS_CODE.get(frame.implementation, _INTEGERS_CODE[PANDAS]).format(item)
+            code += _INTEGERS_CODE[library].format(item)
         if frame.implementation is PYARROW:
             code = f"pyarrow.table({code})"
         example = table.cells.longer[0][:40]
@@ -175,12 +177,3 @@ def _are_ids(table: _Table, other_table: _Table, item: str) -> bool:
     other_texts = set(other_table.frame.get_column(item).to_list())
     n_shared = sum(text in other_texts for text in cells.longer)
     return 2 * n_shared >= len(cells.longer)
-
-
-def _exploded(
-    frame: Frame, label: str, item: str, pattern: str, dropped_columns: Sequence[str]
-) -> str:
-    """Write code that makes a row of each id; ``dropped_columns`` ordered the lists."""
-    library, table, drop = code_of(frame, label, dropped_columns)
-    quotes = '"""' if "'" in pattern or '"' in pattern else '"'
-    return _EXPLODE_CODE[library].format(table, item, f"r{quotes}{pattern}{quotes}") + drop

@@ -295,7 +295,7 @@ CASES = [
         then=MARGINS,
     ),
     Case(
-        "not between the least and the greatest difference of {}, {} and {}; type",
+        "{}; type '{} {} {}%{}' for a share of the baseline",
         RESULTS + "rule = 'mrr >= -2'",
         GATE,
         [[-0.02 * MEAN, None]],

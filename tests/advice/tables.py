@@ -36,7 +36,7 @@ ARROW = (
 
 POLARS = "recs = polars.DataFrame(recs); truth = polars.DataFrame(truth)"
 IN_PARTS = "tables.evaluate_table(recs, truth, 'mrr', chunks=2)"
-# What makes a frame of a table stands behind what is typed next.
+# The code that makes a frame of a table stands behind the code that is typed next.
 FIRST_READ = r"(?=.*before this, type (.+)\)$)(.+?) \(before"
 
 COLUMNS = [

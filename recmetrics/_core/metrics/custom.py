@@ -118,8 +118,8 @@ def metric(
         name = function.__name__.removesuffix(METHOD_SUFFIX)
         _check_name(name, function)
         parameters = _options_of(name, function)
-        # What the registry reads: the name, the docstring and the options of the function. Types of
-        # the user and k need not exist at run time.
+        # The registry reads the name, the docstring and the options of the function. Types of the
+        # user and k need not exist at run time.
         declaration = functools.wraps(function)(lambda: None)
         declaration.__name__ = name
         declaration.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -53,7 +53,7 @@ def settled(
         n_missing = int(is_missing.sum())
         row = int(is_missing.argmax())
         refuse_missing(text, definition, n_missing, is_missing.size, rows, row)
-    elif not is_missing.ndim and is_missing:
+    elif is_missing.any():
         reason = definition.spec.metric.undefined
         msg = f"{text} is undefined ({reason}); give undefined='nan' or 'zero'"
         raise UndefinedMetricError(msg)
