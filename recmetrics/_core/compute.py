@@ -167,7 +167,7 @@ class Metrics:
             "recall@10", "recall@20", ..., "recall@100".
         exclude
             Items that must not be recommended to a user, such as training interactions. Any form
-            that ``ground_truth`` takes but one index per row; every nonzero entry is excluded.
+            that ``ground_truth`` takes, except one index per row; every nonzero entry is excluded.
             Excluded relevant items still count as relevant.
         candidates
             The only items that may be recommended: any form that ``ground_truth`` takes, or one
@@ -250,8 +250,8 @@ class Metrics:
         Warns
         -----
         RecmetricsWarning
-            If ``exclude`` removes all relevant items of more than half of the users who have any.
-            If every user has exactly one relevant item, as soon as one of these is excluded.
+            If ``exclude`` removes all relevant items of more than half of the users who have any;
+            if every user has exactly one relevant item, already if one of these items is excluded.
         """
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)

@@ -306,8 +306,8 @@ class StreamEvaluator(Accumulator):
         Warns
         -----
         RecmetricsWarning
-            If ``exclude`` removes all relevant items of more than half of the events that have any.
-            If every event has exactly one relevant item, as soon as one of these is excluded.
+            If ``exclude`` removes all relevant items of more than half of the events that have any;
+            if every event has exactly one relevant item, already if one of these items is excluded.
             Also if the system of the convention weighs users in the mean of a metric.
         """
         warn_of_swallowed(*self._results.swallowed)

@@ -94,9 +94,13 @@ class Audit:
     negative_inf: Finding = _check("scores are -inf, never recommended")
     constant: Finding = _check("all items have the same score, so they rank by item index")
     short: Finding = _check("fewer than k items to recommend")
-    tied_at_cutoff: Finding = _check("equal scores at ranks k and k + 1 (item order decides)")
-    depend_on_ties: Finding = _check("tied relevant items, so metrics at k depend on item order")
-    excluded_relevant: Finding = _check("relevant items are excluded (does the split leak?)")
+    tied_at_cutoff: Finding = _check("equal scores at ranks k and k + 1; item order decides rank k")
+    depend_on_ties: Finding = _check(
+        "relevant items tied with others; item order decides metrics at k"
+    )
+    excluded_relevant: Finding = _check(
+        "relevant items are excluded (does the split leak, or is exclude= the truth?)"
+    )
     not_candidates: Finding = _check("relevant items are not candidates")
     without_truth: Finding = _check("no relevant item, accuracy is undefined")
     explicit_zeros: Finding = _check("truth stores explicit zeros, which are not relevant")
@@ -218,8 +222,8 @@ def audit(
     >>> print(recmetrics.audit([[2, 1, 1], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]], k=2))
     2 users x 3 items, int64, k = 2
       all items have the same score, so they rank by item index: 1 user (50.0%), first user 1
-      equal scores at ranks k and k + 1 (item order decides): 2 users (100.0%), first user 0
-      tied relevant items, so metrics at k depend on item order: 1 user (50.0%), first user 0
+      equal scores at ranks k and k + 1; item order decides rank k: 2 users (100.0%), first user 0
+      relevant items tied with others; item order decides metrics at k: 1 user (50.0%), first user 0
       no relevant item, accuracy is undefined: 1 user (50.0%), first user 1
 
     Parameters

@@ -209,8 +209,8 @@ class Identification(Printed):
             round_to = f"round{'s' * is_singular} to {self.value}"
             yield f"{name}: {n_matches:,} of {means} {round_to}; by chance {expected:.2g}"
         yield (
-            "by chance: how many means would round to the number, on average, if it were drawn at "
-            f"random between half and twice {self.value}"
+            "by chance: how many of the means round to a random number between half of "
+            f"{self.value} and twice {self.value}, on average"
         )
 
 
@@ -275,8 +275,8 @@ def identify(
     scores, truth
         As in ``Metrics.compute``.
     value
-        The number: text such as ``"0.0932"``, ``"0.0930"`` or ``"9.32 %"`` matches the means that
-        round to it; of a number, the ten nearest means are given, by their distance.
+        The number. Text such as ``"0.0932"``, ``"0.0930"`` or ``"9.32 %"`` matches the means that
+        round to it. A float gives the ten nearest means, the nearest first.
     metric
         A metric string of a metric that reads ranks, such as "ndcg@10". Its options are kept;
         without options, those of all systems are tried, and then all others.

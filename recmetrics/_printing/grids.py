@@ -12,6 +12,7 @@ import re
 import sys
 import textwrap
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -479,33 +480,86 @@ def intervals_by(confidence: float, n_resamples: int | None, units: str = "users
     return f"{percent(confidence)} intervals by {method}"
 
 
-def wider_with_few(
-    ends: Mapping[str, Collection[str]], n_few: int, units: str = "users"
+def ends_of_means(
+    records: Sequence[Any], n_few: int, noun: str = "user", nouns: str = "users"
 ) -> Iterator[str]:
-    """Say why intervals of means count one more user; ``units`` is the word for users."""
-    sides = (("high", "above", "minimum", "maximum"), ("low", "below", "maximum", "minimum"))
-    for end, side, limit, value in sides:
-        why = (
-            f"fewer than {n_few} {units} are {side} the metric's {limit}, so an imagined one with "
-            f"the {value} is added"
+    """Say which intervals of means count an imagined user; ``noun`` is the word for a user."""
+    for end, limit, side, other_limit in (
+        ("low", "minimum", "below", "maximum"),
+        ("high", "maximum", "above", "minimum"),
+    ):
+        intervals = _intervals_with(end, records)
+        if intervals:
+            yield (
+                f"{intervals} counts an imagined {noun} with the metric's {limit}, since fewer "
+                f"than {n_few} {nouns} are {side} its {other_limit}"
+            )
+    intervals = _intervals_with("equal", records)
+    if intervals:
+        yield (
+            f"{intervals} count an imagined {noun} each, with the metric's minimum and maximum, "
+            "since all values are equal"
         )
-        yield from wider(ends, end, why)
-    why = f"all values are equal, so imagined {units} with the maximum and the minimum are added"
-    yield from wider(ends, "equal", why)
 
 
-def wider(ends: Mapping[str, Collection[str]], end: str, why: str, of: str = "") -> Iterator[str]:
-    """Say why intervals are wider at an end, a key of ``_ENDS``; ``ends`` has those by metric."""
-    metrics = sorted(metric for metric, ends_of_metric in ends.items() if end in ends_of_metric)
-    if not metrics:
-        return
-    names = ", ".join(map(one_line, metrics))
-    if len(metrics) > _MANY_NAMES:
-        names = counted(len(metrics), "metric")
-    subject = f"an interval of {of}{names} is"
-    if len(metrics) > 1:
-        subject = f"intervals of {of}{names} are"
-    yield f"{subject} wider at {_ENDS[end]}: {why}"
+def ends_of_differences(records: Sequence[Any], n_few: int) -> Iterator[str]:
+    """Say which intervals of differences count an imagined user."""
+    for end, extreme, side in (("low", "lowest", "below"), ("high", "highest", "above")):
+        intervals = _intervals_with(end, records)
+        if intervals:
+            yield (
+                f"difference of {intervals} counts an imagined user with the {extreme} possible "
+                f"difference, since fewer than {n_few} users have a difference {side} 0"
+            )
+    intervals = _intervals_with("equal", records)
+    if intervals:
+        yield (
+            f"difference of {intervals} count an imagined user each, with the lowest and the "
+            "highest possible difference, since all differences are equal"
+        )
+
+
+def _intervals_with(end: str, records: Sequence[Any]) -> str:
+    """Name the intervals that are widened at ``end``, a key of ``_ENDS``; "" if none is."""
+    widened = [record for record in records if end in record.widened]
+    if not widened:
+        return ""
+    names = names_of_rows(widened, [record for record in records if not math.isnan(record.low)])
+    return f"{names}: {_ENDS[end]} of the interval"
+
+
+def names_of_rows(named_records: Iterable[Any], records: Iterable[Any]) -> str:
+    """Name the metrics of ``named_records``, and their rows where ``records`` has others, too."""
+    n_rows = Counter(record.metric for record in records)
+    rows_by_metric: dict[str, list[Any]] = {}
+    for record in named_records:
+        rows_by_metric.setdefault(record.metric, []).append(record)
+    metrics_by_rows: dict[str, list[str]] = {}
+    for metric, rows in rows_by_metric.items():
+        row_names = ""
+        if len(rows) < n_rows[metric]:
+            row_names = f" (only {_listed(list(map(_row_name, rows)), 'row')})"
+        metrics_by_rows.setdefault(row_names, []).append(one_line(metric))
+    return "; ".join(
+        f"{_listed(metrics, 'metric')}{row_names}" for row_names, metrics in metrics_by_rows.items()
+    )
+
+
+def _row_name(record: Any) -> str:
+    """The models and the group of the row of a mean or of a difference."""
+    names = []
+    if record.model is not None:
+        names.append(one_line(record.model))
+    if hasattr(record, "against"):
+        names.append(f"- {one_line(record.against)}")
+    if record.group is not None:
+        names.append(f"in {one_line(record.group)}")
+    return " ".join(names) or "all"
+
+
+def _listed(names: Sequence[str], noun: str) -> str:
+    """List names, or the number of them if they are many."""
+    return ", ".join(names) if len(names) <= _MANY_NAMES else counted(len(names), noun)
 
 
 def percent(share: float) -> str:

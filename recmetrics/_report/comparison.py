@@ -18,7 +18,7 @@ from recmetrics._report.bounds import MOST_USERS, POWER, bounds_of
 from recmetrics._report.comparison_pages import CompactTable
 from recmetrics._report.gate import PER_CENT, Gate, judge, margin_of_share, refuse_beyond
 from recmetrics._report.movers import Movers, movers_of
-from recmetrics._report.records import Compared, document, frame_of
+from recmetrics._report.records import Compared, document, frame_of, widened_ends
 from recmetrics._report.settings import check_known, read_seed, several
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ class Comparison(Compared, Printed):
         min_users
             Smaller groups are listed, not judged.
         looks
-            The number of times that new data are looked at until a rule holds or fails, planned
-            before the first. Each look has its part of 1 - confidence.
+            How many times you plan to judge at most, each time with more users, planned before the
+            first time. Each look has its part of 1 - confidence.
         rng
             The seed of the bootstrap; only read for several runs, with ``n_resamples`` in
             ``compare``.
@@ -383,9 +383,15 @@ class Comparison(Compared, Printed):
 
     def to_dict(self, convention: Convention | None = None) -> dict[str, Any]:
         """As ``Summary.to_dict``, with the differences of the models."""
-        records = {"means": self.to_records("means"), "differences": self.to_records()}
         return document(
-            self, self.metrics, convention, **records, notes=comparison_pages.legend(self)
+            self,
+            self.metrics,
+            convention,
+            means=self.to_records("means"),
+            differences=self.to_records(),
+            widened=widened_ends(self.means),
+            widened_differences=widened_ends(self.differences),
+            notes=comparison_pages.legend(self),
         )
 
     def to_latex(self) -> str:
@@ -449,6 +455,6 @@ class Comparison(Compared, Printed):
             )
         notes = [
             *comparison_pages.plot_legend(self),
-            "filled dot: a significant difference, or the best of means that are dots",
+            "filled dot: the best mean, or a significant difference",
         ]
         return draw(self.means, self.differences, self.models, self.levels, notes, target, table)

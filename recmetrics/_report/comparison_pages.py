@@ -78,7 +78,7 @@ def legend(comparison: Compared) -> list[str]:
     lines += _models(comparison, comparison.metrics)
     if comparison.differences:
         lines += [
-            *_significance(comparison, "* significant", with_groups=True),
+            *_significance(comparison, "* significant", comparison.metrics, with_groups=True),
             "d_z: mean / standard deviation of the differences",
             "w/t/l: number of users for whom the model left of the minus is better, equal, worse "
             "(wins, ties, losses)",
@@ -93,7 +93,7 @@ def plot_legend(comparison: Compared) -> list[str]:
     metrics = comparison.metrics
     lines = [*_intervals(comparison, metrics), *_models(comparison, metrics)]
     if comparison.differences:
-        lines += _significance(comparison, "* significant", with_groups=True)
+        lines += _significance(comparison, "* significant", metrics, with_groups=True)
         lines += _few_users(comparison, with_groups=True)
         if comparison.n_runs:
             lines.append(_UNCOVERED)
@@ -119,7 +119,7 @@ def compact_legend(
                     f"; models are compared only with the baseline, {one_line(comparison.baseline)}"
                 )
             lines.append(line)
-        lines += _significance(comparison, "significant")
+        lines += _significance(comparison, "significant", metrics)
         lines += _few_users(comparison)
     if comparison.groups:
         lines.append("not shown: groups; print the whole comparison")
@@ -150,10 +150,11 @@ def _intervals(
     elif len(counts) > 1:
         line += "; the runs of each model are drawn independently"
     yield line
-    ends = {metric: comparison.widened.get(metric, ()) for metric in metrics}
-    yield from grids.wider_with_few(ends, FEW_USERS)
+    means = [mean for mean in comparison.means if mean.metric in metrics]
+    yield from grids.ends_of_means(means, FEW_USERS)
     if with_differences:
-        yield from _wider_differences(comparison, metrics)
+        differences = [pair for pair in comparison.differences if pair.metric in metrics]
+        yield from grids.ends_of_differences(differences, FEW_USERS)
     yield from observed_ranges(comparison.observed & set(metrics))
     if counts:
         line = "intervals do not cover what all runs share, such as the split of the data"
@@ -166,22 +167,6 @@ def _intervals(
             )
             line += "rough and too small"
         yield line
-
-
-def _wider_differences(comparison: Compared, metrics: Collection[str]) -> Iterator[str]:
-    """Say why intervals of differences count one more user."""
-    ends = {metric: comparison.widened_differences.get(metric, ()) for metric in metrics}
-    for end, side, extreme in (("high", "above", "highest"), ("low", "below", "lowest")):
-        why = (
-            f"fewer than {FEW_USERS} users have a difference {side} 0, so an "
-            f"imagined one with the {extreme} possible difference is added"
-        )
-        yield from grids.wider(ends, end, why, "differences of ")
-    why = (
-        "all differences are equal, so two imagined users are added, one with the highest possible "
-        "difference and one with the lowest"
-    )
-    yield from grids.wider(ends, "equal", why, "differences of ")
 
 
 def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
@@ -201,8 +186,13 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
         yield f"not tested: {cutoffs} of a range; name a cutoff alone, too, to test it"
 
 
-def _significance(comparison: Compared, mark: str, *, with_groups: bool = False) -> Iterator[str]:
-    """Say when a difference is significant, as ``mark`` shows, or that none is."""
+def _significance(
+    comparison: Compared, mark: str, shown: Collection[str], *, with_groups: bool = False
+) -> Iterator[str]:
+    """Say when a difference is significant, as ``mark`` shows, or that none is.
+
+    ``shown`` are the metrics of the table; the p-values are corrected for all.
+    """
     tested, tested_in_groups = split(
         difference
         for difference in comparison.differences
@@ -227,8 +217,8 @@ def _significance(comparison: Compared, mark: str, *, with_groups: bool = False)
     if comparison.tests[0] != "t":
         yield f"the intervals are not those of the {test}, and may disagree with it"
         yield from _against_means(comparison, differences)
-    elif any(difference.p_raised for difference in differences):
-        yield _raised(comparison)
+    else:
+        yield from _raised(comparison, differences, shown)
     if comparison.correction is None:
         return
     yield from _many_cutoffs(metrics)
@@ -256,18 +246,29 @@ def _against_means(comparison: Compared, differences: Iterable[Difference]) -> I
         )
 
 
-def _raised(comparison: Compared) -> str:
-    """Say where p-values are raised, and why."""
+def _raised(
+    comparison: Compared, differences: Sequence[Difference], shown: Collection[str]
+) -> Iterator[str]:
+    """Say which p-values of the metrics shown are raised, and why; nothing if none is."""
+    raised = [
+        difference
+        for metric in shown
+        for difference in differences
+        if difference.metric == metric and difference.p_raised
+    ]
+    if not raised:
+        return
+    names = grids.names_of_rows(raised, differences)
     interval = "interval"
     if comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
-        "where few users gain or lose, or differences are skewed, p is raised to agree with the "
-        f"{interval} ({1 - comparison.confidence:.2g} or more if it contains 0)"
+        f"{names}: p is raised to agree with the {interval} ({1 - comparison.confidence:.2g} or "
+        "more if it contains 0), since few users gain or lose, or differences are skewed"
     )
-    if comparison.correction is None:
-        return line
-    return f"{line}; after that, all p are corrected by {_CORRECTIONS[comparison.correction]}"
+    if comparison.correction is not None:
+        line += f"; after that, all p are corrected by {_CORRECTIONS[comparison.correction]}"
+    yield line
 
 
 def _may_confuse(difference: Difference) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -144,10 +143,11 @@ def compare(
     If fewer than 10 users lose, the bound of a difference on the side of a loss counts one more
     user, with the greatest possible loss. If fewer than 10 gain, the other bound counts one with
     the greatest possible gain. The same holds for the bounds of a mean, if fewer than 10 users are
-    below the best value, or above the worst. This user counts in full in e and s, and by half in m.
-    So the interval does not exclude what few users cannot show: even if none of 30 users loses,
-    10 % of all users may. If the library does not know the range of a metric, the least and the
-    greatest value of all models are taken for its ends, and a note below the tables says so.
+    below the best value, or above the worst. This user counts in full in e and s, and in m with
+    weight 1/2: m = (sum of the values + v / 2) / (n + 1/2), where v is the value of this user. So
+    the interval does not exclude what few users cannot show: even if none of 30 users loses, 10 %
+    of all users may. If the library does not know the range of a metric, the least and the greatest
+    value of all models are taken for its ends, and a note below the tables says so.
 
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
     counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
@@ -235,17 +235,14 @@ def compare(
     settings = Settings(limits=limits, seed=read_seed(rng), **options)
 
     observed: set[str] = set()
-    widened: dict[tuple[type, str], set[str]] = defaultdict(set)
     records: list[Mean | Difference] = []
     with np.errstate(all="ignore"):  # of differences, sums and squares that overflow
         for group in samples.groups:
-            group_records, observed_metrics, widened_of_group = statistics.with_intervals(
+            group_records, observed_metrics = statistics.with_intervals(
                 _records(settings, group), confidence, n_resamples, settings.seed, samples.levels
             )
             records += group_records
             observed |= observed_metrics
-            for key, ends in widened_of_group.items():
-                widened[key] |= ends
     overall, of_groups = split(record for record in records if isinstance(record, Difference))
     return Comparison(
         models=samples.models,
@@ -256,15 +253,8 @@ def compare(
         differences=(*_corrected(overall, settings), *_corrected(of_groups, settings)),
         n_weightless=samples.n_weightless,
         observed=frozenset(observed),
-        widened=_ends_of(Mean, widened),
-        widened_differences=_ends_of(Difference, widened),
         **options,
     )
-
-
-def _ends_of(kind: type, widened: Mapping[tuple[type, str], set[str]]) -> dict[str, list[str]]:
-    """The ends of intervals of means, or of differences, that count one more user, by metric."""
-    return {metric: sorted(ends) for (of, metric), ends in widened.items() if of is kind}
 
 
 class Settings(NamedTuple):

@@ -131,10 +131,10 @@ class Evaluation(Printed):
         hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
         <BLANKLINE>
         90 % intervals by Student's t over users, corrected for skewness
-        an interval of hit@1 is wider at the upper end: fewer than 10 users are above
-        the metric's minimum, so an imagined one with the maximum is added
-        an interval of hit@1 is wider at the lower end: fewer than 10 users are below
-        the metric's maximum, so an imagined one with the minimum is added
+        hit@1: the lower end of the interval counts an imagined user with the metric's
+        minimum, since fewer than 10 users are below its maximum
+        hit@1: the upper end of the interval counts an imagined user with the metric's
+        maximum, since fewer than 10 users are above its minimum
         q10, median, q90: quantiles of the users' values
 
         Parameters

@@ -200,7 +200,7 @@ class Gate(Printed):
         if any(verdict.n_users is not None for verdict in open_verdicts):
             add_users = ", or add users for the next look"
             if self.looks == 1:
-                add_users = " (to judge again with more users, first plan the number of looks)"
+                add_users = " (you may add users to this one only if the looks were planned before)"
             too_few = "too few users or runs" if self.nested else "too few users"
             yield f"open: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
@@ -210,8 +210,8 @@ class Gate(Printed):
             if any(verdict.group is not None for verdict in open_verdicts):
                 of_group = " of the rule's group"
             yield (
-                "needed: size of a new sample for which the rule holds with a chance of 80 % if "
-                f"the models are equal; it counts users{of_group} who have a value"
+                f"needed: users{of_group} with a value in a new sample for which the rule holds "
+                "with a chance of 80 % if the models are equal"
             )
         gains = [verdict for verdict in open_verdicts if _asks_for_gain(verdict)]
         if gains and not self.nested:
@@ -236,8 +236,8 @@ class Gate(Printed):
         if self.weighted:
             text = "one-sided, Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; to be safe, each bound counts one imagined user more: "
-            "'at least' one with the lowest possible difference, 'at most' one with the highest"
+            ", corrected for skewness; each bound counts an imagined user: that of 'at least' has "
+            "the lowest possible difference, that of 'at most' the highest"
         )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"
@@ -268,10 +268,10 @@ class Gate(Printed):
         other_bound = "'at least'" if True in are_upper else "'at most'"
         if len(are_upper) == 2:
             deciding_bound = "the bound by which a rule holds"
-            other_bound = "the one by which it fails"
+            other_bound = "the bound by which a rule fails"
         return (
-            f"{deciding_bound} has confidence {self._level()}; {other_bound} has a higher one "
-            "(corrected by Holm over all rules)"
+            f"{deciding_bound} has confidence {self._level()}; {other_bound} has a higher "
+            "confidence (corrected by Holm over all rules)"
         )
 
     def _bounded(self) -> list[Verdict]:
@@ -460,10 +460,13 @@ def _check_signs(match: re.Match[str], is_lower: bool) -> None:
         )
         raise ArgumentError(msg)
     if float(number) and number[0] not in "+-":
+        sign_of_loss, sign_of_gain = "+-" if is_lower else "-+"
+        size = f"{number}{percent}"
         msg = (
-            f"the margin {number}{percent} of the rule {match.string!r} has no sign; it bounds the "
-            f"difference to the baseline, not {metric} itself: type "
-            f"'{metric} {sign} +{number}{ending}' or '{metric} {sign} -{number}{ending}'"
+            f"the margin {size} of the rule {match.string!r} has no sign; a rule bounds the "
+            f"difference to the baseline, and none bounds {metric} itself: type "
+            f"'{metric} {sign} {sign_of_loss}{number}{ending}' to allow a loss of {size}, or "
+            f"'{metric} {sign} {sign_of_gain}{number}{ending}' to require a gain of {size}"
         )
         raise ArgumentError(msg)
 

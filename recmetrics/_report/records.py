@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias, get_args
@@ -34,6 +35,10 @@ class Mean:
     ``group`` is None for all users together. ``low`` and ``high`` are the bounds of the interval.
     ``n_users`` is the number of users with a value, ``n_undefined`` of those without one, who are
     left out. ``n_effective`` is (sum w)^2 / sum w^2 of the users' weights, None without weights.
+
+    ``widened`` has the ends of the interval, "low" and "high", that count an imagined user, since
+    few users are below the greatest possible value, or above the least; "equal" stands for both
+    ends, if all values are equal.
 
     An undefined number is NaN, such as the interval of fewer than two values, or of infinite ones.
     A metric of all lists has only a value, ``mean``: its numbers of users are None.
@@ -66,6 +71,7 @@ class Mean:
     n_runs: int | None = None
     run_std: float | None = None
     levels: dict[str, float] | None = None
+    widened: tuple[str, ...] = ()
 
     @property
     def value(self) -> float:
@@ -75,6 +81,7 @@ class Mean:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields that the call has by name, and the levels."""
         cells = asdict(self)
+        del cells["widened"]
         if self.levels is not None:  # of a summary, where the model stands last
             cells |= {"model": cells.pop("model"), **cells.pop("levels")}
         return {
@@ -97,7 +104,8 @@ class Difference:
     several runs. ``p`` and
     ``p_uncorrected`` have one p-value for each test, corrected and not. ``p_raised`` is True if
     that of "t" was raised to agree with the interval. ``significant`` refers to the corrected
-    p-value of the first test.
+    p-value of the first test. ``widened`` is that of a ``Mean``, where few users have a difference
+    below 0, or above.
     """
 
     metric: str
@@ -118,6 +126,7 @@ class Difference:
     p_uncorrected: dict[str, float]
     p_raised: bool = False
     significant: bool = False
+    widened: tuple[str, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
         if name in ("p_values", "corrected"):
@@ -137,6 +146,7 @@ class Difference:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, with a field for each p-value."""
         cells = asdict(self)
+        del cells["widened"]
         corrected = cells.pop("p")
         uncorrected = cells.pop("p_uncorrected")
         p_raised = cells.pop("p_raised")
@@ -165,9 +175,6 @@ class Compared:
     n_weightless: int | None = None  # users of weight 0; None without weights
     paired_runs: bool = False
     observed: frozenset[str] = frozenset()  # metrics without a known range, whose ends count
-    # The ends, "low" and "high", of intervals of each metric that count one more user.
-    widened: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of means
-    widened_differences: Mapping[str, Sequence[str]] = field(default_factory=dict)
     untested: frozenset[str] = frozenset()  # the metrics that a range of cutoffs alone names
     samples: Samples  # the aligned values behind the numbers; no setting
 
@@ -200,6 +207,15 @@ class Compared:
                 defined.append(record)
         worst = max if metric in self.lower_is_better else min
         return worst(defined, key=attrgetter("value"), default=None)
+
+
+def widened_ends(records: Iterable[Mean | Difference]) -> dict[str, list[str]]:
+    """The ends of intervals that count an imagined user, by metric."""
+    ends_by_metric: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        if record.widened:
+            ends_by_metric[record.metric].update(record.widened)
+    return {metric: sorted(ends) for metric, ends in ends_by_metric.items()}
 
 
 def document(

@@ -380,18 +380,18 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
         spec = spec_if_known(metric)
         low, high = (-math.inf, math.inf) if spec is None else spec.bounds
         reason = (
-            f"some values are not in the metric's range, {low:g} to {high:g}; beyond it, the least "
-            "or the greatest value at hand stands for its end"
+            f"some values are not in the metric's range, {low:g} to {high:g}; beyond it, the "
+            "imagined user has the least or the greatest value measured"
         )
         if math.isinf(low) and math.isinf(high):
             reason = (
-                "no minimum or maximum is known; the least and the greatest value at hand stand "
-                "for them"
+                "no minimum or maximum is known; the imagined user has the least or the greatest "
+                "value measured"
             )
         elif math.isinf(low):
-            reason = "no minimum is known; the least value at hand stands for it"
+            reason = "no minimum is known; the imagined user has the least value measured"
         elif math.isinf(high):
-            reason = "no maximum is known; the greatest value at hand stands for it"
+            reason = "no maximum is known; the imagined user has the greatest value measured"
         metrics_by_reason.setdefault(reason, []).append(metric)
     for reason, names in metrics_by_reason.items():
         yield f"{', '.join(map(one_line, names))}: {reason}"

@@ -130,28 +130,26 @@ def with_intervals(
     n_resamples: int | None,
     seed: int,
     levels: Collection[str] = (),
-) -> tuple[list[_Record], set[str], dict[tuple[type, str], set[str]]]:
+) -> tuple[list[_Record], set[str]]:
     """Give records their intervals: those of the bootstrap or, without resamples, of their bounds.
 
     Also gives the metrics whose bounds rest on the least or largest value of all models, since
-    their range is not known, where the bounds of ``levels`` do not count; and the ends of intervals
-    that count one more user, "low" and "high", by the class and the metric of their records.
+    their range is not known, where the bounds of ``levels`` do not count.
     """
     if n_resamples is not None:
-        return _with_bootstrap_intervals(pairs, confidence, n_resamples, seed), set(), {}
+        return _with_bootstrap_intervals(pairs, confidence, n_resamples, seed), set()
     records: list[Any] = []
     observed = set()
-    widened: dict[tuple[type, str], set[str]] = {}
     record: Any
     for record, (bounds, spreads, _) in pairs:
         low, high = interval_of(bounds, confidence, spreads)
-        records.append(replace(record, low=low, high=high))
+        widened: tuple[str, ...] = ()
+        if bounds is not None and not math.isnan(low):
+            widened = tuple(bounds.ends_with_added)
+        records.append(replace(record, low=low, high=high, widened=widened))
         if bounds is not None and bounds.is_observed and record.model not in levels:
             observed.add(record.metric)
-        if bounds is not None and bounds.ends_with_added and not math.isnan(low):
-            ends = widened.setdefault((type(record), record.metric), set())
-            ends.update(bounds.ends_with_added)
-    return records, observed, widened
+    return records, observed
 
 
 def _with_bootstrap_intervals(

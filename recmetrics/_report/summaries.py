@@ -4,7 +4,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
 from os import PathLike
@@ -30,7 +30,7 @@ from recmetrics._report import result_tables, statistics
 from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean
 from recmetrics._report.groups import Rows, in_order_of, read_users
 from recmetrics._report.merged import each_model, read_sums
-from recmetrics._report.records import Mean, document, frame_of
+from recmetrics._report.records import Mean, document, frame_of, widened_ends
 from recmetrics._report.samples import Samples, ids_of
 from recmetrics._report.settings import read_seed
 from recmetrics._report.statistics import Basis, Sample
@@ -159,7 +159,7 @@ def summary(
 
     with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
         pairs = _with_bases(models, level_arrays, update_reason, n_resamples, seed)
-        records, observed, widened = statistics.with_intervals(pairs, confidence, n_resamples, seed)
+        records, observed = statistics.with_intervals(pairs, confidence, n_resamples, seed)
     overall, of_groups = split(records)
     if all(math.isnan(record.mean) and record.n_undefined for record in overall):
         record = overall[0]
@@ -182,7 +182,6 @@ def summary(
         notes=tuple(notes),
         n_resamples=n_resamples,
         observed=frozenset(observed),
-        widened={metric: sorted(ends) for (_, metric), ends in widened.items()},
         n_weightless=max((n for n in weightless if n is not None), default=None),
         weighed=weighed,
     )
@@ -426,10 +425,6 @@ class Summary(Printed):
     observed
         The metrics whose range is not known, and whose intervals count one more user with their
         least or largest value.
-    widened
-        The ends, "low" and "high", of intervals of each metric that count one more user, as few
-        users are below the greatest possible value, or above the least; "equal" for both ends, if
-        all values are equal.
     n_weightless
         The number of users of weight 0, who are left out; None without weights.
     weighed
@@ -447,7 +442,6 @@ class Summary(Printed):
     n_weightless: int | None = None
     weighed: tuple[str, ...] = ()
     observed: frozenset[str] = frozenset()
-    widened: Mapping[str, Sequence[str]] = field(default_factory=dict)
     noun: str = "user"
     notes: tuple[str, ...] = ()
 
@@ -482,7 +476,13 @@ class Summary(Printed):
         metrics = tuple(dict.fromkeys(record.metric for record in self.records))
         notes = [*self._left_out(plural(self.noun)), *self.notes]
         return document(
-            self, metrics, convention, metrics=metrics, means=self.to_records(), notes=notes
+            self,
+            metrics,
+            convention,
+            metrics=metrics,
+            means=self.to_records(),
+            widened=widened_ends(self.records),
+            notes=notes,
         )
 
     def to_frame(self, *, backend: str | None = None) -> Any:
@@ -522,7 +522,7 @@ class Summary(Printed):
         """Say how the intervals are computed; ``nouns`` is the word for users."""
         notes = [
             grids.intervals_by(self.confidence, self.n_resamples, nouns),
-            *grids.wider_with_few(self.widened, FEW_USERS, nouns),
+            *grids.ends_of_means(self.records, FEW_USERS, self.noun, nouns),
         ]
         if self.observed:
             notes += result_tables.observed_ranges(self.observed)

@@ -193,10 +193,10 @@ def dividing(n_users_across: Mapping[str, int]) -> Iterator[str]:
     for name, n_users in n_users_across.items():
         if not n_users:
             yield (
-                f"each user of the truth has lists of one {name!r} alone, or none: if {name!r} is "
-                "a group of users, such as a segment or a fold, each user also has an empty list "
-                "for each other group, and these lower the means; give the truth that column, "
-                "too, or type include_missing=False (this leaves out users without a list, too)"
+                f"the means are too low if {name!r} is a group of users, such as a segment or a "
+                "fold: each user has an empty list in every other group; give the truth that "
+                "column, too, or type include_missing=False (this also leaves out users without "
+                "any list)"
             )
 
 

@@ -41,7 +41,7 @@ FIRST_READ = r"(?=.*before this, type (.+)\)$)(.+?) \(before"
 
 COLUMNS = [
     Case(
-        "each user of the truth has lists of one {} alone",
+        "the means are too low if {} is a group of users",
         TABLES + "recs = recs.assign(arm=recs['user'].map({'a': 'm', 'b': 'n'}))",
         "tables.evaluate_table(recs, truth, 'mrr', in_order=True, by='arm')",
         [1 / 2, 1.0],

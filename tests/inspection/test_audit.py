@@ -77,8 +77,10 @@ def test_the_report_reads_like_this():
         "  scores are NaN, an error unless nan='exclude': 1 item of 1 user "
         "(33.3% of users), first (user 0, item 3)",
         "  all items have the same score, so they rank by item index: 1 user (33.3%), first user 1",
-        "  equal scores at ranks k and k + 1 (item order decides): 1 user (33.3%), first user 1",
-        "  tied relevant items, so metrics at k depend on item order: 1 user (33.3%), first user 1",
+        "  equal scores at ranks k and k + 1; item order decides rank k: 1 user (33.3%), "
+        "first user 1",
+        "  relevant items tied with others; item order decides metrics at k: 1 user (33.3%), "
+        "first user 1",
     ]
 
 
@@ -119,9 +121,7 @@ def test_half_precision_that_ties_gets_advice(dtype):
         report = audit(scores, truth, k=2)
         assert report.depend_on_ties == Finding(n_tied, 0, 0)
         needs_advice = is_many and dtype in ("float16", ">f2")
-        line = (
-            f"metrics at k depend on item order: {n_tied} users ({n_tied / 200:.1%}), first user 0"
-        )
+        line = f"item order decides metrics at k: {n_tied} users ({n_tied / 200:.1%}), first user 0"
         assert str(report).endswith(line + ADVICE.format(dtype) * needs_advice)
 
 

@@ -269,8 +269,8 @@ def test_it_prints_and_is_plain():
     )
     assert "as in a system: 1 of 2 distinct means rounds to 0.5; by chance 0.24" in lines
     assert (
-        "by chance: how many means would round to the number, on average, if it were drawn at "
-        "random between half and twice 0.5" in lines
+        "by chance: how many of the means round to a random number between half of 0.5 and twice "
+        "0.5, on average" in lines
     )
     assert lines[-1] == "definitions that agree here may differ for other scores or another truth"
     assert "<td" in found._repr_html_()

@@ -119,9 +119,9 @@ def test_an_item_that_nobody_has_counts_as_the_rarest():
 
     popularity = [0.5, 0.25, 0, 0]
     message = (
-        "2 of 4 items have popularity 0; novelty gives them the lowest popularity of the others"
-        "; expected a popularity above 0 for every item; type unseen=skip in the metric "
-        "string to leave these items out, or unseen=zero, inf or nan"
+        "2 of 4 items have popularity 0; novelty counts them as the rarest of the others"
+        "; type unseen=skip in the metric string to leave these items out, or unseen=zero, inf or "
+        "nan to give them that novelty"
     )
     with pytest.warns(RecmetricsWarning) as caught:
         values = [novelty(popularity, scores) for scores in ([[1, 2, 3, 4]], [[4, 3, 2, 1]])]

@@ -20,9 +20,10 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "where few users gain or lose, or differences are skewed, p is raised to agree with the "
-    "interval (0.05 or more if it contains 0); after that, all p are corrected by Holm"
+    "{}: p is raised to agree with the interval (0.05 or more if it contains 0), since few users "
+    "gain or lose, or differences are skewed; after that, all p are corrected by Holm"
 )
+FEW_OF_TWO = FEW.format("ndcg@10; gini@5 (only new - a_b, 95% - new)")
 
 
 def test_the_table_as_text():
@@ -39,7 +40,7 @@ def test_the_table_as_text():
         "not tested, one value for all lists: coverage@5",
         "letters a, b, ...: significantly better than model a, b, ...",
         SIGNIFICANT,
-        FEW,
+        FEW_OF_TWO,
     ]
     assert repr(table) == str(table)
 
@@ -83,7 +84,7 @@ def test_a_baseline_has_the_letters_of_the_models_that_are_worse():
         "letters a, b, ...: significantly better than model a, b, ...; "
         "models are compared only with the baseline, a_b",
         SIGNIFICANT.replace("3 pairs", "2 pairs"),
-        FEW,
+        FEW.format("ndcg@10"),
     ]
 
 
@@ -100,7 +101,7 @@ def test_the_table_in_markdown():
         "- not tested, one value for all lists: coverage@5\n"
         "- letters a, b, ...: significantly better than model a, b, ...\n"
         f"- {SIGNIFICANT.replace('<', chr(92) + '<')}\n"
-        f"- {FEW}\n"
+        "- " + FEW_OF_TWO.replace("_", "\\_") + "\n"
     )
 
 
@@ -126,7 +127,7 @@ superscripts a, b, ...: significantly better than model a, b, ... \\
 significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs \\
 FEW
 \end{table}
-""".replace("FEW", FEW)
+""".replace("FEW", FEW.format("ndcg@10"))
 
 
 def test_the_table_in_latex():

@@ -16,12 +16,12 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "an interval of differences of ndcg@10 is wider at the lower end: fewer than 10 users have a "
-    "difference below 0, so an imagined one with the lowest possible difference is added"
+    "difference of ndcg@10: the lower end of the interval counts an imagined user with the lowest "
+    "possible difference, since fewer than 10 users have a difference below 0"
 )
 FEW = (
-    "where few users gain or lose, or differences are skewed, p is raised to agree with the "
-    "interval (0.05 or more if it contains 0); after that, all p are corrected by Holm"
+    "ndcg@10: p is raised to agree with the interval (0.05 or more if it contains 0), since few "
+    "users gain or lose, or differences are skewed; after that, all p are corrected by Holm"
 )
 
 
@@ -118,9 +118,9 @@ def test_a_range_that_is_not_known_is_noted():
     metrics = ("ndcg@10", "dcg@10", "m")
     values = {"old": dict.fromkeys(metrics, MANY_OLD), "new": dict.fromkeys(metrics, MANY_NEW)}
     unknown = [
-        "dcg@10: no maximum is known; the greatest value at hand stands for it",
-        "m: no minimum or maximum is known; the least and the greatest value at hand stand for "
-        "them",
+        "dcg@10: no maximum is known; the imagined user has the greatest value measured",
+        "m: no minimum or maximum is known; the imagined user has the least or the greatest value "
+        "measured",
     ]
     found = compare(values, baseline="old")
     assert found.observed == {"dcg@10", "m"}
@@ -149,8 +149,8 @@ def test_a_range_that_is_not_known_is_noted():
 def test_values_beyond_the_range_of_their_metric_are_noted():
     per_cent = [100 * value for value in MANY_NEW[:9]]
     note = (
-        "ndcg@10: some values are not in the metric's range, 0 to 1; beyond it, the least or "
-        "the greatest value at hand stands for its end"
+        "ndcg@10: some values are not in the metric's range, 0 to 1; beyond it, the imagined user "
+        "has the least or the greatest value measured"
     )
     assert note in str(summary({"ndcg@10": per_cent})).splitlines()
 
@@ -493,14 +493,11 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "with the interval (0.05 or more if it contains 0); after that, all p are corrected"
+    note = "ndcg@10 (only new - old in few): p is raised to agree with the interval (0.05 or more"
     assert note in str(compare(models, by=by))
-    assert note not in str(compare(models))
+    assert "p is raised" not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
-    assert (
-        "with the t interval (not shown) (0.05 or more if it contains 0); after that, all p are"
-        in drawn
-    )
+    assert note.replace("interval", "t interval (not shown)") in drawn
 
 
 def test_no_note_on_p_where_nothing_bounds_the_difference():

@@ -372,16 +372,16 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     assert lines[:8] == [
         "95 % intervals by Student's t over users, corrected for skewness; the variance over runs "
         "is added",
-        "an interval of m is wider at the upper end: fewer than 10 users are above the metric's "
-        "minimum, so an imagined one with the maximum is added",
-        "an interval of m is wider at the lower end: fewer than 10 users are below the metric's "
-        "maximum, so an imagined one with the minimum is added",
-        "an interval of differences of m is wider at the upper end: fewer than 10 users have a "
-        "difference above 0, so an imagined one with the highest possible difference is added",
-        "an interval of differences of m is wider at the lower end: fewer than 10 users have a "
-        "difference below 0, so an imagined one with the lowest possible difference is added",
-        "m: no minimum or maximum is known; the least and the greatest value at hand stand for "
-        "them",
+        "m: the lower end of the interval counts an imagined user with the metric's minimum, since "
+        "fewer than 10 users are below its maximum",
+        "m: the upper end of the interval counts an imagined user with the metric's maximum, since "
+        "fewer than 10 users are above its minimum",
+        "difference of m: the lower end of the interval counts an imagined user with the lowest "
+        "possible difference, since fewer than 10 users have a difference below 0",
+        "difference of m: the upper end of the interval counts an imagined user with the highest "
+        "possible difference, since fewer than 10 users have a difference above 0",
+        "m: no minimum or maximum is known; the imagined user has the least or the greatest value "
+        "measured",
         "intervals do not cover what all runs share, such as the split of the data; for a model "
         "with one run, nor the variation between runs",
         "run std: standard deviation of the means of runs; p-values use the users' means over "

@@ -86,9 +86,13 @@ def test_where_lower_is_better_the_upper_bound_decides():
     other = [-difference for difference in turned]
     assert verdict.at_least == pytest.approx(0.05 + bound(other, -0.05 - 0.7, 0.95), rel=1e-9)
     assert verdict.verdict == "fails"
-    assert "mean_rank: no maximum is known; the greatest value at hand stands for it" in str(gate)
+    note = "mean_rank: no maximum is known; the imagined user has the greatest value measured"
+    assert note in str(gate)
     better = compared(NEW * 40, OLD * 40, "mean_rank").gate("mean_rank <= 0")
     assert only(better).verdict == "holds"
+    advice = "type 'mean_rank < +1%' to allow a loss of 1%, or 'mean_rank < -1%' to require a gain"
+    with pytest.raises(ArgumentError, match=re.escape(advice)):
+        many(metric="mean_rank").gate("mean_rank < 1%")
 
 
 def test_weights_take_the_linearised_variance():
@@ -115,8 +119,8 @@ def test_several_candidates_and_looks_share_the_error():
     assert f"\neach bound has confidence {level_note}\n" in str(gate)
     of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
     note = (
-        f"\n'at least' has confidence {level_note}; 'at most' has a higher one (corrected by Holm "
-        "over all rules)\n"
+        f"\n'at least' has confidence {level_note}; 'at most' has a higher confidence (corrected "
+        "by Holm over all rules)\n"
     )
     assert note in of_two_rules
 
@@ -130,11 +134,9 @@ def test_the_legend_says_which_bound_decides():
     assert f"\na rule {upper}, and else is open\n" in str(found.gate("mean_rank <= +1%"))
     both = str(found.gate(["mrr >= -1%", "mean_rank <= +1%"]))
     assert f"\na rule with > {lower}; one with < {upper}; else it is open\n" in both
-    assert (
-        "\nthe bound by which a rule holds has confidence 95 %; the one by which it fails" in both
-    )
+    assert "\nthe bound by which a rule holds has confidence 95 %; the bound by which " in both
     upper_alone = str(found.gate(["mean_rank <= +1%", "mean_rank < 0"]))
-    assert "\n'at most' has confidence 95 %; 'at least' has a higher one" in upper_alone
+    assert "\n'at most' has confidence 95 %; 'at least' has a higher confidence" in upper_alone
 
 
 def test_one_user_leaves_a_rule_open():
@@ -336,8 +338,12 @@ def test_with_resamples_the_wider_of_both_bounds_counts():
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ("ndcg@10 >= 0.35", "has no sign; .* type 'ndcg@10 >= +0.35' or 'ndcg@10 >= -0.35'"),
-        ("ndcg@10 > 1%", "has no sign; .* type 'ndcg@10 > +1%' or 'ndcg@10 > -1%'"),
+        (
+            "ndcg@10 >= 0.35",
+            "has no sign; .* none bounds ndcg@10 itself: type 'ndcg@10 >= -0.35' to allow a loss "
+            "of 0.35, or 'ndcg@10 >= +0.35' to require a gain of 0.35",
+        ),
+        ("ndcg@10 > 1%", "'ndcg@10 > -1%' to allow a loss of 1%, or 'ndcg@10 > +1%' to require a"),
         (
             "ndcg@10 <= -1%",
             "on the wrong side: higher is better; type 'ndcg@10 >= -1%' to allow that loss, or "
@@ -627,7 +633,7 @@ def test_an_open_rule_says_how_many_users_its_margin_needs():
     gain = even().gate("ndcg@10 >= +0.02")
     assert only(gain).n_needed is None
     assert "compare(...).users_needed('ndcg@10', G, margin=0.02) in Python" in str(gain)
-    assert "(to judge again with more users, first plan the number of looks)" in str(gain)
+    assert "(you may add users to this one only if the looks were planned before)" in str(gain)
     assert "add users for the next look" in str(even().gate("ndcg@10 >= +0.02", looks=3))
 
 

@@ -10,11 +10,11 @@ import recmetrics
 from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
 
 INTERVALS = "intervals by Student's t over users, corrected for skewness"
-WIDER = [
-    "{} wider at the upper end: fewer than 10 users are above the metric's minimum, so an imagined "
-    "one with the maximum is added",
-    "{} wider at the lower end: fewer than 10 users are below the metric's maximum, so an imagined "
-    "one with the minimum is added",
+IMAGINED = [
+    "{}: the lower end of the interval counts an imagined user with the metric's minimum, since "
+    "fewer than 10 users are below its maximum",
+    "{}: the upper end of the interval counts an imagined user with the metric's maximum, since "
+    "fewer than 10 users are above its minimum",
 ]
 
 
@@ -39,7 +39,7 @@ def test_the_printed_table():
         f"       mrr@10     0.4167  {old['mrr@10']}  0.0000  0.2500  1.0000      3         0",
         "",
         f"95 % {INTERVALS}",
-        *(line.format("intervals of mrr@10, recall@10 are") for line in WIDER),
+        *(line.format("recall@10, mrr@10") for line in IMAGINED),
         "q10, median, q90: quantiles of the users' values",
         "left out of recall@10: 1 of 5 users has no relevant item",
     ]
@@ -114,30 +114,42 @@ def test_levels_and_notes_beside_the_means():
 @pytest.mark.parametrize(
     ("value", "line"),
     [
-        (0.0, WIDER[0].format("an interval of ndcg@5 is")),
-        (1.0, WIDER[1].format("an interval of ndcg@5 is")),
+        (0.0, IMAGINED[1].format("ndcg@5")),
+        (1.0, IMAGINED[0].format("ndcg@5")),
         (
             0.5,
-            "an interval of ndcg@5 is wider at both ends: all values are equal, so imagined users "
-            "with the maximum and the minimum are added",
+            "ndcg@5: both ends of the interval count an imagined user each, with the metric's "
+            "minimum and maximum, since all values are equal",
         ),
     ],
 )
 def test_equal_values_are_told_from_few_on_a_side(value, line):
     weights = np.random.default_rng(0).random(30)  # whose mean is rounded
     weighted = str(summary({"ndcg@5": [value] * 30}, weights=weights)).splitlines()
-    assert [each for each in weighted if "wider" in each] == [line]
+    assert [each for each in weighted if "imagined" in each] == [line]
     lines = str(summary({"ndcg@5": [value] * 30})).splitlines()
-    assert [each for each in lines if "wider" in each] == [line]
+    assert [each for each in lines if "imagined" in each] == [line]
     differences = str(compare({"a": {"ndcg@5": [0.0] * 30}, "b": {"ndcg@5": [value] * 30}}))
     of_differences = {
-        0.0: "both ends: all differences are equal, so two imagined users are added, one with ",
-        1.0: "the lower end: fewer than 10 users have a difference below 0",
-        0.5: "both ends: all differences are equal, so two imagined users are added, one with ",
+        0.0: "both ends of the interval count an imagined user each, with the lowest and the",
+        1.0: "the lower end of the interval counts an imagined user with the lowest possible",
+        0.5: "both ends of the interval count an imagined user each, with the lowest and the",
     }
-    assert (
-        f"an interval of differences of ndcg@5 is wider at {of_differences[value]}" in differences
-    )
+    assert f"\ndifference of ndcg@5: {of_differences[value]} " in differences
+
+
+def test_the_rows_that_count_an_imagined_user_are_named():
+    values = {"mrr@5": np.linspace(0.1, 0.9, 40), "hit@5": np.tile([0.0, 1.0], 20)}
+    groups = ["few"] * 4 + ["many"] * 36
+    for line in IMAGINED:
+        assert line.format("mrr@5, hit@5 (only in few)") in str(summary(values, by=groups))
+        pair = compare({"a": values, "b": values}, by=groups)
+        assert line.format("mrr@5, hit@5 (only a in few, b in few)") in str(pair)
+    found = compare({"a": values, "b": values}, levels={"best": {"hit@5": [1.0] * 40}})
+    assert IMAGINED[0].format("hit@5 (only best)") in str(found).splitlines()
+    assert found.to_dict()["widened"] == {"hit@5": ["low"]}
+    many = {f"hit@{k}": values["mrr@5"][:9] for k in range(1, 7)}
+    assert IMAGINED[0].format("6 metrics") in str(summary(many))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +161,7 @@ def test_the_plural_of_a_noun(noun, nouns):
     assert text.split()[8] == nouns
     assert text.splitlines()[-5:] == [
         f"95 % {INTERVALS.replace('users', nouns)}",
-        *(line.replace("users", nouns).format("an interval of mrr@10 is") for line in WIDER),
+        *(line.replace("users", nouns).replace("user", noun).format("mrr@10") for line in IMAGINED),
         f"q10, median, q90: quantiles of the {nouns}' values",
         f"left out: 1 of 3 {nouns} has no relevant item",
     ]

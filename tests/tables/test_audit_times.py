@@ -154,8 +154,8 @@ def test_it_prints_as_a_report():
         "first (user 'bob', item 1)",
         "  training rows after the earliest test row of all users: 4 of 6 (66.7%), "
         "first (user 'ann', item 2)",
-        "  test items without a training row up to the test: 2 of 4 (50.0%), first (user 'bob', "
-        "item 5)",
+        "  test items that have no training row before their test row: 2 of 4 (50.0%), first "
+        "(user 'bob', item 5)",
         "  test rows whose user and item are also a training row: 1 of 4 (25.0%), "
         "first (user 'ann', item 1)",
         "  users without a training row: 1 of 3 (33.3%), first (user 'cem', item 9)",

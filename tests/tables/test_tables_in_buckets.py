@@ -306,7 +306,7 @@ HERE = pl.DataFrame({"user": ["u1", "u2", "u3"], "item": ["x", "y", "z"], "model
         ({}, {"exclude": HERE.with_columns(user=pl.lit("U"))}, "exclude, column 'user': no id"),
         ({}, {"exclude": HERE.with_columns(item=pl.lit("X"))}, "exclude, column 'item': no id"),
         ({}, {"popularity": HERE.select(item=pl.lit("X"), share=0.5)[:1]}, "popularity, column"),
-        ({}, {"by": "model"}, "each user of the truth has lists of one 'model' alone, or none"),
+        ({}, {"by": "model"}, "the means are too low if 'model' is a group of users"),
         ({"item": ["y", "z", "x"]}, {}, None),  # no user has an item of the truth
     ],
 )

@@ -89,10 +89,9 @@ IN_SEGMENTS = {
 }
 OF_THREE = {"user": [1, 2, 3], "item": ["b", "a", "a"]}
 DIVIDES = (
-    "each user of the truth has lists of one 'segment' alone, or none: if 'segment' is a group of "
-    "users, such as a segment or a fold, each user also has an empty list for each other group, "
-    "and these lower the means; give the truth that column, too, or type include_missing=False "
-    "(this leaves out users without a list, too)"
+    "the means are too low if 'segment' is a group of users, such as a segment or a fold: each "
+    "user has an empty list in every other group; give the truth that column, too, or type "
+    "include_missing=False (this also leaves out users without any list)"
 )
 
 
@@ -136,7 +135,7 @@ def test_a_column_that_does_not_divide_the_users_is_not_told():
     models = {name: [*column, *column] for name, column in IN_SEGMENTS.items()}
     models["model"] = ["x"] * 4 + ["y"] * 4
     lines = measured(models, OF_THREE, "mrr", by=["model", "segment"])[1]
-    assert [line for line in lines if "each user of" in line] == [DIVIDES]
+    assert [line for line in lines if "too low" in line] == [DIVIDES]
 
 
 @EVERY_KIND

@@ -339,10 +339,9 @@ def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
         if seen.any():
             information[~seen] = information[seen].max()
         msg = (
-            f"{np.count_nonzero(~seen):,} of {seen.size:,} items have popularity 0; novelty gives "
-            "them the lowest popularity of the others; expected a popularity above 0 for every "
-            "item; type unseen=skip in the metric string to leave these items out, or unseen=zero, "
-            "inf or nan"
+            f"{np.count_nonzero(~seen):,} of {seen.size:,} items have popularity 0; novelty "
+            "counts them as the rarest of the others; type unseen=skip in the metric string to "
+            "leave these items out, or unseen=zero, inf or nan to give them that novelty"
         )
         warn(msg)
     return information
