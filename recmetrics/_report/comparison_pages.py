@@ -170,7 +170,11 @@ def _intervals(
 
 
 def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
-    """Say how users are weighted, which names are levels, and what holds for some metrics."""
+    """Say who is a user, how users are weighted, and what holds for some models and metrics."""
+    keys = comparison.samples.keys
+    if len(keys) > 1:
+        columns = " and ".join(map(one_line, keys))
+        yield f"each combination of {columns} is a user; give several runs of a model as a list"
     yield from grids.weighted_by(comparison.n_weightless)
     yield from grids.weighted_as_system(comparison.samples.metric_weights)
     lower_metrics = [metric for metric in metrics if metric in comparison.lower_is_better]

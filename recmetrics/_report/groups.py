@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import InputError, InputTypeError
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.results import MAX_GROUPS, read_raw_weights, read_weights, require_per_user
 from recmetrics._report.bounds import Floats
 
@@ -83,6 +83,12 @@ def read_users(
                 "an array with one entry per user"
             )
             raise InputError(msg, argument=argument)
+        if column is not None and not n_users and not is_part:
+            msg = (
+                f"{argument} is of users, but no result here has values of users; leave out "
+                f"{argument}="
+            )
+            raise ArgumentError(msg, argument=argument)
     if isinstance(by, str):
         by = labels[by]
     if isinstance(weights, str):

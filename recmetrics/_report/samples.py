@@ -23,7 +23,7 @@ from recmetrics._core.results import mean_of, weighed_together
 from recmetrics._files import suffix_of
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Floats, Moments, Range, moments_of
-from recmetrics._report.groups import Rows, in_order_of, plain, read_users
+from recmetrics._report.groups import Rows, in_order_of, is_missing, plain, read_users
 from recmetrics._report.result_tables import (
     Columns,
     Table,
@@ -121,6 +121,7 @@ class Samples:
     runs: dict[Any, dict[str, Floats]] = field(default_factory=dict)  # none in a summary
     levels: tuple[str, ...] = ()  # shown beside the models; they may lack metrics
     users: list[Any] | None = None  # their ids, where data frames name them
+    keys: tuple[str, ...] = ()  # the columns of these ids
     # The weights of all users in the mean of each metric whose system weighs them.
     metric_weights: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -261,6 +262,7 @@ def read_samples(
         weights=user_weights,
         n_weightless=n_weightless,
         users=users,
+        keys=next((table.keys for table in model_tables if table.keys), ()),
         metric_weights=_common_weights(model_tables),
     )
 
@@ -353,7 +355,7 @@ def _in_one_order(
     """Put the users of all data frames into the order of the first one.
 
     Gives the tables of each model in that order; the labels of the users in each of ``columns``;
-    and the ids of the users, None without data frames or without keys. Arrays stay as they are.
+    and the ids of the users, None without data frames or without keys.
     """
     tables: dict[str, list[Table]] = {}
     labels: dict[str, dict[Any, Any]] = {column: {} for column in columns}  # of each user
@@ -381,11 +383,35 @@ def _in_one_order(
             tables[model].append(replace(table, values=values | values_of_all_lists(table)))
     if first_table is None:
         return tables, {}, None
+    if first_table.keys:
+        tables = {
+            model: [_in_order_of_ids(table, first_table, first_users) for table in model_tables]
+            for model, model_tables in tables.items()
+        }
     labels_in_order = {
         column: [label_of_user[user] for user in first_users]
         for column, label_of_user in labels.items()
     }
     return tables, labels_in_order, ids_of(first_table, first_users)
+
+
+def _in_order_of_ids(table: Table, first_table: Table, users: Collection[Any]) -> Table:
+    """Put arrays, whose users are the numbers of their rows, into the order of the ids of users."""
+    columns = {metric: column for metric, column in table.values.items() if column.ndim}
+    if table.keys or not all(len(column) == len(users) for column in columns.values()):
+        return table
+    row_of_id: dict[tuple[str, ...], int] = {(str(row),): row for row in range(len(users))}
+    rows = [row_of_id.get(tuple(map(str, user))) for user in users]
+    if None in rows and columns:
+        key = first_table.keys[-1]
+        msg = (
+            f"{table.name} has no ids of users and {first_table.name} has; expected ids in both, "
+            f"or the row numbers 0 to {len(users) - 1} as ids: for arrays, type "
+            f"pandas.DataFrame({{{key!r}: users, **values}}), with the ids of their rows"
+        )
+        raise InputError(msg)
+    ordered_columns = {metric: column[rows] for metric, column in columns.items()}
+    return replace(table, values=table.values | ordered_columns)
 
 
 def _add_labels(
@@ -398,7 +424,8 @@ def _add_labels(
     for column, label_of_user in labels.items():
         for user, label in zip(users, table.frame[column].to_list(), strict=True):
             first_label = label_of_user.setdefault(user, label)
-            if first_label is not label and first_label != label:  # a NaN is not equal to itself
+            are_missing = is_missing(first_label) and is_missing(label)
+            if not are_missing and first_label != label:
                 msg = (
                     f"{table.name} has other values in the column {column!r} than "
                     f"{first_table.name}; expected one value for each user"
@@ -451,6 +478,9 @@ def _require_same_users(
                 "users who are not in the truth (their ntruth is 0), and evaluate without "
                 "include_missing=False; if a column names the model, type model='COLUMN'"
             )
+            if len(table.keys) > 1:
+                columns = ", ".join(map(repr, table.keys))
+                msg += f"; drop a column that does not identify a user: {columns} do here"
             raise InputError(msg)
 
 

@@ -70,6 +70,16 @@ CASES = [
         then="[each.difference for each in recmetrics.compare(stream).differences]",
     ),
     Case(
+        "has no ids of users and {} has; expected ids in both",
+        TWO + "import pandas\nusers = ['d', 'c', 'b', 'a']\n"  # of the rows of the old values
+        "values = old\nframe = pandas.DataFrame({'user': users[::-1], 'mrr': new['mrr'][::-1]})\n",
+        "recmetrics.compare({'old': values, 'new': frame})",
+        [DIFFERENCE],
+        advice="type (pandas.*), with",
+        to="values",
+        then=COMPARED,
+    ),
+    Case(
         "if it is in the order of the users",
         LONG + "frame = frame[frame.arm == 'b']\n"
         "by = pd.Series(['one', 'other'], index=['y', 'z'])  # of the first and the second row\n",

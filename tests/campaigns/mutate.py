@@ -278,7 +278,7 @@ _OF_FILES = {
          "lost + pairs[..., 1] + others[..., 1]", "lost + others[..., 1]"),
         ("the spread of parts without the distance of their means",
          "tests/evaluators/test_stream.py -k vary_little",
-         "sums._replace(tables=added(sums.tables, gain_as_pairs))", "sums"),
+         "tables = added(sums.tables, gain_as_pairs)", "tables = sums.tables"),
         ("of an odd number of parts the last is lost",
          "tests/report/test_compare_sums.py -k gate_are_those",
          "[sums, pairs[2 * half :]]", "[sums, pairs[:0]]"),

@@ -215,6 +215,31 @@ def test_intervals_of_values_too_large_for_one():
 
 
 @pytest.mark.needs_jit
+@pytest.mark.parametrize("weight", [None, 1 / 3])
+def test_equal_values_have_no_spread_however_they_are_read(weight):
+    """Rounding makes sums of squares of equal values a little negative."""
+    weighed = StreamEvaluator(["mrr", "ndcg@10"], keep="means")
+    for n_events in (3, 2, 3, 4, 2, 2, 5, 3, 32, 32, 32, 32):
+        part = StreamEvaluator(["mrr", "ndcg@10"], keep="means")
+        weights = None if weight is None else np.full(n_events, weight)
+        part.update(np.tile([3.0, 2.0, 1.0], (n_events, 1)), [2] * n_events, weights=weights)
+        weighed.merge(part)
+        assert weighed.mean() == {"mrr": pytest.approx(1 / 3), "ndcg@10": pytest.approx(1 / 2)}
+        assert weighed.interval()["mrr"] == pytest.approx((1 / 3, 1 / 3), abs=1e-9)
+        copied = StreamEvaluator.from_state(weighed.state())
+        assert copied.mean() == weighed.mean()
+
+
+def test_a_state_is_a_copy():
+    stream = StreamEvaluator(["mrr", "coverage@1"], n_items=3)
+    stream.update([[3, 2, 1], [1, 2, 3]], [0, 0])
+    for array in stream.state().values():
+        if array.dtype.kind in "fi":
+            array[...] = 7
+    assert stream.mean() == {"mrr": (1 + 1 / 3) / 2, "coverage@1": 2 / 3}
+    assert stream.compute()["mrr"].tolist() == [1, 1 / 3]
+
+
 def test_memory_stays_flat():
     """The values of these events would take 4 MB."""
     rng = np.random.default_rng(0)

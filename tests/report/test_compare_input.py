@@ -28,6 +28,81 @@ def test_rows_of_frames_are_matched_by_user(backend):
     assert (found.difference, found.n_users, found.wins) == (0.5, 2, 1)
 
 
+@pytest.mark.parametrize("name", ["arrays", "frame"])
+def test_the_row_numbers_of_arrays_are_ids(name):
+    """An array is in the order of its rows, and a frame beside it may have users in any order."""
+    order = [3, 0, 5, 1, 4, 2]
+    results = {
+        "arrays": {"hit@1": OLD, "coverage@1": np.array(0.5)},
+        "frame": frame("pandas", order, [NEW[i] for i in order]).assign(**{"coverage@1": 0.25}),
+    }
+    text = frame("polars", list(map(str, order)), [NEW[i] for i in order])
+    for of_frame in (results["frame"], text):
+        models = {name: results[name], **results, "frame": of_frame}
+        found = only(compare(models, baseline="arrays", metrics="hit@1"))
+        differences = np.subtract(NEW, OLD)
+        assert found.difference == pytest.approx(differences.mean())
+        assert found.effect_size == pytest.approx(differences.mean() / differences.std(ddof=1))
+    chance = {"hit@1": [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]}
+    groups = dict(zip(range(6), "xxxyyy", strict=True))
+    frames = [results["frame"], frame("pandas", order, OLD)]
+    found = compare(
+        dict(zip("ab", frames, strict=True)),
+        metrics="hit@1",
+        levels={"chance": chance},
+        by=[groups[user] for user in order],
+    )
+    assert [mean.mean for mean in found.means if mean.model == "chance" and mean.group] == [
+        pytest.approx((0.0 + 0.2 + 0.4) / 3),
+        pytest.approx((0.6 + 0.8 + 1.0) / 3),
+    ]
+
+
+def test_arrays_beside_ids_that_are_no_row_numbers_are_refused():
+    frames = {"old": {"hit@1": OLD}, "new": frame("pandas", [*"uvwxyz"], NEW)}
+    assert message_of(InputError, compare, frames) == (
+        "'old' has no ids of users and 'new' has; expected ids in both, or the row numbers 0 to 5 "
+        "as ids: for arrays, type pandas.DataFrame({'user': users, **values}), with the ids of "
+        "their rows"
+    )
+    with pytest.raises(ShapeError, match="5"):
+        compare({"old": {"hit@1": OLD[:5]}, "new": frames["new"]})
+
+
+def test_columns_that_identify_a_user_together_are_named():
+    """A column such as the number of a run makes another user of each run."""
+    rows = {"user": [*range(6)] * 4, "seed": [0] * 6 + [1] * 6 + [0] * 6 + [1] * 6}
+    table = maker("pandas")(rows | {"model": ["a"] * 12 + ["b"] * 12, "hit@1": [*OLD, *NEW] * 2})
+    found = compare(table)
+    assert only(found).n_users == 12
+    line = "each combination of user and seed is a user; give several runs of a model as a list"
+    assert line in str(found).splitlines()
+    assert "each combination" not in str(compare(table[table["seed"] == 0].drop(columns="seed")))
+    message = message_of(InputError, compare, table.assign(seed=range(24)))
+    assert message.endswith("; drop a column that does not identify a user: 'user', 'seed' do here")
+
+
+def test_an_undefined_weight_is_the_same_in_all_models():
+    models = {"user": [1, 2] * 2, "model": [*"aabb"], "hit@1": [0.1, 0.2, 0.3, 0.4]}
+    table = maker("pandas")(models | {"weight": [1, np.nan] * 2})
+    with pytest.raises(InputError, match="weights holds nan for user 1"):
+        compare(table, weights="weight")
+
+
+@pytest.mark.parametrize("argument", ["by", "weights"])
+@pytest.mark.parametrize("call", ["summary", "compare"])
+def test_metrics_of_all_lists_alone_have_no_users(argument, call):
+    values = {"coverage@3": np.array(0.5)}
+    function, results = {
+        "summary": (recmetrics.summary, values),
+        "compare": (compare, {"a": values, "b": values}),
+    }[call]
+    message = message_of(ArgumentError, function, results, **{argument: np.ones(40)})
+    assert message == (
+        f"{argument} is of users, but no result here has values of users; leave out {argument}="
+    )
+
+
 @pytest.mark.parametrize("name", ["user", None])
 def test_an_index_names_the_users_whatever_its_type(name):
     users = np.array([1.0, 2.5, 3.0, 4.0, 5.0, 6.0])
@@ -125,7 +200,7 @@ BAD_FRAMES = {
     "other lists": (compare, "algo", CHOSEN, "'a' has a list of user 1.0, algo 'a' and 'b' has "
      "none; expected the same users for all models: drop users who are not in the truth (their "
      "ntruth is 0), and evaluate without include_missing=False; if a column names the model, type "
-     "model='COLUMN'"),
+     "model='COLUMN'; drop a column that does not identify a user: 'user', 'algo' do here"),
     "a list more": (compare, "more", CHOSEN, "'b' has a list of user 3.0 and 'a' has none; "
      "expected the same users for all models: drop users who are not in the truth (their ntruth is "
      "0), and evaluate without include_missing=False; if a column names the model, type "

@@ -144,7 +144,8 @@ class JointSums(NamedTuple):
         shifts = np.subtract(_means(stacked), _means(sums)).sum(axis=-1)
         gain = _gain(stacked.tables[..., 0], shifts).sum(axis=0)
         gain_as_pairs = np.stack([gain, np.zeros_like(gain)], axis=-1)
-        return sums._replace(tables=added(sums.tables, gain_as_pairs))
+        tables = added(sums.tables, gain_as_pairs)
+        return sums._replace(tables=_without_negative_squares(tables))
 
     def arrays(self) -> Arrays:
         """The sums as plain arrays, by name; the samples as text of JSON."""
@@ -217,10 +218,17 @@ def _sums(
     # The sums of distances would be 0 if the means were not rounded.
     rest = tables[:, 0, (1, 0), (0, 1), 0] / total_weight[:, np.newaxis]
     tables[..., 0] += _gain(tables[..., 0], -rest)
-    tables[:, 0, (0, 2), (2, 0), 0] = np.maximum(0.0, tables[:, 0, (0, 2), (2, 0), 0])
+    tables = _without_negative_squares(tables)
     masks = [np.ones_like(is_defined), is_defined, difference > 0, difference < 0]
     counts = np.count_nonzero(np.stack(masks, axis=1), axis=-1)
     return counts, ends.T, at_ends.T, totals, tables
+
+
+def _without_negative_squares(tables: FloatArray) -> FloatArray:
+    """Put 0 for sums of squared distances (..., 3, 4, 4, 2) that rounding made negative."""
+    squares = tables[..., (0, 2), (2, 0), :]
+    tables[..., (0, 2), (2, 0), :] = np.where(squares[..., :1] < 0, 0.0, squares)
+    return tables
 
 
 def _powers(values: FloatArray, means: FloatArray) -> FloatArray:

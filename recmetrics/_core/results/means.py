@@ -153,6 +153,8 @@ def read_groups(labels: Any, n_users: int) -> npt.NDArray[Any]:
     """Read the labels of groups, (n_users,), as an array of integers or text."""
     require_per_user("by", "label", labels, n_users)
     array = np.asarray(labels)
+    if array.dtype.kind == "U" and not all(isinstance(label, str) for label in labels):
+        array = np.asarray(labels, object)  # of numbers, or NaN, NumPy has made text
     if array.dtype.kind == "O" and all(isinstance(label, str) for label in array):
         array = array.astype(np.str_)
     if array.dtype.kind not in "biuU" or array.ndim != 1:

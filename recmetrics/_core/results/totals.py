@@ -184,12 +184,13 @@ class Totals(NamedTuple):
         return mean, _NORMAL_QUANTILE_95 * math.sqrt(variance) / float(weight)
 
     def arrays(self) -> Arrays:
-        """The totals as plain arrays, by name."""
+        """Copy the totals to plain arrays, by name."""
         names = ("n_rows", "n_weightless", "swallowed", "invalid", "values")
-        arrays = {name: np.asarray(getattr(self, name)) for name in names}
+        arrays = {name: getattr(self, name) for name in names}
         for model, exposure in self.exposures.items():
             arrays |= {model + name: array for name, array in exposure.arrays().items()}
-        return arrays | self.joint.arrays()
+        arrays |= self.joint.arrays()
+        return {name: np.array(array) for name, array in arrays.items()}
 
     @classmethod
     def read(cls, fields: Arrays, request: Request, schema: Schema) -> Self:
