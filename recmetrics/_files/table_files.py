@@ -318,7 +318,7 @@ def read_any(source: Source) -> pl.DataFrame:
 
     with reading(source, expected):
         if layout is None:
-            return polars.read_parquet(source.path)
+            return polars.read_parquet(source.path, glob=False)
         with source.open_bytes() as file:
             return polars.read_csv(
                 file.read(), separator=layout.separator, infer_schema_length=None
@@ -339,12 +339,15 @@ def holds_table(path: Path) -> bool:
 
 def as_frame(path: Path) -> str:
     """Write the code that reads a table into a frame of polars, its cells as text."""
+    file = repr(str(path))
+    if set(file) & set("*?["):  # signs of a pattern, which would name other files
+        file += ", glob=False"
     if suffix_of(path) == ".parquet":
-        return f"polars.read_parquet({str(path)!r})"
+        return f"polars.read_parquet({file})"
     source = Source("", path)
     separator = separator_of(source, _first_line(source))
     option = "" if separator == "," else f", separator={separator!r}"
-    return f"polars.read_csv({str(path)!r}, infer_schema=False{option})"
+    return f"polars.read_csv({file}, infer_schema=False{option})"
 
 
 class _Layout(NamedTuple):

@@ -308,6 +308,14 @@ def test_one_table_of_all_models(name, capsys):
     assert printed(capsys, *argv) == f"{chosen}\n\n{chosen.movers('ndcg@10', 1)}\n"
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_name_with_the_signs_of_a_pattern_is_that_of_one_file(suffix, capsys):
+    models_table(f"values1.{suffix}", seed=3)
+    models_table(f"values[1].{suffix}", seed=4)
+    out = printed(capsys, f"values[1].{suffix}", "--model", "algo", "--model", "seed")
+    assert "old / 4" in out
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [

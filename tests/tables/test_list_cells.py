@@ -1,7 +1,6 @@
 """Cells of text that hold lists of items: refused by a message whose code gives the right value."""
 
 import re
-import shlex
 from pathlib import Path
 
 import numpy as np
@@ -114,20 +113,21 @@ def test_what_the_command_says_to_do_works(separator, tmp_path, monkeypatch, cap
     polars = pytest.importorskip("polars", reason="polars is not installed")
     monkeypatch.chdir(tmp_path)
     recs = polars.DataFrame({"user": [1, 2, 3], "item": ["5 6", "7", "8 4"], "rank": [1, 1, 1]})
-    path = "recs.csv" if separator else "recs.parquet"
-    if separator:
-        recs.write_csv(path, separator=separator)
-    else:
-        recs.write_parquet(path)
+    path = "recs[1].csv" if separator else "recs[1].parquet"
+    for table, file in ((recs, path), (recs[:1], path.replace("[1]", "1"))):
+        if separator:
+            table.write_csv(file, separator=separator)
+        else:
+            table.write_parquet(file)
     Path("truth.csv").write_text("user,item\n1,6\n2,7\n3,9\n")
-    assert main(shlex.split(f"evaluate {path} truth.csv -m mrr")) == 2
+    assert main(["evaluate", path, "truth.csv", "-m", "mrr"]) == 2
     error = capsys.readouterr().err
     steps = re.search(
-        rf"; type (.+) \(RECS {path}; in Python, after (.+); then (.+), and give that file\)", error
+        rf"; type (.+) \(RECS '{re.escape(path)}'; in Python, after (.+); then (.+), and give that file\)", error
     )
     change, read_file, write_file = steps.groups()
     names = {"polars": polars}
     for code in (read_file, change, write_file):
         exec(code, names)
-    mrr = evaluated(capsys, "rows_of_recs.csv", "truth.csv", "-m", "mrr")["of"]["mrr"]
+    mrr = evaluated(capsys, "rows_of_recs[1].csv", "truth.csv", "-m", "mrr")["of"]["mrr"]
     assert mrr["mean"] == (1 / 2 + 1 / 1 + 0) / 3
