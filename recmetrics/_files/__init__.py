@@ -28,6 +28,7 @@ from recmetrics._files.table_files import (
     SUFFIXES,
     Columns,
     as_frame,
+    holds_lists,
     holds_table,
     looks_like,
     read_any,

@@ -128,9 +128,9 @@ class Columns(NamedTuple):
         """Say what a table should have, and what to type where it lacks columns."""
         lacks_id = not set(missing).isdisjoint(self.ids)
         expected = self.expected if lacks_id else "one of these"
-        if all(name.isdecimal() for name in " ".join(header).split()):  # a line of indices
-            code = as_dict(source.path)
-            return f"{expected}; for lines of a user and items, in Python, type {code} for the file"
+        is_of_indices = "".join(header).replace(" ", "").isdecimal()
+        if is_of_indices and source.suffix != ".parquet":
+            return f"{expected}; {self._advice_on_lines(source, header)}"
         if lacks_id and not set(self.instead[0]).isdisjoint(header):
             return f"{expected}; {self.instead[1]}"
 
@@ -150,6 +150,19 @@ class Columns(NamedTuple):
             return f"{expected}; rename {renamed}: the columns have the same names in every table"
         hint = did_you_mean(missing[0], header)
         return f"{expected}; {hint}" if hint and not lacks_id else expected
+
+    def _advice_on_lines(self, source: Source, header: Sequence[str]) -> str:
+        """Say what to do with a text that has indices where its header should be."""
+        fields = " ".join(header).split()
+        if len(self.ids) > 1 and holds_lists(source):
+            code = as_dict(source.path)
+            return f"for lines of a user and items, in Python, type {code} for the file"
+        names = [*self.ids, self.of_lines[not self.is_first]][: len(fields)]
+        if len(fields) == len(header):
+            separator = separator_of(source, _first_line(source))
+            return f"write a header above the lines, such as {separator.join(names)!r}"
+        code = as_frame(source.path, names)
+        return f"for lines of a user and an item, in Python, type {code} for the file"
 
     def _renamed(self, likely: Mapping[str, str]) -> str:
         """Write which column of a table should have which name."""
@@ -337,13 +350,26 @@ def holds_table(path: Path) -> bool:
         return False
 
 
-def as_frame(path: Path) -> str:
-    """Write the code that reads a table into a frame of polars, its cells as text."""
+def holds_lists(source: Source) -> bool:
+    """Say whether each line of a text has a user of its own, and items, with blanks between."""
+    with reading(source, "lines of text"), source.open_text() as file:
+        text = file.read()
+    users = [line.split()[0] for line in text.splitlines() if line.strip()]
+    return not set(text) & set(",;|") and len(set(users)) == len(users)
+
+
+def as_frame(path: Path, names: Sequence[str] = ()) -> str:
+    """Write the code that reads a table into a frame of polars, its cells as text.
+
+    ``names`` are those of the columns of a text without a header, with blanks between.
+    """
     file = repr(str(path))
     if set(file) & set("*?["):  # signs of a pattern, which would name other files
         file += ", glob=False"
     if suffix_of(path) == ".parquet":
         return f"polars.read_parquet({file})"
+    if names:
+        return f"polars.read_csv({file}, separator=' ', has_header=False, new_columns={names})"
     source = Source("", path)
     separator = separator_of(source, _first_line(source))
     option = "" if separator == "," else f", separator={separator!r}"

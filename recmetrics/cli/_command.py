@@ -43,6 +43,7 @@ from recmetrics._files import (
     Lines,
     Source,
     as_dict,
+    holds_lists,
     holds_table,
     read_array,
     read_user_items,
@@ -268,8 +269,11 @@ def _refuse_option(row: Row, form: str, files: Sequence[str]) -> NoReturn:
     elif form == "GROUPS" and "RECS" in takers:
         explanation += f"; type recmetrics evaluate {quote(str(path))} TRUTH"
     elif form == "RECS" and row.name == "lines":
-        call = f"evaluate_table({str(path)!r}, {as_dict(files[1])}, ...)"
-        explanation += f"; for lines of a user and items, in Python, type {call}"
+        explanation += "; leave it out"
+        truth = Source("TRUTH", Path(files[1]))
+        if truth.suffix not in SUFFIXES and holds_lists(truth):
+            call = f"evaluate_table({str(path)!r}, {as_dict(files[1])}, ...)"
+            explanation += f", and for lines of a user and items, in Python, type {call}"
     elif form == "SCORES" and path.suffix not in (".npy", ".npz"):
         explanation = f"{Source(form, path)} is neither .csv, .tsv nor .parquet, nor a TREC run"
     msg = f"{row.flag} goes with {expected}; {explanation}"

@@ -317,6 +317,19 @@ LISTS = [
         then=MRR,
     ),
     Case(
+        "for lines of a user and an item, in Python",
+        RECS + "import polars\nrecs = 'recs.csv'\ntruth = 'pairs[1].txt'\n"
+        "Path(recs).write_text('user,item,score\\n1,7,2\\n1,8,1\\n2,8,1\\n')\n"
+        "Path(truth).write_text('1 7\\n1 9\\n2 8\\n')\n"
+        "Path('pairs1.txt').write_text('1 9\\n')\n",
+        CALL,
+        [1.0, 1.0],
+        advice="type (.+) for the file",
+        to="truth",
+        altered="{'1': ['9'], '2': ['8']}",  # of each user the last item alone
+        then=MRR,
+    ),
+    Case(
         "holds lists as text, such as",
         TABLES + "recs = pd.DataFrame({'user': ['a', 'b'], 'item': ['i1 i2', 'i3 i2 i1']})\n"
         "truth['item'] = ['i2', 'i3']\n",

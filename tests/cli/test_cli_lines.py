@@ -1,6 +1,7 @@
 """Text files of users and items: the form is that of the file, and each message is followed."""
 
 import gzip
+import re
 from pathlib import Path
 
 import numpy as np
@@ -166,13 +167,47 @@ def test_lines_holds_for_every_file_and_a_wrong_one_is_no_number(capsys):
 
 
 def test_tables_have_no_lines(capsys):
+    Path("recs.csv").write_text("user,item\n0,1\n")
+    Path("truth.tsv").write_text("user\titem\n0\t1\n")
+    Path("pairs.txt").write_text("0 1\n0 2\n")
+    for truth in ("truth.tsv", "pairs.txt"):
+        assert rejected(capsys, "recs.csv", truth, "--lines", "lists") == (
+            "--lines goes with SCORES, an .npy or .npz; RECS is a table of recommendations; leave "
+            "it out"
+        )
+    Path("lists.txt").write_text("0 1 2\n1 2\n")
+    assert rejected(capsys, "recs.csv", "lists.txt", "--lines", "lists").endswith(
+        "; leave it out, and for lines of a user and items, in Python, type "
+        "evaluate_table('recs.csv', {user: items for user, *items in map(str.split, "
+        "Path('lists.txt').read_text().splitlines())}, ...)"
+    )
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_pairs_without_a_header_beside_a_table(separator, capsys):
+    """The mean is that of both items of user 0: of the last one alone, it is another."""
+    pytest.importorskip("polars", reason="polars is not installed")
+    Path("recs.csv").write_text("user,item,score\n0,1,2\n0,2,1\n1,2,3\n")
+    lines = "0 1 3\n0 2 1\n1 3 1\n".replace(" ", separator)
+    Path("pairs.txt").write_text(lines)
+    message = rejected(capsys, "recs.csv", "pairs.txt", "-m", "cg@2")
+    text = re.search(r"write a header above the lines, such as '(.+)'$", message)[1]
+    header = text.encode().decode("unicode_escape")
+    assert header == f"user{separator}item{separator}relevance"
+    Path("pairs.txt").write_text(f"{header}\n{lines}")
+    assert mean_of(capsys, "recs.csv", "pairs.txt") == (3 + 1 + 0) / 2
+
+
+def test_items_without_a_header_beside_a_table(capsys):
+    pytest.importorskip("polars", reason="polars is not installed")
     for name in ("recs.csv", "truth.csv"):
         Path(name).write_text("user,item\n0,1\n")
-    assert rejected(capsys, "recs.csv", "truth.csv", "--lines", "lists") == (
-        "--lines goes with SCORES, an .npy or .npz; RECS is a table of recommendations; for lines "
-        "of a user and items, in Python, type evaluate_table('recs.csv', {user: items for user, "
-        "*items in map(str.split, Path('truth.csv').read_text().splitlines())}, ...)"
-    )
+    Path("all.txt").write_text("0\n1\n")
+    argv = ["recs.csv", "truth.csv", "-m", "coverage@1"]
+    message = rejected(capsys, *argv, "--catalogue", "all.txt")
+    assert message.endswith("; write a header above the lines, such as 'item'")
+    Path("all.txt").write_text("item\n0\n1\n")
+    assert evaluated(capsys, *argv, "--catalogue", "all.txt")["of"]["coverage@1"]["mean"] == 1 / 2
 
 
 # --- What a message says to do gives the right value ---------------------------------------------

@@ -123,7 +123,9 @@ def test_what_the_command_says_to_do_works(separator, tmp_path, monkeypatch, cap
     assert main(["evaluate", path, "truth.csv", "-m", "mrr"]) == 2
     error = capsys.readouterr().err
     steps = re.search(
-        rf"; type (.+) \(RECS '{re.escape(path)}'; in Python, after (.+); then (.+), and give that file\)", error
+        rf"; type (.+) \(RECS '{re.escape(path)}'; in Python, after (.+); then (.+), and give that "
+        r"file\)",
+        error,
     )
     change, read_file, write_file = steps.groups()
     names = {"polars": polars}
