@@ -75,7 +75,8 @@ def _fault_of(arrays: dict[str, npt.NDArray[Any]], ids: npt.NDArray[Any] | None,
     for metric, values in arrays.items():
         if values.dtype.kind not in "fiub":
             return f"metric {metric[:40]!r} is of {values.dtype}; expected real numbers"
-        if values.ndim > 1 or (ids is not None and values.shape != ids.shape):
+        # A metric of all lists has one value, of the shape ().
+        if values.ndim > 1 or (ids is not None and values.ndim and len(values) != len(ids)):
             return f"metric {metric[:40]!r} has shape {values.shape}; expected {expected_shape}"
     return ""
 

@@ -267,7 +267,12 @@ EVALUATE = (
         _number(1, dest="n_threads"),
     ),
     Row("--confidence", "confidence of the intervals (default 0.95)", _CONFIDENCE_SETTINGS),
-    Row("--per-user", "write the values of each user or group to FILE, a .csv or .npz", _file()),
+    Row(
+        "--per-user",
+        "write the values of each user or group to FILE, a .csv, or an .npz, which also has "
+        "metrics of all lists",
+        _file(),
+    ),
     _JSON_ROW,
 )
 

@@ -16,7 +16,7 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from shlex import quote
@@ -284,24 +284,27 @@ def _print_evaluation(args: Namespace, measured: Measured, notes: list[str]) -> 
     """Print the evaluation, or write it as JSON; write the values of ``--per-user``."""
     evaluation = measured.evaluation
     evaluation.notes = tuple(with_options(note, None, args.spellings) for note in evaluation.notes)
-    if args.per_user is not None:
-        left_out = write_per_user(args.per_user, evaluation.values, measured.ids, evaluation.noun)
-        if left_out:
-            have = "has" if len(left_out) == 1 else "have"
-            metrics = ", ".join(left_out)
-            note = f"not in {args.per_user}: {metrics}, which {have} one value for all lists"
-            evaluation.notes += (note,)
+    of_lists = [metric for metric, column in evaluation.values.items() if not column.ndim]
+    if of_lists and args.per_user is not None and args.per_user.suffix.lower() == ".csv":
+        have = "has" if len(of_lists) == 1 else "have"
+        metrics = ", ".join(of_lists)
+        note = f"not in {args.per_user}: {metrics}, which {have} one value for all lists"
+        evaluation.notes += (note,)
     keywords = {"levels": measured.levels, "confidence": args.confidence}
-    if not args.json:
-        show(evaluation.summary(**keywords).to_text(width()))
-        return
-    document = evaluation.to_dict(**keywords)
-    document["notes"] += notes
-    if measured.audit is not None:
-        audit_report = measured.audit
-        findings = {name: finding._asdict() for name, finding in audit_report.findings.items()}
-        document["audit"] = {"k": audit_report.k, "dtype": audit_report.dtype, "findings": findings}
-    write_json(document)
+    if args.json:
+        document = evaluation.to_dict(**keywords)
+        document["notes"] += notes
+        if measured.audit is not None:
+            report = measured.audit
+            findings = {name: finding._asdict() for name, finding in report.findings.items()}
+            document["audit"] = {"k": report.k, "dtype": report.dtype, "findings": findings}
+        print_report = partial(write_json, document)
+    else:
+        print_report = partial(show, evaluation.summary(**keywords).to_text(width()))
+    # An older file stays where the numbers are refused.
+    if args.per_user is not None and not any(map(_MEANINGLESS.search, notes)):
+        write_per_user(args.per_user, evaluation.values, measured.ids, evaluation.noun)
+    print_report()
 
 
 # --- The form SCORES ------------------------------------------------------------------------------

@@ -190,7 +190,9 @@ def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _Users
             if users.ids != first_users.ids:  # most files have one order
                 rows = first_users.rows_in(users)
                 users.rows_in(first_users)  # refuses a user whom the first file lacks
-                values = {metric: column[rows] for metric, column in values.items()}
+                for metric, column in values.items():
+                    if column.ndim:  # no metric of all lists
+                        values[metric] = column[rows]
         runs[name].append(values)
     return runs, first_users
 

@@ -43,20 +43,20 @@ def write_per_user(
     values: Mapping[str, npt.NDArray[np.float64]],
     users: Sequence[str] | None = None,
     noun: str = "user",
-) -> list[str]:
-    """Write one column per user metric, as ``.csv`` or ``.npz`` by the name of the file.
+) -> None:
+    """Write the values of each metric, as ``.csv`` or ``.npz`` by the name of the file.
 
     ``users`` are the ids of the rows, None: users 0, 1, ... An ``.npz`` holds the ids as ``noun``.
-    In text, every digit is written, and an undefined value is an empty cell. Returns the metrics of
-    all lists, which are left out.
+    Text has a column per user metric, and no place for metrics of all lists; every digit is
+    written, and an undefined value is an empty cell.
     """
-    columns: dict[str, Any] = {metric: column for metric, column in values.items() if column.ndim}
-    left_out = [metric for metric in values if metric not in columns]
     with atomic(path) as file:
         if path.suffix.lower() == ".npz":
             ids: dict[str, Any] = {} if users is None else {noun: np.array(users, np.str_)}
-            np.savez(file, **ids, **columns)
-            return left_out
+            arrays: dict[str, Any] = {**ids, **values}
+            np.savez(file, **arrays)
+            return
+        columns = {metric: column for metric, column in values.items() if column.ndim}
         text = TextIOWrapper(file, encoding="utf-8", newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([noun, *columns])
@@ -65,7 +65,6 @@ def write_per_user(
             users = list(map(str, range(n_users)))
         writer.writerows(zip(users, *map(_cells, columns.values()), strict=False))
         text.detach()  # flushes; the caller closes the file
-    return left_out
 
 
 def _cells(values: npt.NDArray[np.float64]) -> list[float | str]:

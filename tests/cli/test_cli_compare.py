@@ -159,6 +159,21 @@ def test_rows_are_matched_by_the_ids_of_the_users(suffix, capsys):
     assert printed(capsys, *argv) == f"{expected}\n\n{movers}\n"
 
 
+def test_metrics_of_all_lists_beside_the_ids_of_users(capsys):
+    """The rows of users are put in order, and the one value stays."""
+    write_per_user(Path("a.npz"), {"m": np.array([0, 1]), "coverage@10": np.array(0.5)}, ["u", "v"])
+    write_per_user(
+        Path("b.npz"), {"m": np.array([2, 4]), "coverage@10": np.array(0.45)}, ["v", "u"]
+    )
+    argv = ["a.npz", "b.npz", "-m", "m", "coverage@10", "--baseline", "a", "--movers", "1"]
+    for margin, status in (("5", 1), ("10", 0)):
+        rule = f"coverage@10 >= -{margin}%"
+        assert main(["compare", *argv, "--json", "--gate", rule]) == status
+        found = json.loads(capsys.readouterr().out)
+    assert [each["mean"] for each in found["means"]] == [0.5, 3, 0.5, 0.45]
+    assert [each["user"] for each in found["movers"][0]["gains"]] == ["u"]
+
+
 def test_groups_that_are_numbers_are_in_their_order(capsys):
     np.save("groups.npy", np.arange(40) // 4 + 2)  # 10 comes after 9
     found = json.loads(printed(capsys, "old.npz", "new.npz", "--by", "groups.npy", "--json"))

@@ -227,12 +227,45 @@ def test_a_system_metric_is_named_that_the_file_of_users_lacks(capsys):
     assert Path("users.csv").read_text().startswith("user,hit@2\n")
 
 
-def test_a_system_metric_has_one_value_and_no_place_among_users():
+def test_a_system_metric_has_one_value_and_no_place_among_users_in_text():
     for name in ("users.csv", "users.npz"):
         write_per_user(Path(name), {"coverage@2": np.array(0.25), "hit@2": np.array([1.0, 0.0])})
     assert Path("users.csv").read_text() == "user,hit@2\n0,1.0\n1,0.0\n"
     with np.load("users.npz") as found:
-        assert list(found) == ["hit@2"]
+        assert {name: values.tolist() for name, values in found.items()} == {
+            "coverage@2": 0.25,
+            "hit@2": [1.0, 0.0],
+        }
+
+
+def test_the_gate_judges_a_metric_of_all_lists_in_files_of_users(capsys):
+    """The new model shows every user the same two items."""
+    np.save("worse.npy", np.tile(SCORES[1], (4, 1)))
+    argv = ["truth.npz", "-m", "hit@2", "coverage@2", "--per-user"]
+    assert "not in" not in printed(capsys, "evaluate", "scores.npy", *argv, "old.npz")
+    printed(capsys, "evaluate", "worse.npy", *argv, "new.npz")
+    rule = ["--baseline", "old", "--gate", "coverage@2 >= -5%", "-m", "coverage@2"]
+    assert main(["compare", "old.npz", "new.npz", *rule]) == 1
+    Path("same.npz").write_bytes(Path("old.npz").read_bytes())
+    assert main(["compare", "old.npz", "same.npz", *rule]) == 0
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz"])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_an_older_file_of_users_stays_where_the_numbers_are_refused(form, suffix, capsys):
+    np.save("zeros.npy", np.zeros_like(TRUTH))
+    older = Path(f"users.{suffix}")
+    older.write_text("older")
+    argv = ["-m", "hit@2", "--per-user", str(older), *form]
+    assert main(["evaluate", "scores.npy", "zeros.npy", *argv]) == 2
+    assert capsys.readouterr().out == ""
+    assert main(["evaluate", "train.npz", "scores.npy", *argv]) == 2
+    out, err = capsys.readouterr()
+    assert "hit@2" in out
+    assert "nothing was measured" in err
+    assert older.read_text() == "older"
+    assert main(["evaluate", "scores.npy", "truth.npy", *argv]) == 0
+    assert older.read_bytes() != b"older"
 
 
 # --- Ties, chance and ceiling, the audit ---------------------------------------------------------

@@ -191,7 +191,8 @@ def test_files_per_user(name, as_path, tmp_path):
     arrays = {metric: np.array(values) for metric, values in USERS.items()}
     write_per_user(tmp_path / name, arrays, ["u", "v", "w", "x", "y"])
     found = summary(as_path(tmp_path / name), by=[0, 1, 0, 1, 1])
-    del arrays["coverage@10"]
+    if name.endswith("csv"):  # which has no place for a metric of all lists
+        del arrays["coverage@10"]
     assert str(found) == str(summary(arrays, by=[0, 1, 0, 1, 1]))
 
 
