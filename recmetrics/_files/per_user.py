@@ -26,7 +26,8 @@ from recmetrics._files.source import (
 
 _PER_USER_FORMATS = "the .npz or .csv that 'recmetrics evaluate --per-user' writes"
 _SEGMENT_FORMATS = (
-    "a label per user: an .npy (numpy.save), a .csv of user and group, or text, a label a line"
+    "a label per user: an .npy (numpy.save), a .csv or .tsv of user and group, or text, a "
+    "label a line"
 )
 PerUser: TypeAlias = tuple[dict[str, npt.NDArray[Any]], list[str] | None]
 """The values of each metric; the ids of the users, None where the file has none."""
@@ -156,7 +157,7 @@ def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
         return labels, None
     refuse_other_formats(source, first_bytes, _SEGMENT_FORMATS)
     ids = None
-    if source.suffix == ".csv":
+    if source.suffix in (".csv", ".tsv"):
         _, rows = _read_by_id(
             source, _SEGMENT_FORMATS, "'user' and a name for the groups", max_names=2
         )
@@ -165,6 +166,16 @@ def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
     else:
         with reading(source, _SEGMENT_FORMATS), source.open_text() as file:
             numbered_labels = list(enumerate(file, start=1))
+        words_of_lines = [text.replace(",", " ").split() for _, text in numbered_labels]
+        first_words = {words[0] for words in words_of_lines if len(words) == 2}
+        if len(first_words) == len(words_of_lines) > 1:  # no label would have two users
+            user, label = words_of_lines[1]  # a header may be before it
+            fault = (
+                f"user {user[:40]!r} and label {label[:40]!r}; expected labels alone, one a line, "
+                "in the order of the users; write users and labels into a .csv whose header is "
+                f"user,group and whose lines are such as {user[:40]},{label[:40]}"
+            )
+            raise at_line(source, 2, fault)
     label_texts = [text.strip() for _, text in numbered_labels]
     if "" in label_texts:
         line_number, _ = numbered_labels[label_texts.index("")]

@@ -317,8 +317,8 @@ COMPARE = (
     Row(
         "--by",
         "the group of each user, such as a segment; adds the statistics of each group and the "
-        "worst group. An .npy, a .csv of user and group, or text with one label per line; with "
-        "--model, a column",
+        "worst group. An .npy, a .csv or .tsv of user and group, or text with one label per line; "
+        "with --model, a column",
         _file("GROUPS"),
     ),
     Row(

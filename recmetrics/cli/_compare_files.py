@@ -170,6 +170,14 @@ def _read_files(args: Namespace) -> Inputs:
             grouped_users = _UsersOfFile(segments, ids)
             users = users or grouped_users
             group_of_user = group_of_user[users.rows_in(grouped_users)]
+        first_run = next(iter(runs.values()))[0]
+        n_users = max(column.size for column in first_run.values())
+        if len(group_of_user) == n_users + 1:
+            msg = (
+                f"{segments} has {n_users + 1:,} labels for {n_users:,} users; expected one for "
+                f"each: leave out the first, {str(group_of_user[0])[:40]!r}, if it is a header"
+            )
+            raise CommandError(msg)
     arguments = {"results": runs, "by": group_of_user, "baseline": baseline}
     return arguments, None if users is None else users.ids
 

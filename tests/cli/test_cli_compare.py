@@ -125,11 +125,13 @@ GROUPS = ["few", "many", "m\u00e4n", "many"] * 10
 def group_files():
     rows = "".join(f"{user},{group}\n" for user, group in enumerate(GROUPS))
     Path("groups.csv").write_text(f"user,activity\n{rows}", encoding="utf-8")
+    text = f"user,activity\n{rows}".replace(",", "\t")
+    Path("groups.tsv").write_text(text, encoding="utf-8")
     Path("groups.txt").write_text("".join(f"{group} \n" for group in GROUPS), encoding="utf-8")
     np.save("groups.npy", np.array(GROUPS))
 
 
-@pytest.mark.parametrize("suffix", ["csv", "txt", "npy"])
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "npy"])
 @pytest.mark.parametrize("files", [("old.npz", "new.npz"), ("old.csv", "new.csv")])
 def test_groups_are_those_of_the_library(suffix, files, capsys):
     group_files()
@@ -172,6 +174,44 @@ def test_metrics_of_all_lists_beside_the_ids_of_users(capsys):
         found = json.loads(capsys.readouterr().out)
     assert [each["mean"] for each in found["means"]] == [0.5, 3, 0.5, 0.45]
     assert [each["user"] for each in found["movers"][0]["gains"]] == ["u"]
+
+
+@pytest.mark.parametrize("separator", [" ", ", ", "\t"])
+@pytest.mark.parametrize("header", ["", "user activity\n"])
+def test_users_and_labels_are_not_labels(header, separator, capsys):
+    """Else each user would be a group, and two groups of the same label two groups."""
+    group_files()
+    expected = printed(capsys, "old.npz", "new.npz", "--by", "groups.csv")
+    rows = Path("groups.csv").read_text(encoding="utf-8").partition("\n")[2]
+    text = (header + rows.replace(",", " ")).replace(" ", separator)
+    Path("groups.txt").write_text(text, encoding="utf-8")
+    message = error(capsys, "old.npz", "new.npz", "--by", "groups.txt")
+    assert message.startswith("--by 'groups.txt', line 2: user ")
+    new_header, line = re.search(
+        "header is (.+) and whose lines are such as (.+)$", message
+    ).groups()
+    assert line in rows.splitlines()
+    Path("new.csv").write_text(f"{new_header}\n{rows}", encoding="utf-8")
+    assert printed(capsys, "old.npz", "new.npz", "--by", "new.csv") == expected
+
+
+def test_labels_of_two_words(capsys):
+    Path("groups.txt").write_text("light use\nheavy use\n" * 20)
+    found = json.loads(printed(capsys, "old.npz", "new.npz", "--by", "groups.txt", "--json"))
+    assert found["groups"] == ["heavy use", "light use"]
+
+
+def test_a_header_above_labels(capsys):
+    group_files()
+    expected = printed(capsys, "old.npz", "new.npz", "--by", "groups.txt")
+    labels = Path("groups.txt").read_text(encoding="utf-8")
+    Path("groups.txt").write_text(f"activity\n{labels}", encoding="utf-8")
+    assert error(capsys, "old.npz", "new.npz", "--by", "groups.txt") == (
+        "--by 'groups.txt' has 41 labels for 40 users; expected one for each: leave out the first, "
+        "'activity', if it is a header"
+    )
+    Path("groups.txt").write_text(labels, encoding="utf-8")
+    assert printed(capsys, "old.npz", "new.npz", "--by", "groups.txt") == expected
 
 
 def test_groups_that_are_numbers_are_in_their_order(capsys):
