@@ -323,8 +323,11 @@ def _chosen(source: Source, columns: Columns, frame: pl.LazyFrame) -> pl.LazyFra
     return frame.select(names).with_columns(polars.col(ids).cast(polars.String))
 
 
-def read_any(source: Source) -> pl.DataFrame:
-    """Read all columns of a table, each of the type that its cells have."""
+def read_any(source: Source, labels: Collection[str] = ()) -> pl.DataFrame:
+    """Read all columns of a table, each of the type that its cells have.
+
+    Numbers with a decimal comma would be text: they are refused, but for the columns ``labels``.
+    """
     expected = "a .csv, .tsv or .parquet with a header"
     layout = _layout(source, expected)
     import polars
@@ -333,9 +336,19 @@ def read_any(source: Source) -> pl.DataFrame:
         if layout is None:
             return polars.read_parquet(source.path, glob=False)
         with source.open_bytes() as file:
-            return polars.read_csv(
+            frame = polars.read_csv(
                 file.read(), separator=layout.separator, infer_schema_length=None
             )
+        for text in frame.drop(labels, strict=False).select(polars.col(polars.String)):
+            has_comma = text.str.contains(",")
+            numbers = (
+                text.str.strip_chars().str.replace(",", ".").cast(polars.Float64, strict=False)
+            )
+            if has_comma.any() and numbers.null_count() == text.null_count():
+                row = has_comma.arg_max() or 0
+                fault = f"holds {text[row][:40]!r} as {text.name}; expected a number"
+                raise _in_row(source, layout, row, fault)
+        return frame
 
 
 def holds_table(path: Path) -> bool:
@@ -465,7 +478,10 @@ def _with_numbers(
         else:
             row = numbers.is_null().arg_true()[0]
             cell = (text[row] or "")[:40]
-            raise _in_row(source, layout, row, f"holds {cell!r} as {name}; expected a number")
+            expected = "a number"
+            if name in columns.times:
+                expected += " or a date such as 2020-01-31"
+            raise _in_row(source, layout, row, f"holds {cell!r} as {name}; expected {expected}")
     return frame
 
 
@@ -546,9 +562,10 @@ def _dates(source: Source, layout: _Layout, text: pl.Series) -> pl.Series:
     """Read dates as ISO 8601 writes them, in UTC if they have a zone; null where none is read."""
     import polars
 
-    is_date = text.str.contains(r"^\s*\d{4}-")
+    # Of others, such as 01/02/2020, polars would read the day before the month.
+    iso_dates = text.str.extract(r"^(\s*\d{4}-.*)$")
     has_zone = text.str.contains(_ZONE)
-    if is_date.all() and has_zone.any() and not has_zone.all():
+    if not iso_dates.null_count() and has_zone.any() and not has_zone.all():
         row = has_zone.ne(has_zone[0]).arg_max() or 0
         fault = f"has no time zone in {text[row]!r}, where the first row has one"
         if has_zone[row]:
@@ -556,7 +573,7 @@ def _dates(source: Source, layout: _Layout, text: pl.Series) -> pl.Series:
         expected = "expected a zone such as Z or +01:00 behind each time, or behind none"
         raise _in_row(source, layout, row, f"{fault}; {expected}")
     try:
-        dates = text.str.to_datetime(strict=False, time_zone="UTC")
+        dates = iso_dates.str.to_datetime(strict=False, time_zone="UTC")
     except polars.exceptions.ComputeError:  # pragma: no cover  # no date; newer ones give null
         return polars.repeat(None, len(text), eager=True)
     return dates if has_zone.all() else dates.dt.replace_time_zone(None)

@@ -1,5 +1,6 @@
 """``recmetrics compare``: what it prints and writes, and its one-line errors."""
 
+import csv
 import gzip
 import json
 import re
@@ -361,6 +362,26 @@ def test_one_table_of_all_models(name, capsys):
     chosen = compare(frame, model="algo", metrics="ndcg@10", by="seed", rng=0)
     argv = [name, "--model", "algo", "-m", "ndcg@10", "--by", "seed", "--movers", "1"]
     assert printed(capsys, *argv) == f"{chosen}\n\n{chosen.movers('ndcg@10', 1)}\n"
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_decimal_comma_in_one_table_of_all_models(separator, capsys):
+    """A label may have one: it is no number."""
+    pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    argv = ["values.csv", "--model", "layers"]
+
+    def write(*values):
+        with Path("values.csv").open("w", newline="") as file:
+            rows = zip(["64,32", "8,4"], ["a", "a"], values, strict=True)
+            csv.writer(file, delimiter=separator).writerows([["layers", "user", "mrr"], *rows])
+
+    write("1", "0,5")
+    assert error(capsys, *argv) == (
+        "FILE 'values.csv', line 3: holds '0,5' as mrr; expected a number"
+    )
+    write("1", "0.5")
+    assert json.loads(printed(capsys, *argv, "--json"))["models"] == ["64,32", "8,4"]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -257,7 +257,8 @@ def test_the_command_refuses_what_it_cannot_read(tmp_path, capsys, monkeypatch):
     pl.DataFrame(TRUTH).with_columns(pl.lit("soon").alias("time")).write_csv("soon.csv")
     assert "give the files TRAIN TRUTH" in refused(capsys, "audit-times", "train.csv")
     both = ("audit-times", "train.csv", "soon.csv")
-    assert "holds 'soon' as time; expected a number" in refused(capsys, *both)
+    expected = "as time; expected a number or a date such as 2020-01-31"
+    assert f"holds 'soon' {expected}" in refused(capsys, *both)
     assert "no column 'at'" in refused(capsys, *both, "--time", "at")
     assert "--user and --item have the same column" in refused(capsys, *both, "--user", "item")
 
@@ -265,6 +266,21 @@ def test_the_command_refuses_what_it_cannot_read(tmp_path, capsys, monkeypatch):
 def write_times(name, *times):
     rows = [f"u,{item},{time}" for item, time in zip("abc", times, strict=False)]
     Path(name).write_text("\n".join(["user,item,time", *rows, ""]))
+
+
+@pytest.mark.parametrize("date", ["01/02/2020", "03/21/2020", "2020/02/01", "01-02-2020"])
+@pytest.mark.parametrize("line", [2, 3])
+def test_only_iso_dates_are_read(line, date, tmp_path, capsys, monkeypatch):
+    """The first of them would be the second of January, or the first of February."""
+    monkeypatch.chdir(tmp_path)
+    dates = ["2020-01-02", "2020-01-03"]
+    write_times("train.csv", *dates)
+    dates[line - 2] = date
+    write_times("truth.csv", *dates)
+    assert refused(capsys, "audit-times", "train.csv", "truth.csv") == (
+        f"TRUTH 'truth.csv', line {line}: holds {date!r} as time; expected a number or a date such "
+        "as 2020-01-31"
+    )
 
 
 def test_nanoseconds_of_a_csv_keep_their_order(tmp_path, capsys, monkeypatch):
