@@ -401,7 +401,10 @@ AUDIT_TIMES = (
     _JSON_ROW,
 )
 
-METRICS_PAGES = (Row("--markdown", "print the catalogue as a Markdown table", _FLAG_SETTINGS),)
+METRICS_PAGES = (
+    Row("--markdown", "print the catalogue as a Markdown table", _FLAG_SETTINGS),
+    *(row for row in EVALUATE if row.name == "convention"),
+)
 
 DEMO = (
     *(

@@ -36,21 +36,29 @@ def metric_pages(args: Namespace) -> None:
     """List all metrics, or explain one: its formula, options, bounds and source.
 
     For a metric string such as 'map(denom=hits)@10', the options are filled in, and
-    the systems with the same definition are listed.
+    the systems with the same definition are listed. --convention explains what the
+    string means in another system.
 
     For example:
       recmetrics metrics
       recmetrics metrics ndcg
+      recmetrics metrics ndcg@10 --convention lenskit
     """
     # Accuracy first, metrics of all lists last.
     metrics = sorted(METRICS.values(), key=lambda metric: get_args(Reads).index(metric.reads))
     if args.markdown and args.files:
         msg = f"--markdown prints all metrics; leave it out, or {args.files[0]!r}"
         raise CommandError(msg)
+    if args.convention is not None and not args.files:
+        msg = (
+            "--convention explains one metric; give its NAME, such as: recmetrics metrics ndcg@10 "
+            f"--convention {args.convention}"
+        )
+        raise CommandError(msg)
     if args.markdown:
         write(_markdown(metrics))
     elif args.files:
-        show(_page(args.files[0]))
+        show(_page(args.files[0], args.convention))
     else:
         max_width = width() or 1_000
         title_width = max(len(_title(metric)) for metric in metrics)
@@ -64,24 +72,27 @@ def metric_pages(args: Namespace) -> None:
         show("\nto see the formula, options and bounds of one metric: recmetrics metrics NAME")
 
 
-def _page(metric_string: str) -> str:
+def _page(metric_string: str, convention: Convention | None) -> str:
     """Write all about a metric: facts, a table of its options, and the end of its description.
 
-    For a name alone, the formula keeps the names of the options; else it has their values.
+    For a name alone, the formula keeps the names of the options; else, or with a convention, it has
+    their values.
     """
-    explanation = explain(metric_string)
-    metric = spec_of(metric_string).metric
+    explanation = explain(metric_string, convention=convention)
+    metric = spec_of(explanation.metric).metric
     summary, _, details = inspect.cleandoc(metric.description).partition("\n")
     heading = explanation.title
     facts = explanation.facts
-    if metric_string.strip().lower() == metric.name:
+    if convention is None and metric_string.strip().lower() == metric.name:
         heading = f"{_title(metric)}: {summary}"
         facts = {
             "formula": metric.formula,
             "bounds": facts["bounds"],
             "citation": facts["citation"],
         }
-    facts |= {"needs": _needs(metric), "NaN if": metric.undefined}
+    facts["needs"] = _needs(metric)
+    if convention is None:  # which may give a number instead
+        facts["NaN if"] = metric.undefined
     facts["alias"] = ", ".join(metric.aliases)
     lines = [heading.replace("``", ""), ""]
     lines += [f"{label:<12}{line}" for label, line in fact_lines(facts)]

@@ -215,6 +215,24 @@ def test_a_whole_metric_string_is_explained_above_the_rest(capsys):
     assert refused(capsys, "metrics", "ndgc").endswith("'ndgc'; did you mean 'ndcg'?")
 
 
+@pytest.mark.parametrize("metric", ["ndcg@10", "NDCG", "hr@5"])
+def test_a_metric_string_of_another_system_is_explained(metric, capsys):
+    explanation = recmetrics.explain(metric, convention="lenskit")
+    lines = printed(capsys, "metrics", metric, "--convention", "LensKit").splitlines()
+    assert lines[0] == explanation.title
+    for label, fact in explanation.facts.items():
+        found = [line.removeprefix(label).strip() for line in lines if line.startswith(f"{label} ")]
+        assert found == fact.splitlines()[:1]
+
+
+@pytest.mark.parametrize("more", [[], ["--markdown"]])
+def test_all_metrics_have_no_convention(more, capsys):
+    message = refused(capsys, "metrics", "--convention", "lenskit", *more)
+    call = message.partition("--convention explains one metric; give its NAME, such as: ")[2]
+    assert call == "recmetrics metrics ndcg@10 --convention lenskit"
+    assert printed(capsys, *call.split()[1:]).startswith("ndcg(gain=binary")
+
+
 @pytest.mark.parametrize("columns, is_cut", [(20, True), (80, False)])
 def test_the_catalogue_is_a_line_for_each_metric_of_a_terminal(
     columns, is_cut, capsys, monkeypatch
