@@ -408,14 +408,19 @@ def _differences(comparison: Compared) -> Iterator[Grid]:
         is_one_pair = len(pairs) == 1
         heading = pair(differences[0]) if is_one_pair else "difference"
         p_heading = "p ({})" if len(comparison.tests) > 1 else "p"
+        p, *more_p = [
+            Column(p_heading.format(test), partial(_p, test)) for test in comparison.tests
+        ]
         columns = [
             named("group", differences[0].group is not None),
             named("metric"),
             Column("pair", pair, not is_one_pair, is_number=False),
             number(heading, attrgetter("difference"), places, "+"),
             grids.interval(comparison.confidence, places, "+"),
-            *(Column(p_heading.format(test), partial(_p, test)) for test in comparison.tests),
+            p,
+            # The star stands behind the p-value of the first test, which decides.
             Column("", lambda difference: "*" if difference.significant else "", is_number=False),
+            *more_p,
             Column(
                 "d_z",
                 lambda difference: grids.shown(difference.effect_size, "+.2f"),

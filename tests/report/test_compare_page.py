@@ -92,6 +92,22 @@ def test_the_legend_says_what_was_done():
     assert "not shown: groups; print the whole comparison" in compact.splitlines()
 
 
+def test_the_star_of_significance_stands_behind_the_p_of_the_first_test():
+    values = {"old": {"m": MANY_OLD}, "new": {"m": MANY_NEW}}
+    found = compare(values, tests=("t", "wilcoxon"))
+    assert found.differences[0].significant
+    wide = str(found).splitlines()
+    row = next(line for line in wide if "+0.1500" in line)
+    assert row.split()[4:7] == ["<0.0001", "*", "<0.0001"]
+    assert row.index("*") == next(line for line in wide if "p (t)" in line).index("p (t)") + 7
+    blocks = [line.split() for line in found.to_text(28).splitlines()]
+    assert [words for words in blocks if words[:1] == ["p"]] == [
+        ["p", "(t)", "<0.0001", "*"],
+        ["p", "(wilcoxon)", "<0.0001"],
+    ]
+    assert "| <0.0001 | * | <0.0001 |" in found.to_markdown().replace("\\", "")
+
+
 @pytest.mark.parametrize(("n_losers", "is_noted"), [(9, True), (10, False)])
 def test_few_users_on_a_side_are_noted(n_losers, is_noted):
     old = np.full(60, 0.5)
