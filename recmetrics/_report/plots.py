@@ -247,7 +247,7 @@ def _figure_with_notes(height: float, n_columns: int, notes: Sequence[str]) -> t
     subfigures: Any = figure.subfigures(2, 1, height_ratios=[height + _FIGURE_MARGIN, notes_height])
     upper_figure, notes_figure = subfigures
     text = _plain("\n".join(lines))
-    notes_figure.text(0.01, 0.98, text, va="top", fontsize="small", color="0.3")
+    notes_figure.text(0.01, 0.98, text, va="top", fontsize="small")
     return figure, upper_figure
 
 
@@ -341,7 +341,7 @@ def _draw_points(
         if not math.isnan(record.value):
             if not math.isnan(record.low):
                 axes.plot([record.low, record.high], [place, place], color=colour, linewidth=2)
-            face = colour if _mark(record) else "white"
+            face = colour if _mark(record) else axes.get_facecolor()
             axes.plot(record.value, place, "o", color=colour, markerfacecolor=face)
         lines = _lines(record)
         if with_metric:

@@ -63,6 +63,22 @@ def test_a_plot_on_axes():
     assert any(list(line.get_xdata()) == [low, high] for line in left.get_lines())
 
 
+@pytest.mark.parametrize("style", ["default", "dark_background", "Solarize_Light2"])
+def test_hollow_dots_and_notes_follow_the_style_of_matplotlib(style):
+    """Hollow dots have the colour of what is behind them, notes that of all text."""
+    pyplot = importlib.import_module("matplotlib.pyplot")
+    to_rgba = importlib.import_module("matplotlib.colors").to_rgba
+    with pyplot.style.context(style):
+        figure = compare(SMALL, rng=0).plot()
+        text_colour = to_rgba(pyplot.rcParams["text.color"])
+    (notes,) = figure.subfigs[1].texts
+    assert to_rgba(notes.get_color()) == text_colour
+    (means, *_) = figure.axes
+    dots = [line for line in means.get_lines() if line.get_marker() == "o"]
+    faces = [to_rgba(dot.get_markerfacecolor()) for dot in dots]
+    assert faces == [means.get_facecolor(), to_rgba(dots[1].get_color())]  # the best is filled
+
+
 def test_a_plot_without_intervals_and_differences():
     figure = compare({"a": {"c": np.array(NAN)}, "b": {"c": np.array(0.5)}}).plot()
     assert len(figure.findobj(importlib.import_module("matplotlib.axes").Axes)) == 1
