@@ -7,7 +7,7 @@ import math
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -49,7 +49,13 @@ _LEVEL_MARKERS = "sD^v"  # of the points of levels in one metric against another
 # The curves and the points of each ten models, which have the ten colours again.
 _MODEL_STYLES = ("-", "--", "-.", ":")
 _MODEL_MARKERS = "oXP*"
-_MOST_WITHIN = 6  # curves or points whose legend finds room on the axes
+# The legend below axes: its columns, inches of a line, and what separates it from the axes, in
+# letters' heights: the ticks, and each line of the label of the axis.
+_LEGEND_COLUMNS = 2
+_LEGEND_LINE_HEIGHT = 0.14
+_TICKS_DISTANCE = 2.6
+_LABEL_DISTANCE = 1.5
+_MOST_WITHIN = 6  # lines of a legend that finds room on the axes of a user
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _DPI = 150  # dots per inch of a picture
 _MOST_PIXELS = 60_000  # of a picture's width or height; PNG writers refuse more
@@ -74,7 +80,7 @@ def draw(
     if axes is not None:
         records: Sequence[Any] = means if table == "means" else differences
         overall, _ = split(records)
-        _draw_axes(axes, overall, colours, with_metric=True)
+        _draw_axes(axes, overall, colours, on_target=True)
         return axes.figure  # type: ignore[return-value]
     return _written(_figure(means, differences, colours, notes), target)
 
@@ -94,8 +100,10 @@ def draw_against(
     """
     axes = _axes_of(target)
     figure: Any = None
+    on_target = axes is not None
     if axes is None:
-        figure, upper_figure = _figure_with_notes(_POINTS_HEIGHT, 1, notes)
+        height = _POINTS_HEIGHT + _legend_height([*models, *levels])
+        figure, upper_figure = _figure_with_notes(height, 1, notes)
         axes = upper_figure.subplots()
     overall, _ = split(means)
     mean_of = {(mean.model, mean.metric): mean for mean in overall}
@@ -117,7 +125,7 @@ def draw_against(
     axes.tick_params(labelsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.3)
-    _add_legend(axes, len(models) + len(levels))
+    _add_legend(axes, on_target)
     if figure is None:
         return axes.figure  # type: ignore[return-value]
     return _written(figure, target)
@@ -134,12 +142,35 @@ def _axes_of(target: Any) -> Axes | None:
     return target if isinstance(target, Axes) else None
 
 
-def _add_legend(axes: Axes, n_names: int) -> None:
-    """Name what is drawn, beside the axes if there are many names."""
+def _add_legend(axes: Axes, on_target: bool) -> None:
+    """Name what is drawn, below the axes, where it covers nothing.
+
+    The axes of a user may have no room there: a short legend is on them, a long one beside them.
+    """
+    _, names = axes.get_legend_handles_labels()
     place: dict[str, Any] = {}
-    if n_names > _MOST_WITHIN:
+    if not on_target:
+        n_label_lines = axes.get_xlabel().count("\n") + 1
+        distance = _TICKS_DISTANCE + _LABEL_DISTANCE * n_label_lines
+        place = {
+            "loc": "upper center",
+            "bbox_to_anchor": (0.5, 0),
+            "borderaxespad": distance,
+            "ncols": _LEGEND_COLUMNS,
+        }
+    elif len("\n".join(names).split("\n")) > _MOST_WITHIN:
         place = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
     axes.legend(frameon=False, fontsize="small", **place)
+
+
+def _legend_height(names: Iterable[str]) -> float:
+    """The height in inches of a legend below axes, with half a line between two names.
+
+    ``names`` are those of its curves or points, of each once or several times.
+    """
+    n_lines = [len(_wrapped(name).split("\n")) + 0.5 for name in dict.fromkeys(names)]
+    columns = np.array_split(n_lines, _LEGEND_COLUMNS)  # as matplotlib divides them
+    return max(map(sum, columns)) * _LEGEND_LINE_HEIGHT
 
 
 def _colours(models: Sequence[str], levels: Sequence[str]) -> dict[str, str]:
@@ -204,14 +235,19 @@ def _figure(
     means_by_row = _records_by_row(means)
     differences_by_row = _records_by_row(differences)
     heights = []
+    legends_height = 0.0
     for row, records in means_by_row.items():
-        height = _CURVE_HEIGHT
+        differences_of_row = differences_by_row.get(row, [])
         if row[0] == records[0].metric:  # no curve
-            n_lines = max(_n_lines(records), _n_lines(differences_by_row.get(row, [])))
-            height = n_lines * _LINE_HEIGHT + _FRAME_HEIGHT
-        heights.append(height)
+            n_lines = max(_n_lines(records), _n_lines(differences_of_row))
+            heights.append(n_lines * _LINE_HEIGHT + _FRAME_HEIGHT)
+        else:
+            heights.append(_CURVE_HEIGHT)
+            legends_height += max(
+                _legend_height(map(_name, records)), _legend_height(map(_name, differences_of_row))
+            )
     n_columns = 2 if differences else 1
-    figure, upper_figure = _figure_with_notes(sum(heights), n_columns, notes)
+    figure, upper_figure = _figure_with_notes(sum(heights) + legends_height, n_columns, notes)
 
     places = upper_figure.add_gridspec(len(means_by_row), n_columns, height_ratios=heights)
     for i, row in enumerate(means_by_row):
@@ -261,11 +297,12 @@ def _n_lines(records: Sequence[Record]) -> float:
 
 
 def _draw_axes(
-    axes: Axes, records: Sequence[Record], colours: Mapping[str, str], *, with_metric: bool = False
+    axes: Axes, records: Sequence[Record], colours: Mapping[str, str], *, on_target: bool = False
 ) -> None:
     """Draw records as curves if they are of one curve, else as points; none leave axes blank.
 
-    ``with_metric`` writes the names of the metrics, which a title gives otherwise.
+    ``on_target`` is True for the axes of a user: they have no title with the name of a metric, and
+    no room for a legend below.
     """
     if not records:
         axes.set_axis_off()
@@ -275,14 +312,16 @@ def _draw_axes(
     rows = list(_records_by_row(records))
     name, _ = rows[0]
     if len(rows) == 1 and name != records[0].metric:  # the one name is that of a curve
-        _draw_curves(axes, records, colours)
-        if with_metric:
+        _draw_curves(axes, records, colours, on_target)
+        if on_target:
             axes.set_ylabel(_wrapped(name))
     else:
-        _draw_points(axes, records, colours, with_metric)
+        _draw_points(axes, records, colours, with_metric=on_target)
 
 
-def _draw_curves(axes: Axes, records: Sequence[Record], colours: Mapping[str, str]) -> None:
+def _draw_curves(
+    axes: Axes, records: Sequence[Record], colours: Mapping[str, str], on_target: bool
+) -> None:
     """Draw a curve over k for each model or pair."""
     if isinstance(records[0], Difference):
         axes.axhline(0, color="0.6", linewidth=1)
@@ -314,7 +353,7 @@ def _draw_curves(axes: Axes, records: Sequence[Record], colours: Mapping[str, st
     cutoffs = [_curve_of(record.metric)[1] or 0 for record in records]
     axes.set_xticks(_ticks(min(cutoffs), max(cutoffs)))
     axes.grid(alpha=0.3)
-    _add_legend(axes, len(curves))
+    _add_legend(axes, on_target)
 
 
 def _ticks(first: int, last: int) -> list[int]:

@@ -215,6 +215,68 @@ def test_each_of_many_models_has_a_style_of_its_own():
     assert len(markers) == len(of_points) == 12
 
 
+CUTOFFS = ("ndcg@1", "ndcg@5", "ndcg@10")
+
+
+def long_names(n_models, metrics=CUTOFFS):
+    """Models whose names take several lines of a legend."""
+    of_models = models(metrics=metrics, n_models=n_models).values()
+    name = "a transformer with a long name, learning rate 0.001, dimension 128, seed"
+    return {f"{name} {i}": values for i, values in enumerate(of_models)}
+
+
+LEGENDS = {
+    "four models": lambda: compare(models(metrics=CUTOFFS, n_models=4)),
+    "a curve above points": lambda: compare(models(metrics=(*CUTOFFS, "mrr"), n_models=4)),
+    "three long names and groups": lambda: compare(long_names(3), by=["x", "y"] * 100),
+    "thirteen models": lambda: compare(
+        models(metrics=[f"ndcg@{k}" for k in range(1, 51)], n_models=13), baseline="model0"
+    ),
+    "twelve long names": lambda: compare(long_names(12), baseline=next(iter(long_names(1)))),
+}
+
+
+def covered_by_legends(figure):
+    """The axes and the texts on which a name of a legend lies; all of it is on the figure."""
+    assert inside(figure)
+    legends = figure.findobj(importlib.import_module("matplotlib.legend").Legend)
+    names = [text for legend in legends for text in legend.get_texts()]
+    assert names
+    texts = figure.findobj(importlib.import_module("matplotlib.text").Text)
+    others = [text for text in texts if text.get_text() and text not in names]
+    others += [axes.patch for axes in figure.axes]
+    renderer = figure.canvas.get_renderer()
+    boxes = [name.get_window_extent(renderer) for name in names]
+    return [other for other in others if other.get_window_extent(renderer).count_overlaps(boxes)]
+
+
+@pytest.mark.parametrize("case", LEGENDS)
+def test_a_legend_covers_nothing_and_the_axes_keep_their_size(case):
+    figure = LEGENDS[case]().plot()
+    assert covered_by_legends(figure) == []
+    curves = [axes for axes in figure.axes if axes.get_xlabel() == "k"]
+    for axes in curves:
+        width, height = axes.get_window_extent().size / figure.dpi
+        assert width > 4
+        assert 1.8 < height < 3.2
+
+
+@pytest.mark.parametrize("values", [models(n_models=2), long_names(12, ("ndcg@10", "recall@10"))])
+def test_the_legend_of_one_metric_against_another_covers_nothing(values):
+    found = compare(values, baseline=next(iter(values)))
+    assert covered_by_legends(found.plot(x="ndcg@10", y="recall@10")) == []
+
+
+def test_a_legend_of_many_lines_is_beside_the_axes_of_a_user():
+    """There is no room for it below; a short one is on the axes."""
+    for values, is_beside in ((models(metrics=CUTOFFS), False), (long_names(3), True)):
+        axes = importlib.import_module("matplotlib.figure").Figure().subplots()
+        compare(values).plot(axes, table="means")
+        inside(axes.figure)  # draws it
+        left_of_legend = axes.get_legend().get_window_extent().x0
+        assert (left_of_legend >= axes.get_window_extent().x1) == is_beside
+
+
 def test_groups_are_drawn_below_all_users_and_their_curves_beside_those():
     values = models(metrics=(*CURVE, "mrr"), n_models=2)
     found = compare(values, by=["a", "b"] * 100)
