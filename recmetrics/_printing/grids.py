@@ -312,7 +312,8 @@ def _in_blocks(grid: Grid, max_width: int) -> str:
 
     The names are in the first column that has a heading. Empty cells have no line. A mark without
     a heading, such as *, stands behind the cell before, and a word, such as best, behind the
-    highlighted one.
+    highlighted one. A heading that takes more than half a line, such as the names of two models,
+    and a cell with a word that is too long, have lines of their own.
     """
     headings = [column.heading for column in grid.columns]
     name_column = next(j for j, heading in enumerate(headings) if heading)
@@ -320,7 +321,7 @@ def _in_blocks(grid: Grid, max_width: int) -> str:
     name = ""
     for i, row in enumerate(grid.rows):
         name = row[name_column] or name  # an empty cell stands for the one above
-        lines.append(name)
+        lines += _folded(name, max_width)
         cells: dict[int, str] = {}
         for j, cell in enumerate(map(str.strip, row)):
             if j == name_column or not cell:
@@ -332,13 +333,33 @@ def _in_blocks(grid: Grid, max_width: int) -> str:
                 cells[max(cells)] += f" {cell}"
             else:
                 cells[j] = cell
-        width = max((_width(headings[j]) for j in cells), default=0)
-        for j, cell in cells.items():
-            cell_lines = _folded(cell, max_width - width - 2 * _GAP)
-            # The heading stands before the first line of its cell.
-            for heading, line in zip_longest([headings[j]], cell_lines, fillvalue=""):
-                lines.append(f"  {heading}{' ' * (width - _width(heading))}  {line}".rstrip())
+        lines += _block([(headings[j], cell) for j, cell in cells.items()], max_width)
     return "\n".join(lines)
+
+
+def _block(cells: Sequence[tuple[str, str]], max_width: int) -> list[str]:
+    """Write headings with a cell each, one below the other."""
+    widths = [_width(heading) for heading, _ in cells]
+    heading_width = max((width for width in widths if width <= max_width // 2), default=0)
+    room = max_width - heading_width - 2 * _GAP
+    lines = []
+    for heading, cell in cells:
+        cell_lines = _folded(cell, room)
+        if _width(heading) > heading_width or max(map(_width, cell_lines)) > room:
+            lines += _indented(heading, _GAP, max_width)
+            lines += _indented(cell, 2 * _GAP, max_width)
+            continue
+        space = " " * (heading_width - _width(heading))
+        lines.append(f"  {heading}{space}  {cell_lines[0]}")
+        lines += [" " * (heading_width + 2 * _GAP) + line for line in cell_lines[1:]]
+    return lines
+
+
+def _indented(text: str, indent: int, max_width: int) -> list[str]:
+    """Fold a text into indented lines, with less indent where a word would be too wide."""
+    lines = _folded(text, max_width - indent)
+    room = max_width - max(map(_width, lines), default=0)  # "" may have no line
+    return [" " * min(indent, room) + line for line in lines]
 
 
 def _words(cell: str) -> list[str]:

@@ -388,6 +388,41 @@ def test_tables_fit_the_width_of_a_terminal():
     ]
 
 
+@pytest.mark.parametrize("n_letters", [8, 30, 45, 68, 79])
+@pytest.mark.parametrize("n_models", [2, 3])
+def test_no_line_is_wider_than_the_terminal_unless_a_name_is(n_letters, n_models):
+    names = [f"model_{i}".ljust(n_letters, "x") for i in range(n_models)]
+    values = [MANY_OLD, MANY_NEW, MANY_OLD]
+    found = compare({name: {"m": each} for name, each in zip(names, values, strict=False)})
+    for width in (20, 28, 40, 60, 80, 100, 120, 160):
+        text = found.to_text(width)
+        assert max(map(len, text.splitlines())) <= max(width, n_letters)
+        assert set(names) <= set(text.split())
+    for width in range(1, 9):  # the letters have no heading
+        assert set(names) <= set(found.compact().to_text(width).split())
+
+
+def test_a_heading_and_a_cell_that_are_too_long_have_lines_of_their_own():
+    names = ["old".ljust(68, "_"), "new".ljust(67, "_")]
+    found = compare({names[0]: {"m": MANY_OLD}, names[1]: {"m": MANY_NEW}})
+    means, differences, _ = found.to_text(80).split("\n\n")
+    assert means.splitlines()[:5] == [
+        "m",
+        "  model",
+        f"    {names[0]}",
+        "  mean           0.2500",
+        "  95 % interval  [0.2190, 0.2810]",
+    ]
+    assert differences.splitlines()[:6] == [
+        "m",
+        f"  {names[1]} -",
+        f"  {names[0]}",
+        "    +0.1500",
+        "  95 % interval  [+0.1204, +0.1674]",
+        "  p              <0.0001 *",
+    ]
+
+
 def test_a_comparison_is_a_dict_for_json():
     undefined = [NAN] * 120
     values = {
