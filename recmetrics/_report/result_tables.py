@@ -156,6 +156,11 @@ def read_table(
         raise InputTypeError(msg)
     if not table.values and not is_level:
         msg = f"{label} holds no metric; expected {forms}"
+        if table.frame is not None:
+            msg = (
+                f"{label} has the columns {list(table.frame.columns)}, of which none is named like "
+                "a metric or holds decimal numbers; type metrics='NAME' for a column of integers"
+            )
         raise InputError(msg)
     values = {
         metric: _read_values(f"metric {metric!r} of {name}", metric, column)

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,14 @@ class _UsersOfFile(NamedTuple):
 
     source: Source
     ids: list[str]
+    are_row_numbers: bool  # the file has no ids
+
+    @classmethod
+    def of(cls, source: Source, ids: list[str] | None, n_rows: int) -> Self:
+        """The users of a file; without ids, they are the numbers of its rows."""
+        if ids is None:
+            return cls(source, list(map(str, range(n_rows))), True)
+        return cls(source, ids, False)
 
     def rows_in(self, other: _UsersOfFile) -> npt.NDArray[np.intp]:
         """Find the row of each of these users in another file; refuse a file that lacks one."""
@@ -38,6 +46,9 @@ class _UsersOfFile(NamedTuple):
                 f"{other.source} has no row for {len(missing):,} of the {len(self.ids):,} users of "
                 f"{self.source}, the first {missing[0][:40]!r}; expected a row for each"
             )
+            for users in (self, other):
+                if users.are_row_numbers:
+                    msg += f"; {users.source} has no ids: its users are the numbers of its rows"
             raise CommandError(msg)
         return np.array([row_of_user[user] for user in self.ids], np.intp)
 
@@ -136,7 +147,8 @@ def _movers(n: int, comparison: Comparison, users: Sequence[str] | None) -> list
 def _read_files(args: Namespace) -> Inputs:
     """Read per-user files, one or more of each model, and the groups of ``--by``.
 
-    Rows are matched by the ids of their users, where files have them, else by place.
+    Rows are matched by the ids of their users. A file without ids has the numbers of its rows, if
+    another has ids.
     """
     models = _models(args.files)
     names = list(models.values())
@@ -166,12 +178,15 @@ def _read_files(args: Namespace) -> Inputs:
         segments = Source("--by", args.by)
         args.spellings["by"] = segments.spelling
         group_of_user, ids = read_segments(segments)
-        if ids is not None:
-            grouped_users = _UsersOfFile(segments, ids)
-            users = users or grouped_users
-            group_of_user = group_of_user[users.rows_in(grouped_users)]
         first_run = next(iter(runs.values()))[0]
-        n_users = max(column.size for column in first_run.values())
+        n_users = _n_rows(first_run)
+        users_of_runs = users or _UsersOfFile.of(Source("FILE", next(iter(models))), None, n_users)
+        grouped_users = _UsersOfFile.of(segments, ids, len(group_of_user))
+        have_ids = users is not None and ids is not None
+        if have_ids or set(users_of_runs.ids) == set(grouped_users.ids):
+            group_of_user = group_of_user[users_of_runs.rows_in(grouped_users)]
+        elif ids is not None:  # of users whom the runs do not name
+            users = grouped_users
         if len(group_of_user) == n_users + 1:
             msg = (
                 f"{segments} has {n_users + 1:,} labels for {n_users:,} users; expected one for "
@@ -183,26 +198,33 @@ def _read_files(args: Namespace) -> Inputs:
 
 
 def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _UsersOfFile | None]:
-    """Read the runs of each model, all in the order of the first file with ids of users.
+    """Read the runs of each model, all in the order of the first file.
 
     Also gives the users of that file, None if no file has ids.
     """
+    sources = [Source("FILE", path) for path in models]
+    values_and_ids = [read_per_user(source) for source in sources]
     runs: dict[str, list[Any]] = {name: [] for name in models.values()}
+    has_ids = any(ids is not None for _, ids in values_and_ids)
     first_users: _UsersOfFile | None = None
-    for path, name in models.items():
-        source = Source("FILE", path)
-        values, ids = read_per_user(source)
-        if ids is not None:
-            users = _UsersOfFile(source, ids)
-            first_users = first_users or users
-            if users.ids != first_users.ids:  # most files have one order
-                rows = first_users.rows_in(users)
-                users.rows_in(first_users)  # refuses a user whom the first file lacks
-                for metric, column in values.items():
-                    if column.ndim:  # no metric of all lists
-                        values[metric] = column[rows]
+    for source, name, (values, ids) in zip(sources, models.values(), values_and_ids, strict=True):
         runs[name].append(values)
+        if not has_ids:
+            continue
+        users = _UsersOfFile.of(source, ids, _n_rows(values))
+        first_users = first_users or users
+        if users.ids != first_users.ids:  # most files have one order
+            rows = first_users.rows_in(users)
+            users.rows_in(first_users)  # refuses a user whom the first file lacks
+            for metric, column in values.items():
+                if column.ndim:  # no metric of all lists
+                    values[metric] = column[rows]
     return runs, first_users
+
+
+def _n_rows(values: Mapping[str, Any]) -> int:
+    """The number of users of a file; a metric of all lists has one value."""
+    return max(int(column.size) for column in values.values())
 
 
 def _read_table(args: Namespace) -> Inputs:

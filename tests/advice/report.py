@@ -80,6 +80,16 @@ CASES = [
         then=COMPARED,
     ),
     Case(
+        "of which none is named like a metric or holds decimal numbers",
+        "import pandas as pd\n"
+        "old = pd.DataFrame({'user': ['x', 'y'], 'NAME': [1, 3]})\n"
+        "results = {'old': old, 'new': old.assign(NAME=old['NAME'] + 2)}\n",
+        "recmetrics.compare(results)",
+        [2],
+        advice="type (metrics='NAME') for",
+        then=COMPARED,
+    ),
+    Case(
         "if it is in the order of the users",
         LONG + "frame = frame[frame.arm == 'b']\n"
         "by = pd.Series(['one', 'other'], index=['y', 'z'])  # of the first and the second row\n",

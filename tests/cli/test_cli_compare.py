@@ -162,6 +162,39 @@ def test_rows_are_matched_by_the_ids_of_the_users(suffix, capsys):
     assert printed(capsys, *argv) == f"{expected}\n\n{movers}\n"
 
 
+@pytest.mark.parametrize("files", [["old.npz", "b.npz"], ["b.npz", "old.npz"]])
+@pytest.mark.parametrize("groups", ["groups.npy", "groups.txt", "turned.csv"])
+def test_a_file_without_ids_has_the_numbers_of_its_rows(files, groups, capsys):
+    group_files()
+    rows = [f"{user},{group}\n" for user, group in enumerate(GROUPS)]
+    Path("turned.csv").write_text(f"user,activity\n{''.join(rows[::-1])}", encoding="utf-8")
+    places = RNG.permutation(40)
+    shuffled = {metric: values[places] for metric, values in NEW.items()}
+    write_per_user(Path("b.npz"), shuffled, list(map(str, places)))
+    argv = [*files, "--by", groups, "-m", "ndcg@10", "--baseline", "old", "--json"]
+    found = json.loads(printed(capsys, *argv))
+    expected = compare({"old": OLD, "b": NEW}, by=GROUPS, metrics="ndcg@10", baseline="old")
+    for record, difference in zip(found["differences"], expected.differences, strict=True):
+        assert record["group"] == difference.group
+        assert record["difference"] == pytest.approx(difference.difference)
+        assert record["effect_size"] == pytest.approx(difference.effect_size)
+
+
+def test_groups_in_another_order_than_the_rows_of_files_without_ids(capsys):
+    rows = [f"{user},{group}\n" for user, group in enumerate(GROUPS)]
+    Path("turned.csv").write_text(f"user,activity\n{''.join(rows[::-1])}", encoding="utf-8")
+    expected = compare({"old": OLD, "new": NEW}, by=GROUPS, rng=0)
+    assert printed(capsys, "old.npz", "new.npz", "--by", "turned.csv") == f"{expected}\n"
+
+
+def test_ids_that_are_no_row_numbers_are_refused_beside_a_file_without_ids(capsys):
+    write_per_user(Path("ids.csv"), NEW, [f"u{user}" for user in range(40)])
+    assert error(capsys, "old.npz", "ids.csv") == (
+        "FILE 'ids.csv' has no row for 40 of the 40 users of FILE 'old.npz', the first '0'; "
+        "expected a row for each; FILE 'old.npz' has no ids: its users are the numbers of its rows"
+    )
+
+
 def test_metrics_of_all_lists_beside_the_ids_of_users(capsys):
     """The rows of users are put in order, and the one value stays."""
     write_per_user(Path("a.npz"), {"m": np.array([0, 1]), "coverage@10": np.array(0.5)}, ["u", "v"])
@@ -277,7 +310,8 @@ def test_the_gate_and_the_movers_are_those_of_the_library(capsys):
     group_files()
     users = [f"u{user}" for user in range(40)]
     write_per_user(Path("ids.csv"), NEW, users)
-    argv = ["old.npz", "ids.csv", "--by", "groups.npy", "--movers", "2", "-m", "ndcg@10"]
+    write_per_user(Path("old_ids.npz"), OLD, users)
+    argv = ["old=old_ids.npz", "ids.csv", "--by", "groups.npy", "--movers", "2", "-m", "ndcg@10"]
     rule = "ndcg@10 >= -30% in every group"
     argv += ["--gate", rule, "--min-users", "15", "--looks", "2"]
     found = compare({"old": OLD, "ids": NEW}, metrics="ndcg@10", by=GROUPS, rng=0)
