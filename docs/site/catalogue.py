@@ -178,11 +178,11 @@ def formula(metric: Metric) -> str:
 
 def options(metric: Metric) -> str:
     """What may stand in the parentheses."""
-    if not metric.options:
+    if not metric.typed_options:
         return ""
     rows = [
         [f"`{option.name}`", choices(option), default(option), option.meaning]
-        for option in metric.options.values()
+        for option in metric.typed_options.values()
     ]
     return "## Options\n\n" + table(["option", "values", "default", "meaning"], rows)
 

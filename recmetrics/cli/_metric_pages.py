@@ -97,14 +97,14 @@ def _page(metric_string: str, convention: Convention | None) -> str:
     lines = [heading.replace("``", ""), ""]
     lines += [f"{label:<12}{line}" for label, line in fact_lines(facts)]
     blocks = [fold("\n".join(lines))]
-    if metric.options:
+    if metric.typed_options:
         option_columns = [
             Column("option", attrgetter("name"), is_number=False),
             Column("values", _values, is_number=False),
             Column("default", _default, is_number=False),
             Column("meaning", lambda option: option.meaning.replace("``", ""), is_number=False),
         ]
-        option_table = table(option_columns, [*metric.options.values()])
+        option_table = table(option_columns, [*metric.typed_options.values()])
         blocks.append(fitted(option_table, width() or sys.maxsize))
     blocks.append(_fold_prose(details.replace("``", "").strip("\n")))
     return "\n\n".join(blocks)
@@ -136,7 +136,7 @@ def _markdown(metrics: list[Metric]) -> str:
     rows = [("metric", "options", "needs", "value"), ("---", "---", "---", "---")]
     for metric in metrics:
         names = ", ".join(f"`{name}`" for name in (_title(metric), *metric.aliases))
-        options = " ".join(f"`{_option_text(option)}`" for option in metric.options.values())
+        options = " ".join(f"`{_option_text(option)}`" for option in metric.typed_options.values())
         formula = metric.formula
         if not metric.per_user:
             formula = f"of all lists: {formula}"

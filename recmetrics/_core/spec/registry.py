@@ -199,7 +199,12 @@ class Option:
 
 
 # The option of every metric that reads hits: it chooses among them, so that no kernel sees it.
-STRATUM = Option("of", None, "the stratum whose relevant items alone are relevant", is_name=True)
+STRATUM = Option(
+    "of",
+    None,
+    "the stratum, of those in strata=, whose relevant items alone are relevant; not set: all",
+    is_name=True,
+)
 
 
 @dataclass(frozen=True)
@@ -300,11 +305,16 @@ class Metric:
             if values.get(switch, self.options[switch].default) != choice
         ]
 
+    @property
+    def typed_options(self) -> Mapping[str, Option]:
+        """The options by name, with that of the stratum where the metric has it."""
+        if self.reads == "hits":
+            return {**self.options, STRATUM.name: STRATUM}
+        return self.options
+
     def option(self, name: str) -> Option:
         """Find the option called ``name``; the error names the nearest."""
-        options = self.options
-        if self.reads == "hits":
-            options = {**options, STRATUM.name: STRATUM}
+        options = self.typed_options
         if name in options:
             return options[name]
         hint = "it takes none"
