@@ -111,12 +111,13 @@ def evaluate(
     models_by = [name for name in keys if name not in truth.columns]
     models = None
     if models_by:
-        models = recs.select([f"`{name}`" for name in models_by]).distinct().toPandas()
+        models = recs.select([f"`{name}`" for name in models_by]).distinct().dropna().toPandas()
 
     right = truth.withColumn(_TABLE, functions.lit("truth"))
     if exclude is not None:
         excluded = exclude.withColumn(_TABLE, functions.lit("exclude"))
-        right = right.unionByName(excluded, allowMissingColumns=True)
+        others = _with_numbers_of(right, excluded)
+        right = _with_numbers_of(excluded, right).unionByName(others, allowMissingColumns=True)
     # Equal ids have one hash only if they are of one type.
     is_number = isinstance(recs.schema[user].dataType, NumericType)
     id_type = "double" if is_number else "string"
@@ -168,6 +169,22 @@ def _check(tables: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         raise InputError(msg, argument="recs")
 
 
+def _with_numbers_of(table: Any, other: Any) -> Any:
+    """Add the columns of numbers that another table has alone, 0 in all rows.
+
+    A union would put null into them, which makes floats of integers in pandas.
+    """
+    from pyspark.sql import functions
+    from pyspark.sql.types import BooleanType, NumericType
+
+    numbers = {
+        field.name: functions.lit(0).cast(field.dataType)
+        for field in other.schema
+        if isinstance(field.dataType, NumericType | BooleanType) and field.name not in table.columns
+    }
+    return table.withColumns(numbers)
+
+
 def _with_all_lists(
     values: Any, measure_all: Callable[..., Any], keys: Sequence[str], schema: str
 ) -> Any:
@@ -209,6 +226,8 @@ def evaluate_on_worker(
     for label, head in heads.items():
         rows = left if label == "recs" else right[right[_TABLE] == label]
         bucket[label] = rows[head.columns].reset_index(drop=True)
+    if models is not None:  # Spark gives the times of a bucket, and only these, in microseconds
+        models = models.astype(left.dtypes[models.columns])
     with warnings.catch_warnings(), _counting_in_buckets():
         warnings.simplefilter("ignore")  # a warning of some users is none of all
         values, exposed = evaluate_bucket(

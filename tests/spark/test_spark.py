@@ -157,6 +157,45 @@ def test_equal_users_of_two_types_are_one_user(spark):
     assert got["hit"].tolist() == [1.0] * 20
 
 
+@pytest.mark.parametrize("lacks", ["truth", "exclude"])
+def test_numbers_that_one_table_lacks_stay_what_they_are(lacks, spark):
+    recs = pd.DataFrame(
+        {
+            "user": [1, 1, 1, 1, 2, 2],
+            "item": list("xyzxxy"),
+            "model": "a",
+            "fold": [2**60 + 1] * 3 + [2**60] * 3,  # two folds, which are one in float64
+            "score": [6, 5, 4, 3, 2, 1],
+        }
+    )
+    tables = {
+        "truth": pd.DataFrame({"user": [1, 2], "item": list("zy"), "rating": [True, True]}),
+        "exclude": pd.DataFrame({"user": [1], "item": ["y"]}),
+    }
+    for label, table in tables.items():
+        if label != lacks:
+            table["fold"] = 2**60 + 2 - table["user"]
+    by = ["model", "fold"]
+    expected = evaluate_table(recs, **tables, metrics_list="mrr", by=by)
+    frames = {label: spark.createDataFrame(table) for label, table in tables.items()}
+    for chunks in (1, 4):
+        got = recmetrics.spark.evaluate(
+            spark.createDataFrame(recs), **frames, metrics_list="mrr", by=by, chunks=chunks
+        )
+        assert_same_rows(got, expected)
+
+
+def test_lists_of_times_that_the_truth_lacks(spark):
+    times = pd.to_datetime(["2024-05-01 00:00:00"] * 2 + ["2024-05-02 01:02:03"])
+    recs = pd.DataFrame({"user": [1, 2, 1], "item": list("xyy"), "time": times, "score": 1.0})
+    truth = pd.DataFrame({"user": [1, 2, 3], "item": list("xyx")})  # no list of 3 has an item
+    frames = [spark.createDataFrame(table) for table in (recs, truth)]
+    options = {"by": "time", "catalogue": pd.DataFrame({"item": list("xyz")})}
+    metrics = ["mrr", "coverage@1"]
+    got = recmetrics.spark.evaluate(*frames, metrics, chunks=4, **options)
+    assert_same_rows(got, evaluate_table(recs, truth, metrics, **options))
+
+
 def test_summary_and_compare_are_those_of_the_values(spark):
     recs, truth, _ = problem()
     frames = map(spark.createDataFrame, (recs, truth))
