@@ -10,9 +10,10 @@ This module needs the extra ``spark``.
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import pickle
+import re
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from typing import Any
@@ -30,6 +31,10 @@ __all__ = ["compare", "evaluate", "summary"]
 _TABLE = "recmetrics table"  # a column that no table has: the name of a row's table
 _BUCKET = "recmetrics bucket"
 _EXPOSED = "recmetrics exposed"  # in the first row of a bucket: how often its lists have each item
+
+# How a message makes numbers of strings in pandas, and how Spark does.
+_PANDAS_CAST = r"(\w+)\.assign\(\*\*\{('.+'): (.+)\.astype\(float\)\}\)"
+_SPARK_CAST = r"\1.withColumn(\2, \3.cast('double'))"
 
 
 def evaluate(
@@ -57,6 +62,7 @@ def evaluate(
     ----------
     recs, truth, exclude
         DataFrames of Spark with the columns that ``recmetrics.tables.evaluate_table`` takes.
+        Decimals become doubles, except ids.
     metrics_list
         As in ``Metrics.compute``. Metrics of all lists, such as coverage, need ``catalogue``. Spark
         may then compute the lists twice.
@@ -86,14 +92,15 @@ def evaluate(
     tables = {"recs": recs, "truth": truth}
     if exclude is not None:
         tables["exclude"] = exclude
-    _check(tables, options)
+    tables = _checked(tables, options)
 
     from pyspark.sql import functions
     from pyspark.sql.types import NumericType
 
     # Faults that need no values are found here; the empty result has the columns of all results.
     heads = {label: table.limit(0).toPandas() for label, table in tables.items()}
-    empty = evaluate_table(metrics_list=metrics_list, **heads, **options).reset_index()
+    with _casting_in_spark():
+        empty = evaluate_table(metrics_list=metrics_list, **heads, **options).reset_index()
     types = {name: recs.schema[name].dataType.simpleString() for name in (*keys, user)}
     types |= {"nrecs": "bigint", "ntruth": "bigint"}
     convention = options.get("convention")
@@ -110,18 +117,18 @@ def evaluate(
 
     models_by = [name for name in keys if name not in truth.columns]
     models = None
-    if models_by:
+    if models_by:  # null is refused in its bucket
         models = recs.select([f"`{name}`" for name in models_by]).distinct().dropna().toPandas()
 
-    right = truth.withColumn(_TABLE, functions.lit("truth"))
+    right = tables["truth"].withColumn(_TABLE, functions.lit("truth"))
     if exclude is not None:
-        excluded = exclude.withColumn(_TABLE, functions.lit("exclude"))
-        others = _with_numbers_of(right, excluded)
-        right = _with_numbers_of(excluded, right).unionByName(others, allowMissingColumns=True)
+        excluded = tables["exclude"].withColumn(_TABLE, functions.lit("exclude"))
+        excluded = _with_numbers_of(excluded, right)
+        right = _with_numbers_of(right, excluded).unionByName(excluded, allowMissingColumns=True)
     # Equal ids have one hash only if they are of one type.
     is_number = isinstance(recs.schema[user].dataType, NumericType)
     id_type = "double" if is_number else "string"
-    buckets = [_by_bucket(table, [user], chunks, id_type) for table in (recs, right)]
+    buckets = [_by_bucket(table, [user], chunks, id_type) for table in (tables["recs"], right)]
     by_bucket = buckets[0].cogroup(buckets[1])
     measure = partial(
         evaluate_on_worker,
@@ -148,8 +155,11 @@ def _require_spark(table: Any, label: str, instead: str) -> None:
         raise InputTypeError(msg, argument=label)
 
 
-def _check(tables: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """Refuse tables and options of a call in memory, and lists that nothing orders."""
+def _checked(tables: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Refuse tables and options of a call in memory, and lists that nothing orders.
+
+    The result is the tables with doubles in place of decimals.
+    """
     for label, table in tables.items():
         _require_spark(table, label, "recmetrics.tables.evaluate_table")
     for name in ("return_summary", "per_user"):
@@ -167,6 +177,28 @@ def _check(tables: Mapping[str, Any], options: Mapping[str, Any]) -> None:
             "score= or rank= with the name of one"
         )
         raise InputError(msg, argument="recs")
+    ids = [*options["by"], options["user"], options["item"]]
+    return {label: _with_doubles(table, ids) for label, table in tables.items()}
+
+
+def _with_doubles(table: Any, ids: Collection[str]) -> Any:
+    """Cast decimals, which are objects in pandas, to doubles, but for the columns ``ids``."""
+    doubles = {
+        name: table[f"`{name}`"].cast("double")
+        for name, kind in table.dtypes
+        if kind.startswith("decimal") and name not in ids
+    }
+    return table.withColumns(doubles)
+
+
+@contextmanager
+def _casting_in_spark() -> Iterator[None]:
+    """Say in an error how Spark makes numbers of strings, where it says how pandas does."""
+    try:
+        yield
+    except InputTypeError as error:
+        error.args = (re.sub(_PANDAS_CAST, _SPARK_CAST, str(error)),)
+        raise
 
 
 def _with_numbers_of(table: Any, other: Any) -> Any:
@@ -286,7 +318,8 @@ def summary(
         A DataFrame of Spark with a row for each user and model, as ``evaluate`` gives.
     metrics, model, by, weights
         As in ``recmetrics.compare`` for data frames: names of metrics, and of the columns of
-        models, groups and weights. Models and groups come in the order of their names.
+        models, groups and weights. Models and groups come in the order of their names. Decimals in
+        columns of ``metrics`` and ``weights`` become doubles.
     chunks
         As in ``evaluate``.
     **options
@@ -339,6 +372,8 @@ def compare(
 def _sum_on_workers(values: Any, reader: ValueReader, chunks: int | None) -> ValueSums:
     """Sum the values of each bucket of users on a worker, and join these sums."""
     _require_spark(values, "values", "recmetrics.summary and recmetrics.compare")
+    numbers = [reader.weights, *(reader.columns.metrics or ())]
+    values = _with_doubles(values, {*values.columns}.difference(numbers))
     user = reader.user_columns(values.limit(0).toPandas())
     names = values.columns
     # Spark 4.3 warns of a partial function, since it looks for type hints.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from advice import Case, advice_in, check, followed, told_by
 from asserts import assert_same_means, message_of
 
 pytest.importorskip("pyspark", reason="pyspark is not installed")
@@ -194,6 +195,44 @@ def test_lists_of_times_that_the_truth_lacks(spark):
     metrics = ["mrr", "coverage@1"]
     got = recmetrics.spark.evaluate(*frames, metrics, chunks=4, **options)
     assert_same_rows(got, evaluate_table(recs, truth, metrics, **options))
+
+
+def test_decimals_are_numbers(spark):
+    """Literals of Spark such as 0.9 are decimals; ids that are stay what they are."""
+    user = f"{2**60}BD"  # float64 does not tell it from the next one
+    recs = spark.sql(
+        f"SELECT * FROM VALUES ({user}, 'x', 0.9), ({user}, 'y', 0.85), ({user} + 1, 'x', 0.9) "
+        "AS t(user, item, score)"
+    )
+    truth = spark.sql(f"SELECT * FROM VALUES ({user}, 'y', 1.5) AS t(user, item, rating)")
+    values = recmetrics.spark.evaluate(recs, truth, ["cg@2", "mrr"]).toPandas()
+    [of_user] = values[values["ntruth"] > 0].to_dict("records")
+    assert of_user == {"user": 2**60, "nrecs": 2, "cg@2": 1.5, "mrr": 1 / 2, "ntruth": 1}
+    values = spark.sql(
+        "SELECT * FROM VALUES ('a', 'u', 0.5, 1.5), ('a', 'v', 0.25, 0.5), ('b', 'u', 1.0, 1.5), "
+        "('b', 'v', 0.0, 0.5) AS t(model, user, `rbp(p=0.8)@10`, weight)"
+    )
+    columns = {"metrics": "rbp(p=0.8)@10", "weights": "weight"}
+    comparison = recmetrics.spark.compare(values, **columns)
+    of_values = values.toPandas().astype(dict.fromkeys(columns.values(), float))
+    assert str(comparison) == str(recmetrics.compare(of_values, **columns))
+
+
+@pytest.mark.usefixtures("spark")
+def test_advice_on_numbers_as_strings_is_followed():
+    """y is the second of two by its number, and the first by its text."""
+    case = Case(
+        says="; if each is one, type {}",
+        given="from pyspark.sql import SparkSession\nspark = SparkSession.getActiveSession()\n"
+        "recs = spark.sql(\"SELECT * FROM VALUES ('u', 'x', '10'), ('u', 'y', '9.5') "
+        "AS t(user, item, score)\")\ntruth = spark.sql(\"SELECT 'u' AS user, 'y' AS item\")",
+        call="recmetrics.spark.evaluate(recs, truth, 'mrr')",
+        value={"mrr": [1 / 2]},
+        then="answer.select('mrr').toPandas()",
+    )
+    told = told_by(case)
+    assert told.startswith("recs, column 'score' holds String, expected numbers; ")
+    check(followed(case, advice_in(case, told)), case.value)
 
 
 def test_summary_and_compare_are_those_of_the_values(spark):
