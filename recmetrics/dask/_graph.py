@@ -27,6 +27,7 @@ from recmetrics._core.inputs import (
     ItemSets,
     SharedSet,
     check_matrix,
+    check_real,
     check_shape,
     read_side,
 )
@@ -38,6 +39,7 @@ from recmetrics.dask._tasks import (
     add_up,
     best_of,
     best_of_chunk,
+    check_form,
     counts_of,
     itself,
     lists_of,
@@ -252,28 +254,32 @@ def blocks_of(chunks: Sequence[int]) -> list[slice]:
 
 
 def check_array(array: Any, name: str, instead: str) -> None:
-    """Refuse anything but a Dask array of real numbers, 2-d and of known shape.
+    """Refuse anything but a Dask array that is 2-d, with chunks that can be read.
 
     ``instead`` is the function that takes other arrays.
     """
     if not isinstance(array, da.Array):
-        msg = (
-            f"{name} must be a dask.array, got {type(array).__name__}; "
-            f"type dask.array.from_array({name}, chunks=(1000, -1)), or use {instead}"
-        )
+        advice = ""
+        if hasattr(array, "to_dask_array"):  # a table of Dask
+            advice = f"type {name}.to_dask_array(lengths=True), or "
+        elif isinstance(array, np.ndarray | list | tuple):
+            advice = f"type dask.array.from_array({name}, chunks=(1000, -1)), or "
+        msg = f"{name} must be a dask.array, got {type(array).__name__}; {advice}use {instead}"
         raise InputTypeError(msg)
     check_matrix(array, name)
-    _refuse_unknown_lengths(array, name)
+    _check_chunks(array, name)
 
 
-def _refuse_unknown_lengths(array: Any, name: str) -> None:
-    """Refuse a Dask array whose shape is not known before it is computed."""
+def _check_chunks(array: Any, name: str) -> None:
+    """Refuse a Dask array of unknown shape, of no real numbers, or with chunks of another form."""
     if np.isnan(array.shape).any():
         msg = (
             f"{name} has chunks of unknown length, expected a Dask array of known shape; "
             f"type {name}.compute_chunk_sizes()"
         )
         raise ShapeError(msg)
+    check_real(array, name)
+    check_form(array._meta, name)  # a worker checks it, too: Dask may not know the form
 
 
 def _task(function: Callable[..., Any]) -> Callable[..., Task]:
@@ -383,7 +389,7 @@ def _chunks_by_block(
     negative_hint: str | None,
 ) -> list[Task]:
     """Make a task for each block that reads its part of a Dask array, as ``_by_block``."""
-    _refuse_unknown_lengths(array, name)
+    _check_chunks(array, name)
     if name == "truth" and array.shape == shape[:1]:  # one item index for each user
         return [_task(read_classes)(_shared(array[users]), users, shape[1]) for users in blocks]
     if name != "profile":

@@ -14,8 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
-from recmetrics._core.errors import RecmetricsError, RecmetricsWarning, ShapeError, at_fault
+from recmetrics._core.errors import (
+    InputTypeError,
+    RecmetricsError,
+    RecmetricsWarning,
+    ShapeError,
+    at_fault,
+)
 from recmetrics._core.inputs import (
     FlatLists,
     ItemSets,
@@ -83,7 +90,8 @@ class Chunk(NamedTuple):
     items: slice
 
     def checked(self, name: str) -> Any:
-        """Give the chunk, or refuse it if its shape is not the one that Dask declares."""
+        """Give the chunk, or refuse it for its form, or a shape that Dask does not declare."""
+        check_form(self.array, name)
         expected = self.users.stop - self.users.start, self.items.stop - self.items.start
         if np.shape(self.array) != expected:
             msg = (
@@ -93,6 +101,21 @@ class Chunk(NamedTuple):
             )
             raise ShapeError(msg, argument=name)
         return self.array
+
+
+def check_form(chunk: Any, name: str) -> None:
+    """Refuse a masked chunk of the argument ``name``, and a sparse one of scores or factors."""
+    advice = ""
+    if isinstance(chunk, np.ma.MaskedArray):
+        advice = f"type dask.array.ma.filled({name}, ...) with the value for masked entries"
+    elif sp.issparse(chunk) and name.endswith(("scores", "factors")):
+        advice = (
+            f"type {name}.map_blocks(lambda block: block.toarray(), dtype={name}.dtype) (what is "
+            "not stored becomes 0; of sparse scores, Metrics.compute ranks only what is stored)"
+        )
+    if advice:
+        msg = f"{name} has chunks of {type(chunk).__name__}, expected dense arrays; {advice}"
+        raise InputTypeError(msg, argument=name)
 
 
 class BlockLists(NamedTuple):
@@ -213,7 +236,7 @@ def best_of_chunk(array: Any, place: Place, sets: Mapping[str, ItemSets], job: J
     An item among the k best of all chunks is among the k best of its own chunk. So only the k best
     of each chunk leave the worker.
     """
-    scores = ScoreMatrix(Chunk(array, *place).checked("scores"))
+    scores = ScoreMatrix(Chunk(array, *place).checked("pred_scores"))
     users = _users_of(place, sets, job)
     _, items = place
     n_users, n_items = scores.shape
@@ -288,7 +311,7 @@ def side_by_side(rows_of_ranges: Sequence[Rows]) -> Rows:
 
 def measure_rows(array: Any, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Measured:
     """Measure users by their whole rows of scores."""
-    scores = ScoreMatrix(Chunk(array, *place).checked("scores"))
+    scores = ScoreMatrix(Chunk(array, *place).checked("pred_scores"))
     return _measure(scores, _users_of(place, sets, job), job)
 
 

@@ -326,23 +326,67 @@ def test_scores_that_are_no_dask_array():
         "pred_scores must be a dask.array, got ndarray; type dask.array.from_array(pred_scores, "
         "chunks=(1000, -1)), or use recmetrics.Metrics.compute"
     )
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    for scores in (torch.from_numpy(SCORES), sp.csr_array(SCORES)):  # Dask reads neither
+        got = message_of(InputTypeError, lambda s=scores: recmetrics.dask.compute(s, TRUTH, "mrr"))
+        assert got.startswith("pred_scores must be a dask.array, got ")
+        assert got.endswith(f"{type(scores).__name__}; use recmetrics.Metrics.compute")
+
+
+def test_scores_of_one_user():
     one = in_chunks(SCORES[0], 5)
     got = message_of(ShapeError, lambda: recmetrics.dask.compute(one, TRUTH, "ndcg@2"))
     assert got.startswith("pred_scores must be 2-d (n_users, n_items), got 1-d of shape (41,)")
 
 
+def of_unknown_length(array):
+    return in_chunks(array, 5)[da.from_array(np.ones(len(array), bool), chunks=5)]
+
+
 def test_chunks_of_unknown_length():
-    scores = in_chunks(SCORES, (5, 6))
-    scores = scores[da.from_array(np.ones(N_USERS, bool), chunks=5)]
+    scores = of_unknown_length(SCORES)
     got = message_of(ShapeError, lambda: recmetrics.dask.compute(scores, TRUTH, "ndcg@2"))
     assert got == (
         "pred_scores has chunks of unknown length, expected a Dask array of known shape; "
         "type pred_scores.compute_chunk_sizes()"
     )
-    truth = in_chunks(TRUTH, (5, 6))
-    truth = truth[da.from_array(np.ones(N_USERS, bool), chunks=5)]
-    got = message_of(ShapeError, lambda: compute(truth=truth))
+    got = message_of(ShapeError, lambda: compute(truth=of_unknown_length(TRUTH)))
     assert got.startswith("truth has chunks of unknown length")
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known to Dask", "known to a worker"])
+def test_chunks_of_another_form(is_known):
+    def chunks_of(make):
+        if is_known:
+            return in_chunks(SCORES, (N_USERS, 20)).map_blocks(make)
+        return da.from_delayed(dask.delayed(make)(SCORES), SCORES.shape, SCORES.dtype)
+
+    masked = chunks_of(partial(np.ma.masked_less, value=0))
+    sparse = chunks_of(sp.csr_array)
+    dense = "has chunks of csr_array, expected dense arrays; type"
+    plain = "has chunks of MaskedArray, expected dense arrays; type dask.array.ma.filled"
+    got = message_of(InputTypeError, lambda: recmetrics.dask.compute(sparse, TRUTH, "mrr@2"))
+    assert got.startswith(f"pred_scores {dense} pred_scores.map_blocks(")
+    items = np.eye(N_ITEMS)
+    got = message_of(
+        InputTypeError, lambda: recmetrics.dask.compute_factors(sparse, items, TRUTH, "mrr")
+    )
+    assert got.startswith(f"user_factors {dense} user_factors.map_blocks(")
+    for call, name in (
+        (lambda: recmetrics.dask.compute(masked, TRUTH, "mrr@2"), "pred_scores"),
+        (lambda: compute(truth=masked), "truth"),
+        (lambda: compute(exclude=masked), "exclude"),
+    ):
+        got = message_of(InputTypeError, call)
+        assert got == f"{name} {plain}({name}, ...) with the value for masked entries"
+
+
+@pytest.mark.parametrize("name", ["truth", "exclude", "candidates"])
+def test_chunks_of_objects(name):
+    array = in_chunks(TRUTH, (5, 6))
+    got = message_of(InputTypeError, lambda: compute(**{name: array.astype(object)}))
+    assert got.endswith(f"got dtype object; type {name}.astype(np.float64)")
+    assert_identical(compute(**{name: array.astype(np.float64)}), compute(**{name: TRUTH}))
 
 
 def test_chunks_of_another_shape_than_declared():
@@ -351,8 +395,8 @@ def test_chunks_of_another_shape_than_declared():
     for truth in (TRUTH, in_chunks(TRUTH, 10)):
         got = message_of(ShapeError, lambda t=truth: recmetrics.dask.compute(shorter, t, "ndcg@2"))
         assert got == (
-            "the chunk of scores with users 0 .. 22 and items 0 .. 40 must be of shape (23, 41), "
-            "as the Dask array declares, got (23, 40)"
+            "the chunk of pred_scores with users 0 .. 22 and items 0 .. 40 must be of shape "
+            "(23, 41), as the Dask array declares, got (23, 40)"
         )
     truth = in_chunks(TRUTH, (N_USERS, 10)).map_blocks(lambda block: block[1:], dtype=TRUTH.dtype)
     got = message_of(ShapeError, lambda: recmetrics.dask.compute(scores, truth, "ndcg@2"))

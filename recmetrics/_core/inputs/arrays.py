@@ -195,6 +195,8 @@ def check_real(array: npt.NDArray[Any], name: str) -> None:
     )
     if array.dtype.isbuiltin == 2:  # registered by another library: float8, int4
         msg += f"; type {name}.astype(np.float32)"
+    elif array.dtype.kind in "fOSU" and not isinstance(array, np.ndarray):  # it stays in Dask
+        msg += f"; type {name}.astype(np.float64)"
     elif array.dtype.kind in _CAST:
         advice = f"type {_CAST[array.dtype.kind].format(name=name)}"
         is_of_items = name in ("truth", "exclude", "candidates")
