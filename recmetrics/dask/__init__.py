@@ -12,14 +12,12 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 from typing import Any, Unpack
 
-import numpy as np
-
 from recmetrics._core.inputs import check_matrix
 from recmetrics._core.options import ForBatches, takes
 from recmetrics._core.selection import check_bias, check_factors
 from recmetrics._core.spec import MetricsList, Request
 from recmetrics._core.types import Truth
-from recmetrics.dask._graph import TaskGraph, check_array
+from recmetrics.dask._graph import TaskGraph, check_array, read_items
 
 __all__ = ["compute", "compute_factors"]
 
@@ -126,7 +124,8 @@ def compute_factors(
         (n_users, d) dask.array, with chunks over the users. If the factors of a user are in several
         chunks, they are concatenated.
     item_factors
-        (n_items, d) NumPy or Dask array. Every worker keeps a full copy of it.
+        (n_items, d) Dask array, or as in ``Metrics.compute_factors``. Every worker keeps a full
+        copy of it.
     item_bias
         As in ``Metrics.compute_factors``.
     ground_truth, metrics_list, lazy
@@ -139,19 +138,14 @@ def compute_factors(
     """
     check_array(user_factors, "user_factors", "recmetrics.Metrics.compute_factors")
     request = Request(metrics_list, **shared)
-    item_factors = _array(item_factors)
+    item_factors = read_items(item_factors, "item_factors")
     check_matrix(item_factors, "item_factors")
     check_factors(user_factors.shape, item_factors.shape)
     n_items = item_factors.shape[0]
     if item_bias is not None:
-        item_bias = _array(item_bias)
+        item_bias = read_items(item_bias, "item_bias")
         check_bias(item_bias.shape, n_items)
     row_bytes = n_items * user_factors.dtype.itemsize
     graph = TaskGraph(user_factors.chunks[0], row_bytes, n_items, ground_truth, shared, request)
     whole_rows = user_factors.rechunk({1: -1})
     return graph.values(graph.of_factors(whole_rows, item_factors, item_bias), lazy=lazy)
-
-
-def _array(value: Any) -> Any:
-    """Leave an array of NumPy or Dask as it is; make one of NumPy from nested lists."""
-    return value if hasattr(value, "dtype") else np.asarray(value)

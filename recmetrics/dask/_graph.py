@@ -26,6 +26,7 @@ from recmetrics._core.inputs import (
     CLIP_OR_SCORE,
     ItemSets,
     SharedSet,
+    as_array,
     check_matrix,
     check_real,
     check_shape,
@@ -106,6 +107,7 @@ class TaskGraph:
         profile = options.get("profile")
         inputs = dict(options)
         if isinstance(profile, da.Array):
+            _check_chunks(profile, "profile")
             # Workers check the entries. An empty matrix stands for them, to check the shape here.
             inputs["profile"] = sp.csr_array(profile.shape)
         side_data = read_side([spec.of_all_strata() for spec in request.of_side], inputs, *shape)
@@ -268,6 +270,14 @@ def check_array(array: Any, name: str, instead: str) -> None:
         raise InputTypeError(msg)
     check_matrix(array, name)
     _check_chunks(array, name)
+
+
+def read_items(value: Any, name: str) -> Any:
+    """Read what each item has, in memory or, unchanged, in a Dask array."""
+    if isinstance(value, da.Array):
+        _check_chunks(value, name)
+        return value
+    return as_array(value, name, "item")
 
 
 def _check_chunks(array: Any, name: str) -> None:

@@ -352,6 +352,22 @@ def test_chunks_of_unknown_length():
     )
     got = message_of(ShapeError, lambda: compute(truth=of_unknown_length(TRUTH)))
     assert got.startswith("truth has chunks of unknown length")
+    profile = SIDE | {"profile": of_unknown_length(SIDE["profile"])}
+    got = message_of(ShapeError, lambda: compute(metrics="calibration@2", **profile))
+    assert got.endswith("; type profile.compute_chunk_sizes()")
+    model = {"item_factors": ITEM_FACTORS, "item_bias": BIAS}
+    for name, array in model.items():
+        factors = model | {name: of_unknown_length(array)}
+        call = partial(
+            recmetrics.dask.compute_factors,
+            in_chunks(USER_FACTORS, 5),
+            ground_truth=TRUTH,
+            metrics_list="mrr",
+        )
+        got = message_of(ShapeError, lambda call=call, factors=factors: call(**factors))
+        assert got.endswith(f"; type {name}.compute_chunk_sizes()")
+        factors[name].compute_chunk_sizes()
+        assert_identical(call(**factors), call(**model))
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known to Dask", "known to a worker"])
@@ -507,6 +523,16 @@ def test_factors(chunks, bias):
             in_chunks(USER_FACTORS, chunks), items, TRUTH, [*CUT, *WHOLE], item_bias=bias, **options
         )
         assert_identical(got, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_items_in_tensors(dtype):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    items, bias = (torch.from_numpy(a).to(getattr(torch, dtype)) for a in (ITEM_FACTORS, BIAS))
+    users = in_chunks(USER_FACTORS, (5, 4))
+    got = recmetrics.dask.compute_factors(users, items, TRUTH, CUT, item_bias=bias, **SIDE)
+    scores = USER_FACTORS @ ITEM_FACTORS.T + BIAS
+    assert_identical(got, Metrics.compute(scores, TRUTH, CUT, **SIDE))
 
 
 def test_factors_that_do_not_fit():
