@@ -237,7 +237,9 @@ def one_list(metric: Metric) -> str:
         rows += [relevance] if "rel" in metric.options else []
     else:
         vectors = [" ".join(f"{number:g}" for number in row) for row in example.FEATURES]
-        rows += [["features" if metric.name == "diversity" else "genres", *vectors]]
+        name = "features" if metric.name == "diversity" else "genres"
+        if metric.name != "share":
+            rows += [[name, *vectors]]
     return table(["item", *example.ITEMS], rows)
 
 

@@ -79,10 +79,11 @@ class Audit:
     inputs do not determine it. ``grades`` is None, or for a graded truth the number of its distinct
     values above 0, the least and the greatest of them.
 
-    ``only_relevant``, ``sampled``, ``relevant_last`` and ``excluded_target`` tell that the call may
-    not test the model at all; the first three of these are given only if they hold for most of the
-    users with relevant items. ``n_candidates`` is the
-    number of items that may be recommended to each user, if ``sampled`` is found.
+    Four findings tell that the call may not test the model at all. ``only_relevant``: all items
+    that can be recommended to a user are relevant. ``sampled``: every user has equally many
+    candidates, ``n_candidates``, as with sampled negatives. ``relevant_last``: the relevant items
+    stand at the end of the list. ``excluded_target``: exclude holds the one relevant item. The
+    first three are given only if they hold for most of the users with relevant items.
     """
 
     n_users: int

@@ -207,10 +207,13 @@ class Identification(Printed):
             name = _NO_DEPARTURE if ring == "own" else _UNNAMED.get(ring, ring)
             is_singular = 1 in (n_matches, self.n_means[ring])
             round_to = f"round{'s' * is_singular} to {self.value}"
-            yield f"{name}: {n_matches:,} of {means} {round_to}; by chance {expected:.2g}"
+            yield (
+                f"{name}: {n_matches:,} of {means} {round_to} (a random number would match "
+                f"{expected:.2g} of them)"
+            )
         yield (
-            "by chance: how many of the means round to a random number between half of "
-            f"{self.value} and twice {self.value}, on average"
+            f"a random number: on average, between half of {self.value} and twice {self.value}; "
+            "where it would match about 1, or more, a match proves little"
         )
 
 

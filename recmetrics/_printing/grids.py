@@ -28,6 +28,7 @@ UNDEFINED = "-"  # the text of an undefined number
 _GAP = 2  # blanks between columns
 _ENDS = {"high": "the upper end", "low": "the lower end", "equal": "both ends"}  # of an interval
 _MANY_NAMES = 5  # a note that would name more of them says how many
+_MANY_ROWS = 2  # as many lists of rows may be in a note
 _LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -505,21 +506,21 @@ def ends_of_means(
     records: Sequence[Any], n_few: int, noun: str = "user", nouns: str = "users"
 ) -> Iterator[str]:
     """Say which intervals of means count an imagined user; ``noun`` is the word for a user."""
-    for end, limit, side, other_limit in (
-        ("low", "minimum", "below", "maximum"),
-        ("high", "maximum", "above", "minimum"),
+    for end, value, side, other_value in (
+        ("low", "lowest", "below", "highest"),
+        ("high", "highest", "above", "lowest"),
     ):
         intervals = _intervals_with(end, records)
         if intervals:
             yield (
-                f"{intervals} counts an imagined {noun} with the metric's {limit}, since fewer "
-                f"than {n_few} {nouns} are {side} its {other_limit}"
+                f"{intervals} includes an imagined {noun} with the {value} possible value, since "
+                f"fewer than {n_few} {nouns} are {side} the {other_value} possible value"
             )
     intervals = _intervals_with("equal", records)
     if intervals:
         yield (
-            f"{intervals} count an imagined {noun} each, with the metric's minimum and maximum, "
-            "since all values are equal"
+            f"{intervals} include an imagined {noun} each, with the lowest and the highest "
+            "possible value, since all values are equal"
         )
 
 
@@ -529,13 +530,13 @@ def ends_of_differences(records: Sequence[Any], n_few: int) -> Iterator[str]:
         intervals = _intervals_with(end, records)
         if intervals:
             yield (
-                f"difference of {intervals} counts an imagined user with the {extreme} possible "
+                f"difference of {intervals} includes an imagined user with the {extreme} possible "
                 f"difference, since fewer than {n_few} users have a difference {side} 0"
             )
     intervals = _intervals_with("equal", records)
     if intervals:
         yield (
-            f"difference of {intervals} count an imagined user each, with the lowest and the "
+            f"difference of {intervals} include an imagined user each, with the lowest and the "
             "highest possible difference, since all differences are equal"
         )
 
@@ -546,7 +547,7 @@ def _intervals_with(end: str, records: Sequence[Any]) -> str:
     if not widened:
         return ""
     names = names_of_rows(widened, [record for record in records if not math.isnan(record.low)])
-    return f"{names}: {_ENDS[end]} of the interval"
+    return f"{names}: to be safe, {_ENDS[end]} of the interval"
 
 
 def names_of_rows(named_records: Iterable[Any], records: Iterable[Any]) -> str:
@@ -561,6 +562,9 @@ def names_of_rows(named_records: Iterable[Any], records: Iterable[Any]) -> str:
         if len(rows) < n_rows[metric]:
             row_names = f" (only {_listed(list(map(_row_name, rows)), 'row')})"
         metrics_by_rows.setdefault(row_names, []).append(one_line(metric))
+    if len(metrics_by_rows) > _MANY_ROWS:
+        n_named = sum(map(len, rows_by_metric.values()))
+        return f"{counted(n_named, 'row')} of {counted(len(rows_by_metric), 'metric')}"
     return "; ".join(
         f"{_listed(metrics, 'metric')}{row_names}" for row_names, metrics in metrics_by_rows.items()
     )

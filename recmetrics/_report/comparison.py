@@ -146,7 +146,8 @@ class Comparison(Compared, Printed):
         Notes
         -----
         A rule holds if the lower bound of the paired differences, at the confidence of the
-        comparison, reaches the margin; it fails if the upper bound does not; otherwise it is open.
+        comparison, is above the margin (or equal to it, with ``>=``); it fails if the upper bound
+        is below it; otherwise it is open.
         The bounds are those of ``compare``, one-sided, and always count one more user at the end of
         the range of the metric: if 10 % of all users lose, a sample of 30 may contain none of them.
         So a rule stays open with few users, even for equal models. With weights, the bound uses the

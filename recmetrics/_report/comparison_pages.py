@@ -110,7 +110,9 @@ def compact_legend(
     comparison: Compared, metrics: Sequence[str], best: str, marks: str
 ) -> list[str]:
     """The notes below the table of models by metrics; ``best`` and ``marks`` are its signs."""
-    lines = [f"{best}: the best mean of a metric", *_models(comparison, metrics)]
+    lines = [*_models(comparison, metrics)]
+    if any(mean.best for mean in comparison.means if mean.metric in metrics):
+        lines.insert(0, f"{best}: the best mean of a metric")
     if comparison.differences:
         if _losers(comparison, metrics):
             line = f"{marks} {_BETTER}"
@@ -175,6 +177,8 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
     if len(keys) > 1:
         columns = " and ".join(map(one_line, keys))
         yield f"each combination of {columns} is a user; give several runs of a model as a list"
+    if comparison.samples.are_rows:
+        yield "users: the rows of all updates of the stream"
     yield from grids.weighted_by(comparison.n_weightless)
     yield from grids.weighted_as_system(comparison.samples.metric_weights)
     lower_metrics = [metric for metric in metrics if metric in comparison.lower_is_better]
@@ -267,11 +271,12 @@ def _raised(
     if comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
-        f"{names}: p is raised to agree with the {interval} ({1 - comparison.confidence:.2g} or "
-        "more if it contains 0), since few users gain or lose, or differences are skewed"
+        f"{names}: p is that of the {interval}, 1 - the confidence at which it would end at 0, "
+        "since that of the t test is too small where few users gain or lose, or differences are "
+        "skewed"
     )
     if comparison.correction is not None:
-        line += f"; after that, all p are corrected by {_CORRECTIONS[comparison.correction]}"
+        line += f"; then corrected by {_CORRECTIONS[comparison.correction]}, as all p"
     yield line
 
 

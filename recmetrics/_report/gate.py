@@ -179,8 +179,12 @@ class Gate(Printed):
         if len(self.verdicts) > len(self.of):
             notes.append(f"a gate passes if {rules} hold, fails if one fails, and else stays open")
         if self._bounded():
+            notes.append(
+                f"at least, at most: bounds of the difference to {one_line(self.baseline)}"
+            )
+            if any(_parts_of(verdict.rule)["percent"] for verdict in self._bounded()):
+                notes[-1] += ", for a margin of -1 % those of new - 0.99 old, minus 1 % of old"
             notes += [
-                f"at least, at most: bounds of the difference to {one_line(self.baseline)}",
                 self._decision(),
                 self._confidence(),
                 f"bounds: {self._method()}",
@@ -197,7 +201,14 @@ class Gate(Printed):
     def _open_notes(self) -> Iterator[str]:
         """Say what to do about open rules, and what their numbers of needed users mean."""
         open_verdicts = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
-        if any(verdict.n_users is not None for verdict in open_verdicts):
+        n_users_and_needed = [(verdict.n_users, verdict.n_needed) for verdict in open_verdicts]
+        have_enough = [n and needed and n >= needed for n, needed in n_users_and_needed]
+        if any(have_enough):
+            yield (
+                "open with as many users as needed or more: the rule would hold in 80 % of such "
+                "samples if the models were equal, so the difference may be near the margin"
+            )
+        if not all(have_enough) and any(n is not None for n, _ in n_users_and_needed):
             add_users = ", or add users for the next look"
             if self.looks == 1:
                 add_users = " (you may add users to this one only if the looks were planned before)"
@@ -210,8 +221,8 @@ class Gate(Printed):
             if any(verdict.group is not None for verdict in open_verdicts):
                 of_group = " of the rule's group"
             yield (
-                f"needed: users{of_group} with a value in a new sample for which the rule holds "
-                "with a chance of 80 % if the models are equal"
+                f"needed: size of a new sample, in users{of_group} with a value; the rule holds in "
+                "80 % of such samples if the models are equal"
             )
         gains = [verdict for verdict in open_verdicts if _asks_for_gain(verdict)]
         if gains and not self.nested:
@@ -236,8 +247,8 @@ class Gate(Printed):
         if self.weighted:
             text = "one-sided, Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; each bound counts an imagined user: that of 'at least' has "
-            "the lowest possible difference, that of 'at most' the highest"
+            ", corrected for skewness; to be safe, each bound includes an imagined user: that of "
+            "'at least' has the lowest possible difference, that of 'at most' the highest"
         )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"
@@ -418,18 +429,23 @@ def _asks_for_gain(verdict: Verdict) -> bool:
 
 def _arguments_of_gain(verdict: Verdict) -> str:
     """Write the arguments of ``users_needed`` for a rule, and a gain G."""
-    match = _RULE.fullmatch(verdict.rule)
+    parts = _parts_of(verdict.rule)
     margin = f"{verdict.margin:g}"
-    if match is not None and match["percent"]:
-        margin = f"'{match['margin']}%'"
+    if parts["percent"]:
+        margin = f"'{parts['margin']}%'"
     gain = "-G" if _is_upper(verdict.rule) else "G"
     return f"{verdict.metric!r}, {gain}, margin={margin}"
 
 
 def _is_upper(rule: str) -> bool:
     """Say whether a rule bounds a difference from above, as where lower is better."""
+    return _parts_of(rule)["sign"].startswith("<")
+
+
+def _parts_of(rule: str) -> dict[str, str]:
+    """The parts of a rule that was read, by name."""
     match = _RULE.fullmatch(rule)
-    return match is not None and match["sign"].startswith("<")
+    return {} if match is None else match.groupdict(default="")
 
 
 def _check_signs(match: re.Match[str], is_lower: bool) -> None:

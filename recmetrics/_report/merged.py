@@ -270,7 +270,8 @@ def read_sums(
     if totals.n_weightless or has_weights:
         n_weightless = dict.fromkeys(totals.joint.models, totals.n_weightless)
     sums = ValueSums(totals.joint, tuple(store.request.per_user), n_weightless)
-    return _samples_of(sums, columns.metrics or texts, store.list_values())
+    samples = _samples_of(sums, columns.metrics or texts, store.list_values())
+    return replace(samples, are_rows=True)
 
 
 def _samples_of(

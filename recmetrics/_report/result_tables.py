@@ -331,7 +331,8 @@ def _require_different_rows(table: Table) -> None:
     msg = (
         f"{table.name} has two lists of {named_user(columns, users[first_row])}, rows {first_row} "
         f"and {second_row}; expected one: type model='COLUMN' if a column names the model (by= is "
-        "for groups of users), else give each model or run a data frame of its own"
+        "for groups of users), else give each model or run a data frame of its own; if "
+        "evaluate_table added empty lists of the user, type include_missing=False there"
     )
     raise InputError(msg)
 

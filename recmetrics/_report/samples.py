@@ -122,6 +122,7 @@ class Samples:
     levels: tuple[str, ...] = ()  # shown beside the models; they may lack metrics
     users: list[Any] | None = None  # their ids, where data frames name them
     keys: tuple[str, ...] = ()  # the columns of these ids
+    are_rows: bool = False  # users are the rows of the updates of a stream
     # The weights of all users in the mean of each metric whose system weighs them.
     metric_weights: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -349,6 +350,43 @@ def _read_runs(model: str, result: Any, columns: Columns) -> list[Table]:
     ]
 
 
+def _users_of(
+    runs_of_model: Mapping[str, Sequence[Table]],
+) -> tuple[dict[str, list[dict[Any, int]]], dict[str, dict[Any, None]]]:
+    """The rows of the users of each run of each model, and the users of all its runs."""
+    rows_of_runs = {
+        model: [{user: row for row, user in enumerate(run.users())} for run in runs]
+        for model, runs in runs_of_model.items()
+    }
+    users_of_model = {model: dict.fromkeys(chain(*rows)) for model, rows in rows_of_runs.items()}
+    return rows_of_runs, users_of_model
+
+
+def _without_absent_users(
+    runs_of_model: Mapping[str, Sequence[Table]], users_of_model: Mapping[str, dict[Any, Any]]
+) -> Mapping[str, Sequence[Table]]:
+    """Leave out users without a value whom another model lacks, such as those not in the truth."""
+    users_of_models = [
+        users_of_model[model].keys() for model, runs in runs_of_model.items() if runs[0].keys
+    ]
+    if all(users == users_of_models[0] for users in users_of_models[1:]):
+        return runs_of_model
+    users_of_all = set.intersection(*map(set, users_of_models))
+    return {
+        model: [_of_users(run, users_of_all) if run.keys else run for run in runs]
+        for model, runs in runs_of_model.items()
+    }
+
+
+def _of_users(table: Table, users: Collection[Any]) -> Table:
+    """Leave out the rows without a value that are not of ``users``."""
+    is_kept = np.array([user in users for user in table.users()])
+    for metric in table.values.keys() - values_of_all_lists(table).keys():
+        is_kept |= ~np.isnan(table.values[metric])
+    values = {metric: column[is_kept] for metric, column in table.values.items()}
+    return replace(table, values=values, frame=table.frame.filter(is_kept.tolist()))
+
+
 def _in_one_order(
     runs_of_model: Mapping[str, Sequence[Table]], columns: Iterable[str]
 ) -> tuple[dict[str, list[Table]], dict[str, list[Any]], list[Any] | None]:
@@ -361,13 +399,16 @@ def _in_one_order(
     labels: dict[str, dict[Any, Any]] = {column: {} for column in columns}  # of each user
     first_table: Table | None = None
     first_users: dict[Any, Any] = {}  # of the first data frame, or of all folds of its model
-    for model, runs in runs_of_model.items():
+    rows_of_runs, users_of_model = _users_of(runs_of_model)
+    kept_runs = _without_absent_users(runs_of_model, users_of_model)
+    if kept_runs is not runs_of_model:
+        rows_of_runs, users_of_model = _users_of(kept_runs)
+    for model, runs in kept_runs.items():
         tables[model] = []
-        rows_of_runs = [{user: row for row, user in enumerate(run.users())} for run in runs]
-        users_of_all_runs = dict.fromkeys(chain(*rows_of_runs))
+        users_of_all_runs = users_of_model[model]
         # Runs that share no user are folds: each is undefined for the users of the others.
-        is_folds = sum(map(len, rows_of_runs)) == len(users_of_all_runs)
-        for table, row_of_user in zip(runs, rows_of_runs, strict=True):
+        is_folds = sum(map(len, rows_of_runs[model])) == len(users_of_all_runs)
+        for table, row_of_user in zip(runs, rows_of_runs[model], strict=True):
             values = table.values
             if table.frame is not None:
                 users = users_of_all_runs if is_folds else row_of_user

@@ -141,7 +141,7 @@ class TableSummary:
             text = f"mean {number} over {counted(self.n_defined[name], 'list')}"
             if name in self.of_all_lists and self.by:
                 columns = " and ".join(map(repr, self.by))
-                text += f", of which each has the value of all lists of its {columns}"
+                text = f"one value for each {columns}, in all its rows; {text}"
             elif name in self.of_all_lists:
                 text = f"{number} of all lists"
             lines.append(f"{name:<{width}}  {text}")

@@ -267,10 +267,13 @@ def test_it_prints_and_is_plain():
         line.startswith("definitions: how many definitions (metric string, order of ties")
         for line in lines
     )
-    assert "as in a system: 1 of 2 distinct means rounds to 0.5; by chance 0.24" in lines
     assert (
-        "by chance: how many of the means round to a random number between half of 0.5 and twice "
-        "0.5, on average" in lines
+        "as in a system: 1 of 2 distinct means rounds to 0.5 (a random number would match 0.24 of "
+        "them)" in lines
+    )
+    assert (
+        "a random number: on average, between half of 0.5 and twice 0.5; where it would match "
+        "about 1, or more, a match proves little" in lines
     )
     assert lines[-1] == "definitions that agree here may differ for other scores or another truth"
     assert "<td" in found._repr_html_()

@@ -20,8 +20,9 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "{}: p is raised to agree with the interval (0.05 or more if it contains 0), since few users "
-    "gain or lose, or differences are skewed; after that, all p are corrected by Holm"
+    "{}: p is that of the interval, 1 - the confidence at which it would end at 0, since that of "
+    "the t test is too small where few users gain or lose, or differences are skewed; then "
+    "corrected by Holm, as all p"
 )
 FEW_OF_TWO = FEW.format("ndcg@10; gini@5 (only new - a_b, 95% - new)")
 
@@ -236,7 +237,6 @@ def test_a_table_without_a_significant_difference_has_no_letters():
         "a       0.2500",
         "b       0.2500",
         "",
-        "[ ]: the best mean of a metric",
         "no difference is significant, which needs p < 0.05 by paired t test, corrected by Holm "
         "over 1 metric x 1 pair",
     ]

@@ -69,6 +69,21 @@ def test_arrays_beside_ids_that_are_no_row_numbers_are_refused():
         compare({"old": {"hit@1": OLD[:5]}, "new": frames["new"]})
 
 
+@BACKENDS
+def test_a_user_without_a_value_may_be_absent_from_other_models(backend):
+    """Whose item is not in the truth has no value, and a list of one model alone."""
+    users = ["u", "v", "w", "x", "y", "z"]
+    expected = compare({"a": {"hit@1": OLD}, "b": {"hit@1": NEW}})
+    frames = {
+        "a": frame(backend, ["one", *users], [None, *OLD]),
+        "b": frame(backend, [*users, "another"], [*NEW, None]),
+    }
+    assert only(compare(frames)) == only(expected)
+    frames["c"] = frame(backend, [*users, "another"], [*NEW, 0.5])
+    with pytest.raises(InputError, match="'c' has a list of user 'another' and 'a' has none"):
+        compare(frames)
+
+
 def test_columns_that_identify_a_user_together_are_named():
     """A column such as the number of a run makes another user of each run."""
     rows = {"user": [*range(6)] * 4, "seed": [0] * 6 + [1] * 6 + [0] * 6 + [1] * 6}
@@ -189,7 +204,8 @@ CHOSEN = {"metrics": ["hit@1"]}
 BY_ALGO = CHOSEN | {"model": "algo"}
 TWO_LISTS = (
     "expected one: type model='COLUMN' if a column names the model (by= is for groups of users), "
-    "else give each model or run a data frame of its own"
+    "else give each model or run a data frame of its own; if evaluate_table added empty lists of "
+    "the user, type include_missing=False there"
 )
 BAD_FRAMES = {
     "a column of floats": (compare, "long", {}, "results has the column 'user' of floats, whose "

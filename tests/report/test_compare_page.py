@@ -16,12 +16,13 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "difference of ndcg@10: the lower end of the interval counts an imagined user with the lowest "
-    "possible difference, since fewer than 10 users have a difference below 0"
+    "difference of ndcg@10: to be safe, the lower end of the interval includes an imagined user "
+    "with the lowest possible difference, since fewer than 10 users have a difference below 0"
 )
 FEW = (
-    "ndcg@10: p is raised to agree with the interval (0.05 or more if it contains 0), since few "
-    "users gain or lose, or differences are skewed; after that, all p are corrected by Holm"
+    "ndcg@10: p is that of the interval, 1 - the confidence at which it would end at 0, since that "
+    "of the t test is too small where few users gain or lose, or differences are skewed; then "
+    "corrected by Holm, as all p"
 )
 
 
@@ -394,9 +395,10 @@ def test_no_line_is_wider_than_the_terminal_unless_a_name_is(n_letters, n_models
     names = [f"model_{i}".ljust(n_letters, "x") for i in range(n_models)]
     values = [MANY_OLD, MANY_NEW, MANY_OLD]
     found = compare({name: {"m": each} for name, each in zip(names, values, strict=False)})
+    n_of_names = n_letters + len("),")  # in a note on some models
     for width in (20, 28, 40, 60, 80, 100, 120, 160):
         text = found.to_text(width)
-        assert max(map(len, text.splitlines())) <= max(width, n_letters)
+        assert max(map(len, text.splitlines())) <= max(width, n_of_names)
         assert set(names) <= set(text.split())
     for width in range(1, 9):  # the letters have no heading
         assert set(names) <= set(found.compact().to_text(width).split())
@@ -544,9 +546,9 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "ndcg@10 (only new - old in few): p is raised to agree with the interval (0.05 or more"
+    note = "ndcg@10 (only new - old in few): p is that of the interval, 1 - the confidence"
     assert note in str(compare(models, by=by))
-    assert "p is raised" not in str(compare(models))
+    assert "p is that" not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
     assert note.replace("interval", "t interval (not shown)") in drawn
 
@@ -555,4 +557,4 @@ def test_no_note_on_p_where_nothing_bounds_the_difference():
     models = {"a": {"clicks": np.zeros(20)}, "b": {"clicks": np.full(20, 0.25)}}
     comparison = compare(models)
     assert np.isnan(comparison.differences[0].low)
-    assert "p is raised" not in str(comparison)
+    assert "p is that" not in str(comparison)

@@ -263,10 +263,9 @@ def test_a_system_metric_has_a_value_for_each_model(kind):
     _, summary = evaluate_table(
         make(kind, recs), make(kind, truth), "coverage@1", by="model", in_order=True, **options
     )
-    assert (  # A 1/5, B 3/5, of three lists each, one of them missing
-        "coverage@1  mean 0.4000 over 6 lists, of which each has the value of all lists of its "
-        "'model'"
-    ) in str(summary).splitlines()
+    # A 1/5, B 3/5, of three lists each, one of them missing
+    line = "coverage@1  one value for each 'model', in all its rows; mean 0.4000 over 6 lists"
+    assert line in str(summary).splitlines()
     pooled = evaluated("coverage@1", RECS, TRUTH, kind, catalogue={"item": [7, 8, 9, 10]})
     assert pooled["coverage@1"] == [1 / 4] * 3  # by score 8 is the first item of both
 

@@ -709,8 +709,8 @@ def map_at_k(
 ) -> UserValues:
     """Average precision at k; its mean over users is MAP.
 
-    ``map(denom=relevant, tied=block)`` is scikit-learn's average precision, also with equal scores:
-    those are one threshold, so that each counts the precision at the last of their ranks.
+    ``map(denom=relevant, tied=block)`` is scikit-learn's average precision. Equal scores are one
+    threshold there: each hit counts the precision at the last of their ranks.
 
     >>> from recmetrics import Metrics
     >>> Metrics.map_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], k=3)  # (1/1 + 2/3) / 2
