@@ -50,6 +50,14 @@ PAIRS = [
         {"mrr": [1 / 2, 1 / 1]},
         altered="ranking[0][:, ::-1]",
     ),
+    Case(
+        "has NaN at rank {}; expected numbers; type ranking[0]",
+        "truth = [[1], [2]]\n"
+        "ranking = np.array([[0, 1], [2, 0]]), np.array([[0.9, np.nan], [0.9, 0.8]])\n",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2, 1 / 1]},
+        altered="ranking[0][:, ::-1]",
+    ),
 ]
 ARRAYS = [
     Case(

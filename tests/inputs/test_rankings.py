@@ -7,7 +7,15 @@ import pytest
 import scipy.sparse as sp
 from asserts import message_of
 
-from recmetrics import ArgumentError, Evaluator, InputError, InputTypeError, Metrics, ShapeError
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    InputError,
+    InputTypeError,
+    Metrics,
+    NaNScoreError,
+    ShapeError,
+)
 
 INDICES = [np.array([0, 5]), np.array([2])]
 
@@ -197,6 +205,19 @@ def test_a_pair_of_two_shapes_is_refused():
         Metrics.compute_ranked((PAIR[0], PAIR[1][:, :2]), [[1], [3]], "mrr")
 
 
+@pytest.mark.parametrize("score_dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("id_dtype", ["int32", "uint64"])
+def test_a_nan_of_a_pair_does_not_end_its_list(score_dtype, id_dtype):
+    pair = np.array([[0, 1], [1, 0]], id_dtype), np.array([[0.9, np.nan], [0.9, 0.8]], score_dtype)
+    message = message_of(NaNScoreError, Metrics.compute_ranked, pair, [[1], [0]], "hit@2")
+    assert message.startswith("ranking is a pair of ids and scores, and user 0 has NaN at rank 2;")
+
+
+def test_a_nan_of_a_pair_beside_no_item_is_padding():
+    pair = np.array([[0, -1], [1, 0]]), np.array([[0.9, np.nan], [0.9, 0.8]])
+    assert Metrics.compute_ranked(pair, [[1], [0]], "hit@2")["hit@2"].tolist() == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("pair", "message", "typed"),
     [
@@ -213,6 +234,12 @@ def test_a_pair_of_two_shapes_is_refused():
             "a pair of ids of shape (3,) and scores of shape (3,), expected (n_users, k) for both; "
             "for one user type [ranking[0]]",
             [PAIR[0][0]],
+        ),
+        (
+            (PAIR[0], np.array([[2, 1, 0], [5, np.nan, 4]])),
+            "a pair of ids and scores, and user 1 has NaN at rank 2; expected numbers; type "
+            "ranking[0] if the ids are in order",
+            PAIR[0],
         ),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import InputError, InputTypeError, ShapeError, at_fault
+from recmetrics._core.errors import InputError, InputTypeError, NaNScoreError, ShapeError, at_fault
 from recmetrics._core.inputs.arrays import (
     as_array,
     as_kernel_array,
@@ -275,7 +275,7 @@ def _as_lists(ranking: Any) -> FlatLists:
     if isinstance(ranking, tuple) and len(ranking) == 2:
         parts = [as_array(part, "ranking") for part in ranking if hasattr(part, "dtype")]
         if sorted(part.dtype.kind for part in parts) in (["f", "i"], ["f", "u"]):
-            ranking = _without_scores(*parts)
+            ranking = _ids_without_padding(*parts)
     lists = per_user(ranking, "ranking")
     if lists is not None:
         for user, items in enumerate(ranking):
@@ -302,13 +302,14 @@ def _as_lists(ranking: Any) -> FlatLists:
     return FlatLists.of(array)
 
 
-def _without_scores(ids: npt.NDArray[Any], scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _ids_without_padding(ids: npt.NDArray[Any], scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Read the ids of the pair (ids, scores) that recommenders return, -1 behind the last item.
 
-    Recommenders fill up a list with items of the lowest score of their dtype, mostly float32,
-    which are none. Scores may have been cast to float64 since.
+    Recommenders fill up short lists with arbitrary ids, whose score is the lowest of its dtype,
+    mostly float32. These are no items. Scores may have been cast to float64 since; but the padding
+    of float16, -65504, is known only while the scores are float16.
     """
-    if scores.dtype.kind != "f":
+    if scores.dtype.kind != "f":  # the two are exchanged
         msg = "ranking is a pair of scores and ids, expected (ids, scores); type ranking[1]"
         raise InputTypeError(msg)
     if ids.ndim != 2 or ids.shape != scores.shape:
@@ -320,12 +321,20 @@ def _without_scores(ids: npt.NDArray[Any], scores: npt.NDArray[Any]) -> npt.NDAr
             f"expected (n_users, k) for both{advice}"
         )
         raise ShapeError(msg)
+    is_nan = np.isnan(scores) & (ids != -1)
+    if is_nan.any():
+        user, column = np.argwhere(is_nan)[0]
+        msg = (
+            f"ranking is a pair of ids and scores, and user {user} has NaN at rank {column + 1}; "
+            "expected numbers; type ranking[0] if the ids are in order"
+        )
+        raise NaNScoreError(msg)
     ascends = scores[:, 1:] > scores[:, :-1]
     if ascends.any():
-        user, place = np.argwhere(ascends)[0]
+        user, column = np.argwhere(ascends)[0]
         msg = (
             f"ranking is a pair of ids and scores, and user {user} has a higher score at rank "
-            f"{place + 2} than before; expected the best item first; type ranking[0] if the ids "
+            f"{column + 2} than before; expected the best item first; type ranking[0] if the ids "
             "are in order, as beside distances"
         )
         raise InputError(msg)
