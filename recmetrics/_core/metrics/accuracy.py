@@ -1272,12 +1272,12 @@ def _err_of_group(
     going_on: FloatArray,
     stopping: FloatArray,
     above: FloatArray,
-) -> float:
+) -> tuple[float, float]:
     """The sum of P(rank) / rank over a tie group, times the product of 1 - P before, as expected.
 
-    The n hits of the group are those in the slots ``slot`` to before ``after``. P is the chance to
-    be satisfied by an item. The last three arrays are work memory, of which ``going_on[n]``, the
-    chance to go on after the group, is read by the caller.
+    Gives that sum, and the chance to go on after the group. The n hits of the group are those in
+    the slots ``slot`` to before ``after``. P is the chance to be satisfied by an item. The last
+    three arrays are work memory.
 
     Over all orders of the group: ``going_on[j]`` is the mean product of 1 - P over j of the
     relevant items, ``stopping[j]`` that mean product times the P of one more item. At each rank,
@@ -1312,7 +1312,7 @@ def _err_of_group(
             if j < n:
                 above[j + 1] += above[j] * chance
             above[j] *= 1.0 - chance
-    return total
+    return total, going_on[n]
 
 
 def _err(hits: Hits, k: int, out: FloatArray, max_rel: float) -> None:
@@ -1337,13 +1337,13 @@ def _fill_err(
     group, see ``_err_of_group``.
     """
     for user in hits.users:
-        slot = hits.start[user]
         top_grade = max_rel
         if max_rel == 0.0:
-            top_grade = hits.ideal[slot]
+            top_grade = hits.ideal[hits.start[user]]
+        cut = _cutoff_of(hits, k, user)
         total = 0.0
         still_looking = 1.0
-        cut = _cutoff_of(hits, k, user)
+        slot = hits.start[user]
         end = _end_of_hits(hits, user, cut)
         while slot < end:
             after = _group_end(hits, slot, end)
@@ -1352,10 +1352,11 @@ def _fill_err(
                 total += still_looking * satisfied / hits.first[slot]
                 still_looking *= 1.0 - satisfied
             else:
-                total += still_looking * _err_of_group(
+                err_of_group, going_on_after = _err_of_group(
                     hits, slot, after, top_grade, cut, going_on, stopping, above
                 )
-                still_looking *= going_on[after - slot]
+                total += still_looking * err_of_group
+                still_looking *= going_on_after
             slot = after
         out[user] = total
 
