@@ -970,7 +970,7 @@ def rank_many_relevant(
 
 @kernel
 def rank_candidates(
-    values: Array,
+    candidate_scores: Array,
     candidate_start: IntArray,
     candidate_items: IntArray,
     relevant: Rows,
@@ -983,13 +983,13 @@ def rank_candidates(
     """Fill ``hits`` and ``tied`` from the scores of the candidates alone; then ``sort_hits``.
 
     User u has the slice ``candidate_start[u]:candidate_start[u + 1]`` of ``candidate_items``,
-    ascending and without excluded ones, and of ``values``, their scores. The three are not united
-    in ``Rows``, whose values have another dtype.
+    ascending and without excluded ones, and of ``candidate_scores``. The three are not united in
+    ``Rows``, whose values have another dtype.
     """
     for user in range(candidate_start.size - 1):
         begin = candidate_start[user]
         end = candidate_start[user + 1]
-        scores = values[begin:end]
+        scores = candidate_scores[begin:end]
         items = candidate_items[begin:end]
         hits.length[user] = min(k, _count_reaching(scores, least))
 
@@ -1150,7 +1150,7 @@ def list_rows(
 
 @kernel
 def list_candidates(
-    values: Array,
+    candidate_scores: Array,
     candidate_start: IntArray,
     candidate_items: IntArray,
     k: int,
@@ -1167,9 +1167,9 @@ def list_candidates(
     no_excluded = candidate_items[:0]  # candidates are without excluded items
     for user in range(length.size):
         begin = candidate_start[user]
-        scores = values[begin : candidate_start[user + 1]]
+        scores = candidate_scores[begin : candidate_start[user + 1]]
         length[user] = _list_best(scores, least, no_excluded, k, pool)
-        for i in range(length[user]):
+        for i in range(length[user]):  # an item of the pool is a place in ``scores``
             ranking[user, i] = candidate_items[begin + pool.items[i]]
 
 
@@ -1275,9 +1275,9 @@ def _first_repeat_by_table(items: IntArray, user: int, user_of: IntArray) -> int
 
 @helper
 def _count_blocks(
-    values: Array, bound: Any, strict: Any, block_counts: npt.NDArray[np.int32]
+    values: Array, bound: Any, ties_lose: Any, block_counts: npt.NDArray[np.int32]
 ) -> int:
-    """Count in each block the NaN and the scores >= ``bound``, or > ``bound`` if ``strict``.
+    """Count in each block the NaN and the scores >= ``bound``, or > ``bound`` if ``ties_lose``.
 
     Fills ``block_counts``, and returns their sum. A comparison with NaN is False, so
     ``not (a < b)`` counts it. The tail behind the whole blocks is one more block.
@@ -1287,7 +1287,7 @@ def _count_blocks(
     for b in range(n_whole):
         block = values[b * BLOCK_SCORES : (b + 1) * BLOCK_SCORES]
         count: Any = np.int32(0)
-        if strict:
+        if ties_lose:
             for i in range(BLOCK_SCORES):
                 count = np.int32(count + np.int32(not (block[i] <= bound)))
         else:
@@ -1299,7 +1299,7 @@ def _count_blocks(
     if n_whole < block_counts.size:
         tail = 0
         for i in range(n_whole * BLOCK_SCORES, values.size):
-            tail += not (values[i] <= bound if strict else values[i] < bound)
+            tail += not (values[i] <= bound if ties_lose else values[i] < bound)
         block_counts[n_whole] = tail
         total += tail
     return total
@@ -1368,6 +1368,7 @@ def select_tile(
     ``collected`` is brought up to date. ``nan_report`` (3,) is updated by the number of NaN, and
     the row and item of the first in the order of the whole matrix.
     """
+    most_kept = 2 * k + BLOCK_SCORES // 4  # a user who has so many is cut to the k best
     for user in range(collected.counts.size):
         row = tile[user, :width]
         bound = collected.bounds[user]
@@ -1383,31 +1384,35 @@ def select_tile(
         excluded_columns = memory.excluded_columns[:n_columns]
         # There may be too many to add one by one, as in the first tile, or in every tile where
         # scores ascend. The lanes of this tile alone then give a better bound.
-        if memory.lane_maxima.size > 0 and n_candidates > 2 * k + BLOCK_SCORES // 4:
+        if memory.lane_maxima.size > 0 and n_candidates > most_kept:
             # It counts the blocks by the new bound, too.
-            bound = _raise_bound(row, excluded_columns, k, lowest, bound, memory)
-            ties_lose = np.bool_(bound == collected.bounds[user])
+            new_bound = _raise_bound(row, excluded_columns, k, lowest, bound, memory)
+            # ``if new_bound > bound:`` made the kernel a twentieth slower.
+            ties_lose = np.bool_(new_bound == bound)  # it was not raised
+            bound = new_bound
 
         # This loop is no helper: LLVM did not inline it, and a call passes all parts of all arrays.
         values = collected.values[user]
         items = collected.items[user]
         count = collected.counts[user]
         for b in range(memory.block_counts.size):
+            # Counted by a bound that may have risen since: the block is then read to its end.
             n_left = memory.block_counts[b]
             if n_left == 0:
                 continue
             if count + BLOCK_SCORES > values.size:
-                # A full pool has at least k items that reach the bound, more than k of this tile
-                # for a bound of this tile, else k earlier ones. So the new bound is not below it.
+                # A full pool has at least k items that reach the bound: k earlier ones or, for a
+                # bound of this tile, more than k of this tile. So ``_shrink`` does not lower it.
                 bound = _shrink(values, items, count, k, lowest)
                 count = np.int64(k)
+                # The k that are kept all come before the items still to read.
                 ties_lose = np.bool_(True)
             for column in range(b * BLOCK_SCORES, min((b + 1) * BLOCK_SCORES, width)):
                 score = row[column]
                 if (score < bound) | (ties_lose & (score == bound)):  # False with NaN
                     continue
                 n_left -= 1
-                if not score >= lowest:  # NaN
+                if not score >= lowest:  # NaN; by ``score != score`` up to a third slower
                     _note_nan(nan_report, user, first_item + column)
                 elif _position(excluded_columns, column) < 0:
                     values[count] = score
@@ -1417,7 +1422,7 @@ def select_tile(
                     break
 
         # The bound is raised once per k new items: as effective as after each item, and cheaper.
-        if count >= 2 * k + BLOCK_SCORES // 4:
+        if count >= most_kept:
             bound = _shrink(values, items, count, k, lowest)
             count = np.int64(k)
         collected.counts[user] = count
