@@ -234,8 +234,9 @@ def _solve(
     Each row is a ridge regression; all are solved at once.
     """
     n_fixed, n_factors = fixed.shape
-    # (Y'Y + a Y'RY + l I) x = (1 + a) Y'r for each row r, with Y the fixed factors, R the diagonal
-    # matrix of r, a the confidence and l the regularisation: one sparse product makes all Y'RY.
+    # (Y'Y + a Y'RY + l I) x = (1 + a) Y'r for each row r of zeros and ones, with Y the fixed
+    # factors, R the diagonal matrix of r, a the confidence and l the regularisation: one sparse
+    # product makes all Y'RY.
     outer_products = (fixed[:, :, None] * fixed[:, None, :]).reshape(n_fixed, -1)
     shared_part = fixed.T @ fixed + regularisation * np.eye(n_factors)
     row_parts = (interactions @ outer_products).reshape(-1, n_factors, n_factors)

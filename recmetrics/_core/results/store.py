@@ -536,6 +536,7 @@ class Accumulator:
         ArgumentError
             If torch.distributed is not initialised, or the evaluators cannot be merged.
         """
+        # Who has processes of torch.distributed has imported torch; nobody else waits for it.
         torch: Any = sys.modules.get("torch")
         distributed = None if torch is None else torch.distributed
         if distributed is None or not (distributed.is_available() and distributed.is_initialized()):
@@ -550,10 +551,10 @@ class Accumulator:
                 "the group"
             )
             raise ArgumentError(msg)
-        parts: list[Any] = [None] * distributed.get_world_size(group)
-        distributed.all_gather_object(parts, self._results.part(), group=group)
+        gathered: list[Any] = [None] * distributed.get_world_size(group)
+        distributed.all_gather_object(gathered, self._results.part(), group=group)
         whole = self._results.empty()
-        for schema, part in parts:
+        for schema, part in gathered:
             whole.take(schema, part)
         return self._of(whole)
 

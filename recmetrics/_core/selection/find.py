@@ -293,4 +293,4 @@ def ranker_of(scores: Source, users: Users, most_slots: int | None = None) -> Ra
         return TiedRanker(scores, users)
     if isinstance(scores, DeviceScores):
         return DeviceRanker(scores, users)
-    return FactorRanker(scores, users)
+    return FactorRanker(scores, users)  # FactorScores and DeviceFactors
