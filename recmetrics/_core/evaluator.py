@@ -143,7 +143,7 @@ class Evaluator(Accumulator):
     ) -> None:
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)
-        users_of_truth = read_whole_users(ground_truth, n_items, shared, request).own()
+        users_of_truth = read_whole_users(ground_truth, n_items, shared, request).owning_copy()
         self._users = users_of_truth
         self._array_of_indices = array_of_indices(ground_truth)
         n_rows = users_of_truth.truth.n_users

@@ -368,29 +368,30 @@ class StreamEvaluator(Accumulator):
         ------
         InputTypeError
             By the function that is made, if the scores of a prediction are several arrays, or
-            ``prepare`` returns anything but two values.
+            ``prepare`` returns anything but a tuple of two.
         """
 
         def compute_metrics(prediction: Any, compute_result: bool = True) -> dict[str, float]:
-            scores_and_truth: Any
             if prepare is not None:
-                scores_and_truth = prepare(prediction)
-            elif not isinstance(prediction.predictions, tuple | Mapping):
-                scores_and_truth = prediction.predictions, prediction.label_ids
-            else:
+                scores_and_truth: Any = prepare(prediction)
+                if not isinstance(scores_and_truth, tuple) or len(scores_and_truth) != 2:
+                    msg = (
+                        "prepare must return a tuple of scores and truth, got "
+                        f"{type(scores_and_truth).__name__}"
+                    )
+                    raise InputTypeError(msg)
+                scores, truth = scores_and_truth
+            elif isinstance(prediction.predictions, tuple | Mapping):
                 msg = (
                     f"predictions are a {type(prediction.predictions).__name__} of the outputs of "
                     "the model; type hook(lambda prediction: (prediction.predictions[0], "
-                    "prediction.label_ids)), with the place or name of the scores for 0"
+                    "prediction.label_ids)), with the place or name of the scores instead of 0"
                 )
                 raise InputTypeError(msg)
-            if not isinstance(scores_and_truth, tuple) or len(scores_and_truth) != 2:
-                msg = (
-                    "prepare must return a tuple of scores and truth, got "
-                    f"{type(scores_and_truth).__name__}"
-                )
-                raise InputTypeError(msg)
-            self.update(*scores_and_truth)
+            else:
+                scores = prediction.predictions
+                truth = prediction.label_ids
+            self.update(scores, truth)
             if not compute_result:
                 return {}
             means = self.mean(at=at)
@@ -468,12 +469,12 @@ class StreamEvaluator(Accumulator):
         store = self._results
         request = store.request
         n_rows, n_items = scores.shape
-        longest = longest_list(scores)
-        cutoffs = store.cutoffs_for(n_items, longest)
+        longest_length = longest_list(scores)
+        # Before the truth is read, which would be refused for not having the items of the scores.
+        store.check_size(n_items)
         users = read_users(scores, truth, item_sets, request, side_data)
         # A matrix of truth gives the size of the catalogue where rankings do not.
-        if cutoffs.n_items is None and users.n_items is not None:
-            cutoffs = store.cutoffs_for(users.n_items, longest)
+        cutoffs = store.cutoffs_for(users.n_items, longest_length)
         # Where this batch does not give the size, the store may know it.
         users = users._replace(n_items=cutoffs.n_items)
 
@@ -485,7 +486,7 @@ class StreamEvaluator(Accumulator):
         if largest_relevance > self._largest_relevance:
             check_truth(selection.hits.ideal, request, cutoffs)
             self._largest_relevance = largest_relevance
-        return selection.own()
+        return selection.owning_copy()
 
 
 def _by_model(scores: Any, read: Callable[[Any], Source]) -> dict[str, Source]:

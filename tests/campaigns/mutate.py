@@ -192,7 +192,7 @@ _OF_FILES = {
          "is_within = start[user] < start[user + 1]", "is_within = True"),
         ("an evaluator shares its strata with the caller",
          "tests/inputs/test_strata.py -k keeps_its_own",
-         "{name: sets.own() for name, sets in self.strata.items()}", "dict(self.strata)"),
+         "{name: sets.owning_copy() for name, sets in self.strata.items()}", "dict(self.strata)"),
     ],
     "_core/results/measure.py": [
         ("the first users are measured in every block", f"{FUZZ} -k compute",
@@ -332,8 +332,8 @@ _OF_FILES = {
          "        lists, offered = _lists_of(selection)\n        size"),
         ("threads share an evaluator without a lock",
          "tests/evaluators/test_interruption.py -k waits_for_a_call",
-         "with self._lock:\n            self._check_size",
-         "if True:\n            self._check_size"),
+         "with self._lock:\n            self.check_size",
+         "if True:\n            self.check_size"),
         ("two threads add the same next rows", "tests/evaluators/test_interruption.py -k next_rows",
          "if in_order and users.start != self.next_user:", "if False:"),
         ("metrics are merged by position", "tests/evaluators/test_store.py -k another_order",
@@ -451,7 +451,7 @@ _OF_FILES = {
     "_core/evaluator.py": [
         ("an evaluator reads the truth of its caller",
          "tests/evaluators/test_evaluator.py -k changes_later",
-         "shared, request).own()", "shared, request)"),
+         "shared, request).owning_copy()", "shared, request)"),
     ],
     "_core/results/saved.py": [
         ("evaluators of another truth are merged",

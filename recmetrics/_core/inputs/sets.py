@@ -375,8 +375,11 @@ class ItemSets(ABC):
         blocks = [self.rows(block) for block in row_blocks(self.n_users, block_users)]
         return SparseSets(one_below_another(blocks), self.n_items)
 
-    def own(self) -> "ItemSets":
-        """Convert the sets to the internal form, in memory of their own."""
+    def owning_copy(self) -> "ItemSets":
+        """Convert the sets to the internal form, without an array of the caller, who may change it.
+
+        By default, ``rows`` makes arrays of its own.
+        """
         return self.in_memory()
 
 
@@ -402,7 +405,7 @@ class SparseSets(ItemSets):
     def in_memory(self) -> ItemSets:
         return self
 
-    def own(self) -> ItemSets:
+    def owning_copy(self) -> ItemSets:
         start, items, values = self._rows
         rows = Rows(start.copy(), items.astype(np.int64), values.astype(np.float64))
         return SparseSets(rows, self.n_items)
@@ -482,7 +485,7 @@ class SharedSet(ItemSets):
     def in_memory(self) -> ItemSets:
         return self
 
-    def own(self) -> ItemSets:
+    def owning_copy(self) -> ItemSets:
         return SharedSet(self.items.copy(), self.n_users, self.n_items)
 
     def take(self, users: UserIndex) -> ItemSets:
@@ -516,9 +519,12 @@ class Side:
         """The pieces that belong to users, not to items."""
         return {name: sets for name, sets in self.values.items() if isinstance(sets, ItemSets)}
 
-    def own(self) -> "Side":
-        """Convert the sets of each user to the internal form; arrays about items are not copied."""
-        strata = {name: sets.own() for name, sets in self.strata.items()}
+    def owning_copy(self) -> "Side":
+        """Convert the sets of each user to the internal form, and copy the strata.
+
+        Arrays about items are not copied, see ``Users.owning_copy``.
+        """
+        strata = {name: sets.owning_copy() for name, sets in self.strata.items()}
         of_users = {name: sets.in_memory() for name, sets in self.of_users.items()}
         return replace(self, values={**self.values, **of_users}, strata=strata)
 
@@ -551,14 +557,15 @@ class Users(NamedTuple):
             return int(self.chosen.start + row)
         return int(self.chosen[row])
 
-    def own(self) -> "Users":
+    def owning_copy(self) -> "Users":
         """Convert all sets to the internal form, to take batches of users from them.
 
         An evaluator reads its sets again in later calls, and the caller may change the truth in
         between. So the sets are copied. Side information is not copied: features may be larger than
         anything else.
         """
-        return self._changed(lambda sets: sets.own())._replace(side=self.side.own())
+        users = self._changed(lambda sets: sets.owning_copy())
+        return users._replace(side=self.side.owning_copy())
 
     def take(self, users: UserIndex) -> "Users":
         """Take some of the users, in the order given."""

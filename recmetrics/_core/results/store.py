@@ -161,19 +161,20 @@ class Store:
 
     # --- Adding
 
-    def cutoffs_for(self, n_items: int | None, longest: int) -> Cutoffs:
+    def cutoffs_for(self, n_items: int | None, longest_length: int) -> Cutoffs:
         """The cutoffs of a batch of events, after a check that its catalogue is that of the store.
 
-        ``n_items`` is None if the batch does not give it. ``longest`` is the length of its longest
-        list.
+        ``n_items`` is None if the batch does not give it. ``longest_length`` is the length of its
+        longest list.
         """
-        self._check_size(n_items, 0)
-        return self.request.cutoffs(self.n_items if n_items is None else n_items, longest)
+        self.check_size(n_items)
+        return self.request.cutoffs(self.n_items if n_items is None else n_items, longest_length)
 
-    def _check_size(self, n_items: int | None, n_rows: int) -> None:
+    def check_size(self, n_items: int | None, n_rows: int = 0) -> None:
         """Refuse a batch of ``n_rows`` whose catalogue is not that of the rows before.
 
-        ``n_items`` is the size of its catalogue, or None.
+        ``n_items`` is the size of its catalogue, or None. Without rows, a batch whose size is
+        unknown is not refused: its truth may still give it.
         """
         known_size = self.n_items
         if n_items is not None and known_size is not None:
@@ -252,7 +253,7 @@ class Store:
         if not size[0]:
             return  # a batch without rows must not change the next users, or the catalogue
         with self._lock:
-            self._check_size(n_items, size[0])
+            self.check_size(n_items, size[0])
             if batch.events is not None:
                 models = batch.events.models
                 has_groups = batch.events.labels.size > 0
@@ -452,7 +453,7 @@ class Store:
             if isinstance(part, UserRows):
                 self._append(part.batch(), has_merged=True)
                 return
-            self._check_size(schema.shape[1], part.n_rows)
+            self.check_size(schema.shape[1], part.n_rows)
             models = self._kept.models
             if part.has_events:
                 models = part.joint.models

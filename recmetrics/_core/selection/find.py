@@ -58,8 +58,11 @@ class Selection(NamedTuple):
     n_invalid: IntArray | None = None
     slots: Slots | None = None  # None where no metric names a stratum or weighs
 
-    def own(self) -> "Selection":
-        """The selection without arrays of the caller's truth, who may write the next one there."""
+    def owning_copy(self) -> "Selection":
+        """The selection with copies of the arrays that it shares with the caller's truth.
+
+        A batch waits to be measured, while the caller may write the next one into its arrays.
+        """
         hits = self.hits._replace(start=self.hits.start.copy(), ideal=self.hits.ideal.copy())
         slots = self.slots
         if slots is not None:
