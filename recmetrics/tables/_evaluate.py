@@ -320,11 +320,11 @@ def evaluate_bucket(
     every bucket.
     """
     all_options: Any = {**DEFAULTS, **options}
-    rules = _read_request(metrics_list, all_options)
+    request, system = _read_request(metrics_list, all_options)
     models = None if models is None else read_frame(models, "recs")
     exposed: Exposed = {}
     values, _ = _measure(
-        recs, truth, all_options, *rules, has_summary=False, models=models, exposed=exposed
+        recs, truth, all_options, request, system, has_summary=False, models=models, exposed=exposed
     )
     return values, exposed
 
@@ -459,13 +459,21 @@ def _choose_columns(recs: Frame, truth: Frame, options: TableOptions, first: Tab
 
 
 def _read_request(metrics_list: MetricsList, options: TableOptions) -> tuple[Request, System]:
-    """Check what needs no table; give the rules of the convention, or the usual ones."""
-    names = ("undefined", "convention", "n_threads", "strata", *FORMS)
-    rules: dict[str, Any] = {name: value for name, value in options.items() if name in names}
-    request = Request(metrics_list, ties="index", side_words=TABLES, **rules)
-    for name in ("in_order", "include_missing"):
-        flag = options.get(name)
-        if not (flag is None or isinstance(flag, bool | np.bool_)):
+    """Check the options that need no table.
+
+    Gives the request, and the system of the convention, ``_NO_SYSTEM`` without one.
+    """
+    of_request = ("undefined", "convention", "n_threads", "strata", *FORMS)
+    request_options: dict[str, Any] = {
+        name: value for name, value in options.items() if name in of_request
+    }
+    request = Request(metrics_list, ties="index", side_words=TABLES, **request_options)
+    flags = {"in_order": options["in_order"]}
+    include_missing = options.get("include_missing")
+    if include_missing is not None:  # else the convention decides
+        flags["include_missing"] = include_missing
+    for name, flag in flags.items():
+        if not isinstance(flag, bool | np.bool_):
             msg = f"{name} must be True or False, got {flag!r}"
             raise ArgumentError(msg, argument=name)
     if options.get("rank_gaps") is not None:

@@ -529,6 +529,12 @@ def test_a_flag_is_a_bool(name, flag):
         evaluated("mrr", RECS, **{name: flag})
 
 
+def test_none_is_a_flag_of_missing_lists_alone():
+    with pytest.raises(ArgumentError, match=r"^in_order must be True or False, got None$"):
+        evaluated("mrr", RECS, in_order=None)
+    assert evaluated("mrr", RECS, include_missing=None) == evaluated("mrr", RECS)
+
+
 @pytest.mark.parametrize("metrics, is_of_trec", [("ndcg@10", True), (["mrr", "mrr@10"], False)])
 def test_trec_is_named_for_its_metrics_alone(metrics, is_of_trec):
     truth = {"user": ["a"], "item": [8], "relevance": [-2]}
