@@ -9,6 +9,7 @@ import math
 import re
 import textwrap
 import warnings
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -265,7 +266,7 @@ def facts(metric: Metric) -> str:
     """Bounds, undefined cases, ties, graded truth, source."""
     told = explain(metric.name)
     rows = {
-        "values": interval(metric.bounds),
+        "values": values(metric),
         "a user without relevant items": told.no_relevant_item.partition("; NaN")[0].replace(
             "undefined=", "`undefined=`"
         ),
@@ -281,6 +282,20 @@ def facts(metric: Metric) -> str:
     }
     cells = [[what, said] for what, said in rows.items() if said]
     return "## Facts\n\n" + table(["", ""], cells)
+
+
+def values(metric: Metric) -> str:
+    """The range of the values; and with which weights of relevant items it is another."""
+    choices_by_bounds = defaultdict(list)
+    if "weigh" in metric.options:
+        for choice in metric.options["weigh"].choices:
+            bounds = make_spec(metric.name, None, {"weigh": choice}).bounds
+            choices_by_bounds[bounds].append(f"`weigh={choice}`")
+    choices_by_bounds.pop(metric.bounds, None)
+    text = interval(metric.bounds)
+    for bounds, choices in choices_by_bounds.items():
+        text += f"; with {' or '.join(choices)}: {interval(bounds)}"
+    return text
 
 
 def ties(metric: Metric, text: str) -> str:

@@ -173,7 +173,8 @@ REMARKS = {
     "F and G weigh 1, 2 and 4.",
     "map": "The hits are at ranks 1, 3 and 4; up to there the list is 1/1, 2/3 and 3/4 relevant.",
     "ndcg": "The ideal list has E, C and then three of A, D, F, G. The base of the logarithm "
-    "cancels out, so `ln` changes nothing here; in `dcg` it does.",
+    "cancels out, so `ln` changes nothing here; in `dcg` it does. With `weigh`, A, C and D weigh "
+    "2, 4 and 1, and E, F and G weigh 1, 2 and 4.",
     "err": "P is 1/8 for a relevance of 1, and 3/8 for 2, where 3 is the top of the scale.",
     "fallout": "B is not relevant, and no other item is: the four listed items are all that may be "
     "recommended.",

@@ -207,13 +207,11 @@ class Identification(Printed):
             name = _NO_DEPARTURE if ring == "own" else _UNNAMED.get(ring, ring)
             is_singular = 1 in (n_matches, self.n_means[ring])
             round_to = f"round{'s' * is_singular} to {self.value}"
-            yield (
-                f"{name}: {n_matches:,} of {means} {round_to} (a random number would match "
-                f"{expected:.2g} of them)"
-            )
+            yield (f"{name}: {n_matches:,} of {means} {round_to} (by chance: {expected:.2g})")
         yield (
-            f"a random number: on average, between half of {self.value} and twice {self.value}; "
-            "where it would match about 1, or more, a match proves little"
+            "by chance: how many of these means a number drawn between half of "
+            f"{self.value} and twice {self.value} would match on average; near 1 or above, a match "
+            "proves little"
         )
 
 

@@ -26,7 +26,7 @@ _Record = TypeVar("_Record")
 _Escape: TypeAlias = Callable[[str], str]
 UNDEFINED = "-"  # the text of an undefined number
 _GAP = 2  # blanks between columns
-_ENDS = {"high": "the upper end", "low": "the lower end", "equal": "both ends"}  # of an interval
+_ENDS = {"high": "the upper end", "low": "the lower end"}  # of an interval
 _MANY_NAMES = 5  # a note that would name more of them says how many
 _MANY_ROWS = 2  # as many lists of rows may be in a note
 _LATEX_ESCAPES = {
@@ -505,49 +505,50 @@ def intervals_by(confidence: float, n_resamples: int | None, units: str = "users
 def ends_of_means(
     records: Sequence[Any], n_few: int, noun: str = "user", nouns: str = "users"
 ) -> Iterator[str]:
-    """Say which intervals of means count an imagined user; ``noun`` is the word for a user."""
+    """Say which intervals of means count one more user; ``noun`` is the word for a user."""
     for end, value, side, other_value in (
         ("low", "lowest", "below", "highest"),
         ("high", "highest", "above", "lowest"),
     ):
-        intervals = _intervals_with(end, records)
-        if intervals:
+        names = _names_with(end, records)
+        if names:
             yield (
-                f"{intervals} includes an imagined {noun} with the {value} possible value, since "
-                f"fewer than {n_few} {nouns} are {side} the {other_value} possible value"
+                f"{names}: fewer than {n_few} {nouns} are {side} the {other_value} possible value, "
+                f"so {_ENDS[end]} of the interval is computed with an additional {noun} of the "
+                f"{value} value"
             )
-    intervals = _intervals_with("equal", records)
-    if intervals:
+    names = _names_with("equal", records)
+    if names:
         yield (
-            f"{intervals} include an imagined {noun} each, with the lowest and the highest "
-            "possible value, since all values are equal"
+            f"{names}: all values are equal, so both ends of the interval are computed with an "
+            f"additional {noun}, of the lowest or the highest possible value"
         )
 
 
 def ends_of_differences(records: Sequence[Any], n_few: int) -> Iterator[str]:
-    """Say which intervals of differences count an imagined user."""
+    """Say which intervals of differences count one more user."""
     for end, extreme, side in (("low", "lowest", "below"), ("high", "highest", "above")):
-        intervals = _intervals_with(end, records)
-        if intervals:
+        names = _names_with(end, records)
+        if names:
             yield (
-                f"difference of {intervals} includes an imagined user with the {extreme} possible "
-                f"difference, since fewer than {n_few} users have a difference {side} 0"
+                f"difference of {names}: fewer than {n_few} users have one {side} 0, so "
+                f"{_ENDS[end]} of the interval is computed with an additional user who has the "
+                f"{extreme} possible one"
             )
-    intervals = _intervals_with("equal", records)
-    if intervals:
+    names = _names_with("equal", records)
+    if names:
         yield (
-            f"difference of {intervals} include an imagined user each, with the lowest and the "
-            "highest possible difference, since all differences are equal"
+            f"difference of {names}: it is equal for all users, so both ends of the interval are "
+            "computed with an additional user, who has the lowest or the highest possible one"
         )
 
 
-def _intervals_with(end: str, records: Sequence[Any]) -> str:
-    """Name the intervals that are widened at ``end``, a key of ``_ENDS``; "" if none is."""
+def _names_with(end: str, records: Sequence[Any]) -> str:
+    """Name the metrics whose intervals are widened at ``end``, a key of ``_ENDS``; "" if none."""
     widened = [record for record in records if end in record.widened]
     if not widened:
         return ""
-    names = names_of_rows(widened, [record for record in records if not math.isnan(record.low)])
-    return f"{names}: to be safe, {_ENDS[end]} of the interval"
+    return names_of_rows(widened, [record for record in records if not math.isnan(record.low)])
 
 
 def names_of_rows(named_records: Iterable[Any], records: Iterable[Any]) -> str:

@@ -43,7 +43,10 @@ _ENOUGH_RUNS = 10
 _MANY_CUTOFFS = 3
 _UNCOVERED = "p-values use the users' means over runs, and do not cover the variation over runs"
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
-_BETTER = "a, b, ...: significantly better than model a, b, ..."
+_LETTERS = "letters a, b, ...: significantly better than model a, b, ..."
+_SUPERSCRIPTS = (
+    "superscript of a model: its letter; of a mean: the models that it is significantly better than"
+)
 Form: TypeAlias = Literal["text", "markdown", "latex"]
 
 
@@ -58,8 +61,7 @@ def to_latex(comparison: Compared) -> str:
     blocks += [grids.in_latex(grid) for grid in _differences(comparison)]
     notes = legend(comparison)
     if any(difference.significant for difference in comparison.differences):
-        names = [f"{_letter(i)} is {one_line(name)}" for i, name in enumerate(comparison.models)]
-        notes.append(f"superscripts {_BETTER} ({', '.join(names)})")
+        notes.append(_SUPERSCRIPTS)
     return grids.as_latex(blocks, notes)
 
 
@@ -109,13 +111,16 @@ def legend_of_means(comparison: Compared, metrics: Sequence[str]) -> list[str]:
 def compact_legend(
     comparison: Compared, metrics: Sequence[str], best: str, marks: str
 ) -> list[str]:
-    """The notes below the table of models by metrics; ``best`` and ``marks`` are its signs."""
+    """The notes below the table of models by metrics.
+
+    ``best`` is the sign of the best mean, and ``marks`` says what letters beside means are.
+    """
     lines = [*_models(comparison, metrics)]
     if any(mean.best for mean in comparison.means if mean.metric in metrics):
         lines.insert(0, f"{best}: the best mean of a metric")
     if comparison.differences:
         if _losers(comparison, metrics):
-            line = f"{marks} {_BETTER}"
+            line = marks
             if comparison.baseline is not None:
                 line += (
                     f"; models are compared only with the baseline, {one_line(comparison.baseline)}"
@@ -178,7 +183,7 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
         columns = " and ".join(map(one_line, keys))
         yield f"each combination of {columns} is a user; give several runs of a model as a list"
     if comparison.samples.are_rows:
-        yield "users: the rows of all updates of the stream"
+        yield "users: the rows of all updates of the stream, taken to be independent"
     yield from grids.weighted_by(comparison.n_weightless)
     yield from grids.weighted_as_system(comparison.samples.metric_weights)
     lower_metrics = [metric for metric in metrics if metric in comparison.lower_is_better]
@@ -271,12 +276,11 @@ def _raised(
     if comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
-        f"{names}: p is that of the {interval}, 1 - the confidence at which it would end at 0, "
-        "since that of the t test is too small where few users gain or lose, or differences are "
-        "skewed"
+        f"{names}: the p of the t test would be too small (few users gain or lose, or differences "
+        f"are skewed), so p is taken from the {interval}, which would end at 0 at confidence 1 - p"
     )
     if comparison.correction is not None:
-        line += f"; then corrected by {_CORRECTIONS[comparison.correction]}, as all p"
+        line += f"; {_CORRECTIONS[comparison.correction]} corrects all p after that"
     yield line
 
 
@@ -604,7 +608,7 @@ class CompactTable(Printed):
             caption = "Means over users."
             if self.comparison.n_runs:
                 caption = "Means over users and runs."
-        notes = compact_legend(self.comparison, self.metrics, "bold", "superscripts")
+        notes = compact_legend(self.comparison, self.metrics, "bold", _SUPERSCRIPTS)
         lines = [
             "% \\usepackage{booktabs}",
             r"\begin{table}",
@@ -624,6 +628,6 @@ class CompactTable(Printed):
         return models_by_metrics(self.comparison, self.metrics, form, digits=self.digits)
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:
-        notes = compact_legend(self.comparison, self.metrics, best, "letters")
+        notes = compact_legend(self.comparison, self.metrics, best, _LETTERS)
         # The best means are marked with "[ ]" in plain text alone.
         return [self._grid("text" if best == "[ ]" else "markdown")], notes

@@ -131,12 +131,10 @@ class Evaluation(Printed):
         hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
         <BLANKLINE>
         90 % intervals by Student's t over users, corrected for skewness
-        hit@1: to be safe, the lower end of the interval includes an imagined user with
-        the lowest possible value, since fewer than 10 users are below the highest
-        possible value
-        hit@1: to be safe, the upper end of the interval includes an imagined user with
-        the highest possible value, since fewer than 10 users are above the lowest
-        possible value
+        hit@1: fewer than 10 users are below the highest possible value, so the lower
+        end of the interval is computed with an additional user of the lowest value
+        hit@1: fewer than 10 users are above the lowest possible value, so the upper end
+        of the interval is computed with an additional user of the highest value
         q10, median, q90: quantiles of the users' values
 
         Parameters

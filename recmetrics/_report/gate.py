@@ -183,7 +183,10 @@ class Gate(Printed):
                 f"at least, at most: bounds of the difference to {one_line(self.baseline)}"
             )
             if any(_parts_of(verdict.rule)["percent"] for verdict in self._bounded()):
-                notes[-1] += ", for a margin of -1 % those of new - 0.99 old, minus 1 % of old"
+                baseline = one_line(self.baseline)
+                notes[-1] += (
+                    f"; with a margin in %, they allow for the uncertain mean of {baseline}"
+                )
             notes += [
                 self._decision(),
                 self._confidence(),
@@ -201,14 +204,25 @@ class Gate(Printed):
     def _open_notes(self) -> Iterator[str]:
         """Say what to do about open rules, and what their numbers of needed users mean."""
         open_verdicts = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
-        n_users_and_needed = [(verdict.n_users, verdict.n_needed) for verdict in open_verdicts]
-        have_enough = [n and needed and n >= needed for n, needed in n_users_and_needed]
-        if any(have_enough):
+        yield from self._notes_on_sizes(open_verdicts)
+        gains = [verdict for verdict in open_verdicts if _asks_for_gain(verdict)]
+        if gains and not self.nested:
+            yield self._users_for_gain(gains[0])
+
+    def _notes_on_sizes(self, open_verdicts: Sequence[Verdict]) -> Iterator[str]:
+        """Say whether users are too few for rules that bounds decide, and how many are needed."""
+        n_bounded = 0
+        n_with_enough = 0
+        for verdict in open_verdicts:
+            if verdict.n_users is not None:  # of no metric of all lists
+                n_bounded += 1
+                n_with_enough += bool(verdict.n_needed and verdict.n_users >= verdict.n_needed)
+        if n_with_enough:
             yield (
                 "open with as many users as needed or more: the rule would hold in 80 % of such "
                 "samples if the models were equal, so the difference may be near the margin"
             )
-        if not all(have_enough) and any(n is not None for n, _ in n_users_and_needed):
+        if n_with_enough < n_bounded:
             add_users = ", or add users for the next look"
             if self.looks == 1:
                 add_users = " (you may add users to this one only if the looks were planned before)"
@@ -224,9 +238,6 @@ class Gate(Printed):
                 f"needed: size of a new sample, in users{of_group} with a value; the rule holds in "
                 "80 % of such samples if the models are equal"
             )
-        gains = [verdict for verdict in open_verdicts if _asks_for_gain(verdict)]
-        if gains and not self.nested:
-            yield self._users_for_gain(gains[0])
 
     def _users_for_gain(self, verdict: Verdict) -> str:
         """Say what to call for the users who show that a rule on a gain holds."""
@@ -247,8 +258,8 @@ class Gate(Printed):
         if self.weighted:
             text = "one-sided, Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; to be safe, each bound includes an imagined user: that of "
-            "'at least' has the lowest possible difference, that of 'at most' the highest"
+            ", corrected for skewness; to be safe, 'at least' is computed with an additional user "
+            "who has the lowest possible difference, 'at most' with one who has the highest"
         )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"

@@ -36,7 +36,7 @@ class Mean:
     ``n_users`` is the number of users with a value, ``n_undefined`` of those without one, who are
     left out. ``n_effective`` is (sum w)^2 / sum w^2 of the users' weights, None without weights.
 
-    ``widened`` has the ends of the interval, "low" and "high", that count an imagined user, since
+    ``widened`` has the ends of the interval, "low" and "high", that count one user more, since
     few users are below the greatest possible value, or above the least; "equal" stands for both
     ends, if all values are equal.
 
@@ -210,7 +210,7 @@ class Compared:
 
 
 def widened_ends(records: Iterable[Mean | Difference]) -> dict[str, list[str]]:
-    """The ends of intervals that count an imagined user, by metric."""
+    """The ends of intervals that count an additional user, by metric."""
     ends_by_metric: dict[str, set[str]] = defaultdict(set)
     for record in records:
         if record.widened:

@@ -387,17 +387,17 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
         low, high = (-math.inf, math.inf) if spec is None else spec.bounds
         reason = (
             f"some values are not in the metric's range, {low:g} to {high:g}; beyond it, the "
-            "imagined user has the least or the greatest value measured"
+            "additional user has the least or the greatest value measured"
         )
         if math.isinf(low) and math.isinf(high):
             reason = (
-                "no minimum or maximum is known; the imagined user has the least or the greatest "
+                "no minimum or maximum is known; the additional user has the least or the greatest "
                 "value measured"
             )
         elif math.isinf(low):
-            reason = "no minimum is known; the imagined user has the least value measured"
+            reason = "no minimum is known; the additional user has the least value measured"
         elif math.isinf(high):
-            reason = "no maximum is known; the imagined user has the greatest value measured"
+            reason = "no maximum is known; the additional user has the greatest value measured"
         metrics_by_reason.setdefault(reason, []).append(metric)
     for reason, names in metrics_by_reason.items():
         yield f"{', '.join(map(one_line, names))}: {reason}"

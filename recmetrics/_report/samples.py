@@ -11,7 +11,7 @@ import math
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -350,25 +350,14 @@ def _read_runs(model: str, result: Any, columns: Columns) -> list[Table]:
     ]
 
 
-def _users_of(
-    runs_of_model: Mapping[str, Sequence[Table]],
-) -> tuple[dict[str, list[dict[Any, int]]], dict[str, dict[Any, None]]]:
-    """The rows of the users of each run of each model, and the users of all its runs."""
-    rows_of_runs = {
-        model: [{user: row for row, user in enumerate(run.users())} for run in runs]
-        for model, runs in runs_of_model.items()
-    }
-    users_of_model = {model: dict.fromkeys(chain(*rows)) for model, rows in rows_of_runs.items()}
-    return rows_of_runs, users_of_model
-
-
 def _without_absent_users(
-    runs_of_model: Mapping[str, Sequence[Table]], users_of_model: Mapping[str, dict[Any, Any]]
+    runs_of_model: Mapping[str, Sequence[Table]], rows_of_runs: Mapping[str, list[dict[Any, int]]]
 ) -> Mapping[str, Sequence[Table]]:
     """Leave out users without a value whom another model lacks, such as those not in the truth."""
-    users_of_models = [
-        users_of_model[model].keys() for model, runs in runs_of_model.items() if runs[0].keys
-    ]
+    users_of_models = []
+    for model, runs in runs_of_model.items():
+        if runs[0].keys:
+            users_of_models.append(dict.fromkeys(chain(*rows_of_runs[model])).keys())
     if all(users == users_of_models[0] for users in users_of_models[1:]):
         return runs_of_model
     users_of_all = set.intersection(*map(set, users_of_models))
@@ -380,7 +369,7 @@ def _without_absent_users(
 
 def _of_users(table: Table, users: Collection[Any]) -> Table:
     """Leave out the rows without a value that are not of ``users``."""
-    is_kept = np.array([user in users for user in table.users()])
+    is_kept = np.fromiter(map(users.__contains__, table.users()), np.bool_)
     for metric in table.values.keys() - values_of_all_lists(table).keys():
         is_kept |= ~np.isnan(table.values[metric])
     values = {metric: column[is_kept] for metric, column in table.values.items()}
@@ -389,46 +378,39 @@ def _of_users(table: Table, users: Collection[Any]) -> Table:
 
 def _in_one_order(
     runs_of_model: Mapping[str, Sequence[Table]], columns: Iterable[str]
-) -> tuple[dict[str, list[Table]], dict[str, list[Any]], list[Any] | None]:
-    """Put the users of all data frames into the order of the first one.
+) -> tuple[Mapping[str, Sequence[Table]], dict[str, list[Any]], list[Any] | None]:
+    """Put the users of all results into the order of the first data frame.
 
     Gives the tables of each model in that order; the labels of the users in each of ``columns``;
     and the ids of the users, None without data frames or without keys.
     """
+    rows_of_runs = _rows_of_runs(runs_of_model)
+    kept_runs = _without_absent_users(runs_of_model, rows_of_runs)
+    if kept_runs is not runs_of_model:
+        rows_of_runs = _rows_of_runs(kept_runs)
+    users_of_runs = {model: _users_of_runs(rows) for model, rows in rows_of_runs.items()}
+    first = _first_frame_and_users(kept_runs, users_of_runs)
+    if first is None:
+        return kept_runs, {}, None
+    first_table, first_users = first
+
     tables: dict[str, list[Table]] = {}
     labels: dict[str, dict[Any, Any]] = {column: {} for column in columns}  # of each user
-    first_table: Table | None = None
-    first_users: dict[Any, Any] = {}  # of the first data frame, or of all folds of its model
-    rows_of_runs, users_of_model = _users_of(runs_of_model)
-    kept_runs = _without_absent_users(runs_of_model, users_of_model)
-    if kept_runs is not runs_of_model:
-        rows_of_runs, users_of_model = _users_of(kept_runs)
     for model, runs in kept_runs.items():
         tables[model] = []
-        users_of_all_runs = users_of_model[model]
-        # Runs that share no user are folds: each is undefined for the users of the others.
-        is_folds = sum(map(len, rows_of_runs[model])) == len(users_of_all_runs)
-        for table, row_of_user in zip(runs, rows_of_runs[model], strict=True):
+        users_and_rows = zip(users_of_runs[model], rows_of_runs[model], strict=True)
+        for table, (users, row_of_user) in zip(runs, users_and_rows, strict=True):
+            if table.frame is None:
+                tables[model].append(_in_order_of_ids(table, first_table, first_users))
+                continue
+            _require_same_users(first_table, first_users, table, users)
+            _add_labels(labels, table, row_of_user, first_table)
             values = table.values
-            if table.frame is not None:
-                users = users_of_all_runs if is_folds else row_of_user
-                if first_table is None:
-                    first_table = table
-                    first_users = users
-                _require_same_users(first_table, first_users, table, users)
-                _add_labels(labels, table, row_of_user, first_table)
             if table.keys:
                 # The appended NaN is at place -1, which users of another fold read.
                 rows = [row_of_user.get(user, -1) for user in first_users]
                 values = {m: np.append(column, np.nan)[rows] for m, column in values.items()}
             tables[model].append(replace(table, values=values | values_of_all_lists(table)))
-    if first_table is None:
-        return tables, {}, None
-    if first_table.keys:
-        tables = {
-            model: [_in_order_of_ids(table, first_table, first_users) for table in model_tables]
-            for model, model_tables in tables.items()
-        }
     labels_in_order = {
         column: [label_of_user[user] for user in first_users]
         for column, label_of_user in labels.items()
@@ -436,10 +418,42 @@ def _in_one_order(
     return tables, labels_in_order, ids_of(first_table, first_users)
 
 
+def _rows_of_runs(runs_of_model: Mapping[str, Sequence[Table]]) -> dict[str, list[dict[Any, int]]]:
+    """The row of each user in each run of each model; arrays have no users."""
+    return {
+        model: [dict(zip(run.users(), count(), strict=False)) for run in runs]
+        for model, runs in runs_of_model.items()
+    }
+
+
+def _users_of_runs(rows_of_runs: Sequence[dict[Any, Any]]) -> Sequence[dict[Any, Any]]:
+    """The users of each run of a model.
+
+    Runs that share no user are folds: each is undefined for the users of the others, and has the
+    users of all.
+    """
+    users_of_all_runs = dict.fromkeys(chain(*rows_of_runs))
+    if sum(map(len, rows_of_runs)) == len(users_of_all_runs):
+        return [users_of_all_runs] * len(rows_of_runs)
+    return rows_of_runs
+
+
+def _first_frame_and_users(
+    runs_of_model: Mapping[str, Sequence[Table]],
+    users_of_runs: Mapping[str, Sequence[dict[Any, Any]]],
+) -> tuple[Table, dict[Any, Any]] | None:
+    """Find the first data frame, and its users; None without data frames."""
+    for model, runs in runs_of_model.items():
+        for table, users in zip(runs, users_of_runs[model], strict=True):
+            if table.frame is not None:
+                return table, users
+    return None
+
+
 def _in_order_of_ids(table: Table, first_table: Table, users: Collection[Any]) -> Table:
     """Put arrays, whose users are the numbers of their rows, into the order of the ids of users."""
     columns = {metric: column for metric, column in table.values.items() if column.ndim}
-    if table.keys or not all(len(column) == len(users) for column in columns.values()):
+    if not first_table.keys or any(len(column) != len(users) for column in columns.values()):
         return table
     row_of_id: dict[tuple[str, ...], int] = {(str(row),): row for row in range(len(users))}
     rows = [row_of_id.get(tuple(map(str, user))) for user in users]
@@ -534,11 +548,11 @@ def check_runs(samples: Samples, paired_runs: object) -> None:
     if len(counts) < 2:
         return
     first_model, n_runs = next(iter(counts.items()))
-    for model, count in counts.items():
-        if paired_runs and count != n_runs:
+    for model, n_of_model in counts.items():
+        if paired_runs and n_of_model != n_runs:
             msg = (
                 f"paired_runs=True, but {first_model!r} has {n_runs} runs and {model!r} has "
-                f"{count}; give the same runs of every model, or one result"
+                f"{n_of_model}; give the same runs of every model, or one result"
             )
             raise ArgumentError(msg)
         if paired_runs:

@@ -177,24 +177,36 @@ def _read_files(args: Namespace) -> Inputs:
     if args.by is not None:
         segments = Source("--by", args.by)
         args.spellings["by"] = segments.spelling
-        group_of_user, ids = read_segments(segments)
-        first_run = next(iter(runs.values()))[0]
-        n_users = _n_rows(first_run)
-        users_of_runs = users or _UsersOfFile.of(Source("FILE", next(iter(models))), None, n_users)
-        grouped_users = _UsersOfFile.of(segments, ids, len(group_of_user))
-        have_ids = users is not None and ids is not None
-        if have_ids or set(users_of_runs.ids) == set(grouped_users.ids):
-            group_of_user = group_of_user[users_of_runs.rows_in(grouped_users)]
-        elif ids is not None:  # of users whom the runs do not name
-            users = grouped_users
-        if len(group_of_user) == n_users + 1:
-            msg = (
-                f"{segments} has {n_users + 1:,} labels for {n_users:,} users; expected one for "
-                f"each: leave out the first, {str(group_of_user[0])[:40]!r}, if it is a header"
-            )
-            raise CommandError(msg)
+        n_users = _n_rows(next(iter(runs.values()))[0])
+        rows_of_runs = _UsersOfFile.of(Source("FILE", next(iter(models))), None, n_users)
+        group_of_user, users = _read_groups(segments, users, rows_of_runs)
     arguments = {"results": runs, "by": group_of_user, "baseline": baseline}
     return arguments, None if users is None else users.ids
+
+
+def _read_groups(
+    segments: Source, users: _UsersOfFile | None, rows_of_runs: _UsersOfFile
+) -> tuple[npt.NDArray[Any], _UsersOfFile | None]:
+    """Read the group of each user of the runs, in their order, and the users where a file has ids.
+
+    ``users`` are those of the runs, None without ids; ``rows_of_runs`` are the numbers of the rows.
+    """
+    group_of_user, ids = read_segments(segments)
+    users_of_runs = users or rows_of_runs
+    grouped_users = _UsersOfFile.of(segments, ids, len(group_of_user))
+    have_ids = users is not None and ids is not None
+    if have_ids or set(users_of_runs.ids) == set(grouped_users.ids):
+        group_of_user = group_of_user[users_of_runs.rows_in(grouped_users)]
+    elif ids is not None:  # of users whom the runs do not name
+        users = grouped_users
+    n_users = len(rows_of_runs.ids)
+    if len(group_of_user) == n_users + 1:
+        msg = (
+            f"{segments} has {n_users + 1:,} labels for {n_users:,} users; expected one for "
+            f"each: leave out the first, {str(group_of_user[0])[:40]!r}, if it is a header"
+        )
+        raise CommandError(msg)
+    return group_of_user, users
 
 
 def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _UsersOfFile | None]:

@@ -267,13 +267,10 @@ def test_it_prints_and_is_plain():
         line.startswith("definitions: how many definitions (metric string, order of ties")
         for line in lines
     )
+    assert "as in a system: 1 of 2 distinct means rounds to 0.5 (by chance: 0.24)" in lines
     assert (
-        "as in a system: 1 of 2 distinct means rounds to 0.5 (a random number would match 0.24 of "
-        "them)" in lines
-    )
-    assert (
-        "a random number: on average, between half of 0.5 and twice 0.5; where it would match "
-        "about 1, or more, a match proves little" in lines
+        "by chance: how many of these means a number drawn between half of 0.5 and twice 0.5 would "
+        "match on average; near 1 or above, a match proves little" in lines
     )
     assert lines[-1] == "definitions that agree here may differ for other scores or another truth"
     assert "<td" in found._repr_html_()

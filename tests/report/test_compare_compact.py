@@ -20,9 +20,9 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "{}: p is that of the interval, 1 - the confidence at which it would end at 0, since that of "
-    "the t test is too small where few users gain or lose, or differences are skewed; then "
-    "corrected by Holm, as all p"
+    "{}: the p of the t test would be too small (few users gain or lose, or differences are "
+    "skewed), so p is taken from the interval, which would end at 0 at confidence 1 - p; Holm "
+    "corrects all p after that"
 )
 FEW_OF_TWO = FEW.format("ndcg@10; gini@5 (only new - a_b, 95% - new)")
 
@@ -124,7 +124,7 @@ new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{ac}$ \\
 \footnotesize
 bold: the best mean of a metric \\
 not tested, one value for all lists: coverage@5 \\
-superscripts a, b, ...: significantly better than model a, b, ... \\
+superscript of a model: its letter; of a mean: the models that it is significantly better than \\
 significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs \\
 FEW
 \end{table}
@@ -226,7 +226,7 @@ def test_nothing_tested_has_no_letters():
         "not tested, one value for all lists: coverage@5",
     ]
     assert "\na & \\textbf{0.5000} \\\\\n" in found.compact().to_latex()
-    assert "superscripts" not in found.to_latex()
+    assert "superscript" not in found.to_latex()
 
 
 def test_a_table_without_a_significant_difference_has_no_letters():
@@ -240,7 +240,7 @@ def test_a_table_without_a_significant_difference_has_no_letters():
         "no difference is significant, which needs p < 0.05 by paired t test, corrected by Holm "
         "over 1 metric x 1 pair",
     ]
-    assert "superscripts" not in found.to_latex()
+    assert "superscript" not in found.to_latex()
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "difference of ndcg@10: to be safe, the lower end of the interval includes an imagined user "
-    "with the lowest possible difference, since fewer than 10 users have a difference below 0"
+    "difference of ndcg@10: fewer than 10 users have one below 0, so the lower end of the interval "
+    "is computed with an additional user who has the lowest possible one"
 )
 FEW = (
-    "ndcg@10: p is that of the interval, 1 - the confidence at which it would end at 0, since that "
-    "of the t test is too small where few users gain or lose, or differences are skewed; then "
-    "corrected by Holm, as all p"
+    "ndcg@10: the p of the t test would be too small (few users gain or lose, or differences are "
+    "skewed), so p is taken from the interval, which would end at 0 at confidence 1 - p; Holm "
+    "corrects all p after that"
 )
 
 
@@ -135,9 +135,9 @@ def test_a_range_that_is_not_known_is_noted():
     metrics = ("ndcg@10", "dcg@10", "m")
     values = {"old": dict.fromkeys(metrics, MANY_OLD), "new": dict.fromkeys(metrics, MANY_NEW)}
     unknown = [
-        "dcg@10: no maximum is known; the imagined user has the greatest value measured",
-        "m: no minimum or maximum is known; the imagined user has the least or the greatest value "
-        "measured",
+        "dcg@10: no maximum is known; the additional user has the greatest value measured",
+        "m: no minimum or maximum is known; the additional user has the least or the greatest "
+        "value measured",
     ]
     found = compare(values, baseline="old")
     assert found.observed == {"dcg@10", "m"}
@@ -166,8 +166,8 @@ def test_a_range_that_is_not_known_is_noted():
 def test_values_beyond_the_range_of_their_metric_are_noted():
     per_cent = [100 * value for value in MANY_NEW[:9]]
     note = (
-        "ndcg@10: some values are not in the metric's range, 0 to 1; beyond it, the imagined user "
-        "has the least or the greatest value measured"
+        "ndcg@10: some values are not in the metric's range, 0 to 1; beyond it, the additional "
+        "user has the least or the greatest value measured"
     )
     assert note in str(summary({"ndcg@10": per_cent})).splitlines()
 
@@ -328,7 +328,8 @@ def test_latex():
         "m\\% & +0.1500 & {[}+0.1204, +0.1674] & \\textless{}0.0001 & {*} & +1.56 & 100/20/0"
     ) in text
     assert (
-        "superscripts a, b, ...: significantly better than model a, b, ... (a is a\\_b, b is new"
+        "superscript of a model: its letter; of a mean: the models that it is significantly better "
+        "than"
     ) in text
     turned = compare(dict(reversed(values.items()))).to_latex()
     assert "new$^{a}$ & \\textbf{0.4000}$^{b}$" in turned
@@ -546,9 +547,12 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "ndcg@10 (only new - old in few): p is that of the interval, 1 - the confidence"
+    note = (
+        "ndcg@10 (only new - old in few): the p of the t test would be too small (few users gain "
+        "or lose, or differences are skewed), so p is taken from the interval, which"
+    )
     assert note in str(compare(models, by=by))
-    assert "p is that" not in str(compare(models))
+    assert "p is taken" not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
     assert note.replace("interval", "t interval (not shown)") in drawn
 
@@ -557,4 +561,4 @@ def test_no_note_on_p_where_nothing_bounds_the_difference():
     models = {"a": {"clicks": np.zeros(20)}, "b": {"clicks": np.full(20, 0.25)}}
     comparison = compare(models)
     assert np.isnan(comparison.differences[0].low)
-    assert "p is that" not in str(comparison)
+    assert "p is taken" not in str(comparison)

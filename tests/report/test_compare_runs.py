@@ -372,16 +372,16 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     assert lines[:8] == [
         "95 % intervals by Student's t over users, corrected for skewness; the variance over runs "
         "is added",
-        "m: to be safe, the lower end of the interval includes an imagined user with the lowest "
-        "possible value, since fewer than 10 users are below the highest possible value",
-        "m: to be safe, the upper end of the interval includes an imagined user with the highest "
-        "possible value, since fewer than 10 users are above the lowest possible value",
-        "difference of m: to be safe, the lower end of the interval includes an imagined user with "
-        "the lowest possible difference, since fewer than 10 users have a difference below 0",
-        "difference of m: to be safe, the upper end of the interval includes an imagined user with "
-        "the highest possible difference, since fewer than 10 users have a difference above 0",
-        "m: no minimum or maximum is known; the imagined user has the least or the greatest value "
-        "measured",
+        "m: fewer than 10 users are below the highest possible value, so the lower end of the "
+        "interval is computed with an additional user of the lowest value",
+        "m: fewer than 10 users are above the lowest possible value, so the upper end of the "
+        "interval is computed with an additional user of the highest value",
+        "difference of m: fewer than 10 users have one below 0, so the lower end of the interval "
+        "is computed with an additional user who has the lowest possible one",
+        "difference of m: fewer than 10 users have one above 0, so the upper end of the interval "
+        "is computed with an additional user who has the highest possible one",
+        "m: no minimum or maximum is known; the additional user has the least or the greatest "
+        "value measured",
         "intervals do not cover what all runs share, such as the split of the data; for a model "
         "with one run, nor the variation between runs",
         "run std: standard deviation of the means of runs; p-values use the users' means over "

@@ -86,7 +86,7 @@ def test_where_lower_is_better_the_upper_bound_decides():
     other = [-difference for difference in turned]
     assert verdict.at_least == pytest.approx(0.05 + bound(other, -0.05 - 0.7, 0.95), rel=1e-9)
     assert verdict.verdict == "fails"
-    note = "mean_rank: no maximum is known; the imagined user has the greatest value measured"
+    note = "mean_rank: no maximum is known; the additional user has the greatest value measured"
     assert note in str(gate)
     better = compared(NEW * 40, OLD * 40, "mean_rank").gate("mean_rank <= 0")
     assert only(better).verdict == "holds"
@@ -161,7 +161,7 @@ def test_an_open_rule_with_as_many_users_as_needed():
 def test_the_bounds_of_a_margin_in_per_cent_are_explained():
     note = "at least, at most: bounds of the difference to old"
     assert f"\n{note}\n" in str(many().gate("ndcg@10 >= -0.01"))
-    more = f"{note}, for a margin of -1 % those of new - 0.99 old, minus 1 % of old"
+    more = f"{note}; with a margin in %, they allow for the uncertain mean of old"
     assert f"\n{more}\n" in str(many().gate("ndcg@10 >= -1%"))
 
 

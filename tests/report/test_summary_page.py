@@ -11,10 +11,10 @@ from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, 
 
 INTERVALS = "intervals by Student's t over users, corrected for skewness"
 IMAGINED = [
-    "{}: to be safe, the lower end of the interval includes an imagined user with the lowest "
-    "possible value, since fewer than 10 users are below the highest possible value",
-    "{}: to be safe, the upper end of the interval includes an imagined user with the highest "
-    "possible value, since fewer than 10 users are above the lowest possible value",
+    "{}: fewer than 10 users are below the highest possible value, so the lower end of the "
+    "interval is computed with an additional user of the lowest value",
+    "{}: fewer than 10 users are above the lowest possible value, so the upper end of the "
+    "interval is computed with an additional user of the highest value",
 ]
 
 
@@ -118,24 +118,24 @@ def test_levels_and_notes_beside_the_means():
         (1.0, IMAGINED[0].format("ndcg@5")),
         (
             0.5,
-            "ndcg@5: to be safe, both ends of the interval include an imagined user each, with the "
-            "lowest and the highest possible value, since all values are equal",
+            "ndcg@5: all values are equal, so both ends of the interval are computed with an "
+            "additional user, of the lowest or the highest possible value",
         ),
     ],
 )
 def test_equal_values_are_told_from_few_on_a_side(value, line):
     weights = np.random.default_rng(0).random(30)  # whose mean is rounded
     weighted = str(summary({"ndcg@5": [value] * 30}, weights=weights)).splitlines()
-    assert [each for each in weighted if "imagined" in each] == [line]
+    assert [each for each in weighted if "additional" in each] == [line]
     lines = str(summary({"ndcg@5": [value] * 30})).splitlines()
-    assert [each for each in lines if "imagined" in each] == [line]
+    assert [each for each in lines if "additional" in each] == [line]
     differences = str(compare({"a": {"ndcg@5": [0.0] * 30}, "b": {"ndcg@5": [value] * 30}}))
     of_differences = {
-        0.0: "both ends of the interval include an imagined user each, with the lowest and the",
-        1.0: "the lower end of the interval includes an imagined user with the lowest possible",
-        0.5: "both ends of the interval include an imagined user each, with the lowest and the",
+        0.0: "it is equal for all users, so both ends of the interval are computed with an",
+        1.0: "fewer than 10 users have one below 0, so the lower end of the interval is computed",
+        0.5: "it is equal for all users, so both ends of the interval are computed with an",
     }
-    assert f"\ndifference of ndcg@5: to be safe, {of_differences[value]} " in differences
+    assert f"\ndifference of ndcg@5: {of_differences[value]} " in differences
 
 
 def test_the_rows_that_count_an_imagined_user_are_named():
@@ -152,7 +152,7 @@ def test_the_rows_that_count_an_imagined_user_are_named():
     of_groups["mrr@2"][:15] = 1.0  # of the 20 users of the first group
     of_groups["mrr@3"][20:30] = 1.0  # of the 15 users of the second group
     found = summary(of_groups, by=["a"] * 20 + ["b"] * 15 + ["c"] * 5)
-    assert "\n5 rows of 3 metrics: to be safe, the lower end of the interval" in str(found)
+    assert "\n5 rows of 3 metrics: fewer than 10 users are below the" in str(found)
     many = {f"hit@{k}": values["mrr@5"][:9] for k in range(1, 7)}
     assert IMAGINED[0].format("6 metrics") in str(summary(many))
 
