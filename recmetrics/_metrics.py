@@ -78,11 +78,11 @@ class Metrics(compute.Metrics):
 
         Notes
         -----
-        Where ``compute`` warns that ``exclude`` removes relevant items, the notes say it. They also
-        say if a metric reads grades, such as ratings, if these may be sums of repeated entries, and
-        if something else than the model may decide the ranking, such as candidates that are all
-        relevant: the findings ``only_relevant``, ``sampled``, ``relevant_last`` and
-        ``excluded_target`` of ``recmetrics.audit``.
+        The notes say how many relevant items ``exclude`` removes; ``compute`` warns only if these
+        are most of them. They also say if a metric reads grades, such as ratings, if these may be
+        sums of repeated entries, and if something else than the model may decide the ranking, such
+        as candidates that are all relevant: the findings ``only_relevant``, ``sampled``,
+        ``relevant_last`` and ``excluded_target`` of ``recmetrics.audit``.
         """
         request = Request(metrics_list, **shared)
         scores = read_scores(pred_scores)

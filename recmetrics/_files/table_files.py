@@ -563,7 +563,7 @@ def _dates(source: Source, layout: _Layout, text: pl.Series) -> pl.Series:
     import polars
 
     # Of others, such as 01/02/2020, polars would read the day before the month.
-    iso_dates = text.str.extract(r"^(\s*\d{4}-.*)$")
+    iso_dates = text.str.extract(r"^(\s*\d{4}[-/.].*)$")
     has_zone = text.str.contains(_ZONE)
     if not iso_dates.null_count() and has_zone.any() and not has_zone.all():
         row = has_zone.ne(has_zone[0]).arg_max() or 0

@@ -515,7 +515,7 @@ def ends_of_means(
             yield (
                 f"{names}: fewer than {n_few} {nouns} are {side} the {other_value} possible value, "
                 f"so {_ENDS[end]} of the interval is computed with an additional {noun} of the "
-                f"{value} value"
+                f"{value} possible value"
             )
     names = _names_with("equal", records)
     if names:
@@ -531,15 +531,15 @@ def ends_of_differences(records: Sequence[Any], n_few: int) -> Iterator[str]:
         names = _names_with(end, records)
         if names:
             yield (
-                f"difference of {names}: fewer than {n_few} users have one {side} 0, so "
-                f"{_ENDS[end]} of the interval is computed with an additional user who has the "
-                f"{extreme} possible one"
+                f"difference of {names}: fewer than {n_few} users have a difference {side} 0, so "
+                f"{_ENDS[end]} of the interval is computed with an additional user of the "
+                f"{extreme} possible difference"
             )
     names = _names_with("equal", records)
     if names:
         yield (
             f"difference of {names}: it is equal for all users, so both ends of the interval are "
-            "computed with an additional user, who has the lowest or the highest possible one"
+            "computed with an additional user, of the lowest or the highest possible difference"
         )
 
 

@@ -396,8 +396,9 @@ class Comparison(Compared, Printed):
         )
 
     def to_latex(self) -> str:
-        r"""Write two LaTeX tables and their legend: models by metrics, and the differences.
+        r"""Write LaTeX tables and their legend: models by metrics, then the differences.
 
+        The models have a table for all users, and one for each group.
         The best means are bold. Superscripts name the models that a model is significantly better
         than. Needs ``\usepackage{booktabs}``.
         """

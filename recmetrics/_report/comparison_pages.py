@@ -54,8 +54,6 @@ def to_latex(comparison: Compared) -> str:
     """Write models by metrics, for all users and each group, then the differences."""
     blocks = []
     for group in (None, *comparison.groups):
-        if group is not None:
-            blocks.append(f"% group {one_line(group)}")
         grid = models_by_metrics(comparison, comparison.metrics, "latex", group)
         blocks.append(grids.in_latex(grid, str))  # str: its cells are LaTeX already
     blocks += [grids.in_latex(grid) for grid in _differences(comparison)]
@@ -129,7 +127,7 @@ def compact_legend(
         lines += _significance(comparison, "significant", metrics)
         lines += _few_users(comparison)
     if comparison.groups:
-        lines.append("not shown: groups; print the whole comparison")
+        lines.append("groups are not shown; the whole comparison has them")
     if comparison.n_runs:
         names = ", ".join(
             f"{one_line(name)} ({counted(n, 'run')})" for name, n in comparison.n_runs.items()
@@ -273,11 +271,14 @@ def _raised(
         return
     names = grids.names_of_rows(raised, differences)
     interval = "interval"
-    if comparison.n_resamples is not None:
+    if comparison.n_runs:
+        interval = "interval over users alone (not shown)"
+    elif comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
         f"{names}: the p of the t test would be too small (few users gain or lose, or differences "
-        f"are skewed), so p is taken from the {interval}, which would end at 0 at confidence 1 - p"
+        f"are skewed), so p is taken from the {interval}: 1 - p is the confidence at which it "
+        "would just reach 0"
     )
     if comparison.correction is not None:
         line += f"; {_CORRECTIONS[comparison.correction]} corrects all p after that"
@@ -491,6 +492,10 @@ def models_by_metrics(
             heading = grids.escape_latex(heading)
         return Column(heading, text, is_strong=lambda model: (metric, model) in best_means)
 
+    name_heading = "model"
+    if group is not None:  # only LaTeX has tables of groups
+        name_heading = f"model in {grids.escape_latex(one_line(group))}"
+
     def name(model: str) -> str:
         if form == "latex":
             return _in_latex(one_line(model), letters.get(model, ""))
@@ -503,7 +508,7 @@ def models_by_metrics(
             bool(letters) and form != "latex",
             is_number=False,
         ),
-        Column("model", name, is_number=False),
+        Column(name_heading, name, is_number=False),
         *(column(metric) for metric in metrics if (metric, models[0]) in means),
     ]
     return grids.table(columns, models)

@@ -132,9 +132,11 @@ class Evaluation(Printed):
         <BLANKLINE>
         90 % intervals by Student's t over users, corrected for skewness
         hit@1: fewer than 10 users are below the highest possible value, so the lower
-        end of the interval is computed with an additional user of the lowest value
+        end of the interval is computed with an additional user of the lowest possible
+        value
         hit@1: fewer than 10 users are above the lowest possible value, so the upper end
-        of the interval is computed with an additional user of the highest value
+        of the interval is computed with an additional user of the highest possible
+        value
         q10, median, q90: quantiles of the users' values
 
         Parameters

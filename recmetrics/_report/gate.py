@@ -185,7 +185,7 @@ class Gate(Printed):
             if any(_parts_of(verdict.rule)["percent"] for verdict in self._bounded()):
                 baseline = one_line(self.baseline)
                 notes[-1] += (
-                    f"; with a margin in %, they allow for the uncertain mean of {baseline}"
+                    f"; with a margin in %, they include the uncertainty of the mean of {baseline}"
                 )
             notes += [
                 self._decision(),
@@ -211,23 +211,29 @@ class Gate(Printed):
 
     def _notes_on_sizes(self, open_verdicts: Sequence[Verdict]) -> Iterator[str]:
         """Say whether users are too few for rules that bounds decide, and how many are needed."""
-        n_bounded = 0
-        n_with_enough = 0
+        with_few: list[str] = []
+        with_enough: list[str] = []
         for verdict in open_verdicts:
-            if verdict.n_users is not None:  # of no metric of all lists
-                n_bounded += 1
-                n_with_enough += bool(verdict.n_needed and verdict.n_users >= verdict.n_needed)
-        if n_with_enough:
+            if verdict.n_users is None:  # of all lists
+                continue
+            name = verdict.metric
+            if verdict.group is not None:
+                name += f" in {verdict.group}"
+            has_enough = verdict.n_needed is not None and verdict.n_users >= verdict.n_needed
+            (with_enough if has_enough else with_few).append(one_line(name))
+        if with_enough:
             yield (
-                "open with as many users as needed or more: the rule would hold in 80 % of such "
-                "samples if the models were equal, so the difference may be near the margin"
+                f"open with as many users as needed or more ({', '.join(with_enough)}): equal "
+                "models would hold the rule in 80 % of such samples, so the true difference may be "
+                "near the margin, and a new sample of that size may stay open"
             )
-        if n_with_enough < n_bounded:
+        if with_few:
             add_users = ", or add users for the next look"
             if self.looks == 1:
                 add_users = " (you may add users to this one only if the looks were planned before)"
             too_few = "too few users or runs" if self.nested else "too few users"
-            yield f"open: {too_few} to decide; measure a new sample{add_users}"
+            of_rules = f" ({', '.join(with_few)})" if with_enough else ""
+            yield f"open{of_rules}: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
                 yield "needed is not computed: more users do not reduce the variation between runs"
         if any(verdict.n_needed for verdict in open_verdicts):

@@ -21,7 +21,7 @@ def in_order_of(
     """Put the entries of a pandas Series into the order of the users, whose ids its index has.
 
     Others are returned as they are: they are in the order of the users already. So is a column of
-    ``frame``, the first table of results, and a Series that was made without an index. ``ids``
+    ``frame``, that of the first result, and a Series that was made without an index. ``ids``
     gives those of the users, None where they have none; it is called for a Series alone.
     """
     index: Any = getattr(entries, "index", None)
@@ -31,12 +31,21 @@ def in_order_of(
     if users is None:
         return entries
     labels = index.tolist()
-    if labels in (_row_labels(frame, index.names), list(range(len(users)))):
+    if labels == list(range(len(users))):
+        return entries
+    if frame is not None and labels == _row_labels(frame, index.names):
         return entries
     entry_of_user = dict(zip(labels, entries.tolist(), strict=True))
     lacking = [user for user in users if user not in entry_of_user]
-    if not lacking and index.is_unique:
-        return [entry_of_user[user] for user in users]
+    if lacking or not index.is_unique:
+        _refuse_index(argument, labels, users, lacking)
+    return [entry_of_user[user] for user in users]
+
+
+def _refuse_index(
+    argument: str, labels: Sequence[Any], users: Sequence[Any], lacking: Sequence[Any]
+) -> None:
+    """Refuse a Series whose index, ``labels``, has not each user once."""
     msg = f"{argument} is a Series whose index has an id several times"
     if lacking:
         msg = (
@@ -44,7 +53,11 @@ def in_order_of(
             f"users, the first is {lacking[0]!r}"
         )
     msg += "; expected the id of each user once"
-    if len(labels) == len(users):
+    types = {type(labels[0]), type(users[0])} if labels else set()
+    if types == {str, int} and len(lacking) == len(users):
+        name = type(users[0]).__name__
+        msg += f"; the ids of the results are of type {name}: type {argument}.rename(index={name})"
+    elif len(labels) == len(users):
         msg += f"; if it is in the order of the users, type {argument}={argument}.to_numpy()"
     raise InputError(msg, argument=argument)
 

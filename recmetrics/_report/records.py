@@ -17,7 +17,7 @@ import numpy as np
 from recmetrics._core.errors import ArgumentError, MetricSpecError
 from recmetrics._core.options import one_of
 from recmetrics._core.results import this_version
-from recmetrics._core.spec import MetricSpec, parse, read_convention
+from recmetrics._core.spec import STRATUM, MetricSpec, parse, read_convention
 from recmetrics._core.types import Convention
 from recmetrics._printing import split
 from recmetrics._report.samples import Samples
@@ -246,7 +246,9 @@ def _definition(metric: str, convention: Convention | None) -> str | None:
         spec = parse(text, convention)
     except MetricSpecError:
         return None
-    options = ((name, value) for name, value in spec.values.items() if value is not None)
+    options = [(name, value) for name, value in spec.values.items() if value is not None]
+    if spec.stratum is not None and STRATUM.name not in spec.values:
+        options.append((STRATUM.name, spec.stratum))
     return str(MetricSpec(spec.name, spec.k, tuple(options))) + bracket + bound
 
 

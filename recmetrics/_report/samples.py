@@ -228,11 +228,11 @@ def read_samples(
     runs = {model: _read_runs(model, result, columns) for model, result in results.items()}
     for level, result in levels.items():
         runs[level] = [read_table(_NAME.format(level), result, columns, _FORMS, is_level=True)]
-    tables, labels, users = _in_one_order(runs, columns.labels)
+    tables, labels, users = _in_one_order(runs, columns.labels, levels)
     model_tables = [table for model in results for table in tables[model]]
     level_tables = [table for level in levels for table in tables[level]]
     n_users = require_alike(model_tables, level_tables)
-    first_frame = _first_frame(runs)
+    first_frame = next(iter(tables.values()))[0].frame
     by = in_order_of(lambda: users, first_frame, "by", by)
     weights = in_order_of(lambda: users, first_frame, "weights", weights)
     groups, user_weights = read_users("no result is", labels, n_users, by, weights, is_part=is_part)
@@ -266,14 +266,6 @@ def read_samples(
         keys=next((table.keys for table in model_tables if table.keys), ()),
         metric_weights=_common_weights(model_tables),
     )
-
-
-def _first_frame(runs_of_model: Mapping[str, Sequence[Table]]) -> Any:
-    """The first data frame, whose order of users is that of the samples; None without any."""
-    for table in chain(*runs_of_model.values()):
-        if table.frame is not None:
-            return table.frame
-    return None
 
 
 def _common_weights(tables: Sequence[Table]) -> dict[str, Floats]:
@@ -351,20 +343,25 @@ def _read_runs(model: str, result: Any, columns: Columns) -> list[Table]:
 
 
 def _without_absent_users(
-    runs_of_model: Mapping[str, Sequence[Table]], rows_of_runs: Mapping[str, list[dict[Any, int]]]
-) -> Mapping[str, Sequence[Table]]:
-    """Leave out users without a value whom another model lacks, such as those not in the truth."""
+    runs_of_model: Mapping[str, Sequence[Table]],
+) -> tuple[Mapping[str, Sequence[Table]], Mapping[str, list[dict[Any, int]]]]:
+    """Leave out users without a value whom another model lacks, such as those not in the truth.
+
+    Gives the runs of each model, and the row of each user in each run; arrays have no users.
+    """
+    rows_of_runs = _rows_of_runs(runs_of_model)
     users_of_models = []
     for model, runs in runs_of_model.items():
         if runs[0].keys:
             users_of_models.append(dict.fromkeys(chain(*rows_of_runs[model])).keys())
     if all(users == users_of_models[0] for users in users_of_models[1:]):
-        return runs_of_model
+        return runs_of_model, rows_of_runs
     users_of_all = set.intersection(*map(set, users_of_models))
-    return {
-        model: [_of_users(run, users_of_all) if run.keys else run for run in runs]
-        for model, runs in runs_of_model.items()
-    }
+    kept_runs = dict(runs_of_model)
+    for model, runs in runs_of_model.items():
+        if len(runs) == 1 and runs[0].keys:
+            kept_runs[model] = [_of_users(runs[0], users_of_all)]
+    return kept_runs, _rows_of_runs(kept_runs)
 
 
 def _of_users(table: Table, users: Collection[Any]) -> Table:
@@ -377,32 +374,30 @@ def _of_users(table: Table, users: Collection[Any]) -> Table:
 
 
 def _in_one_order(
-    runs_of_model: Mapping[str, Sequence[Table]], columns: Iterable[str]
+    runs_of_model: Mapping[str, Sequence[Table]], columns: Iterable[str], levels: Collection[str]
 ) -> tuple[Mapping[str, Sequence[Table]], dict[str, list[Any]], list[Any] | None]:
-    """Put the users of all results into the order of the first data frame.
+    """Put the users of all results into the order of the first one.
 
     Gives the tables of each model in that order; the labels of the users in each of ``columns``;
     and the ids of the users, None without data frames or without keys.
     """
-    rows_of_runs = _rows_of_runs(runs_of_model)
-    kept_runs = _without_absent_users(runs_of_model, rows_of_runs)
-    if kept_runs is not runs_of_model:
-        rows_of_runs = _rows_of_runs(kept_runs)
-    users_of_runs = {model: _users_of_runs(rows) for model, rows in rows_of_runs.items()}
-    first = _first_frame_and_users(kept_runs, users_of_runs)
-    if first is None:
+    kept_runs, rows_of_runs = _without_absent_users(runs_of_model)
+    frames = (table for table in chain(*kept_runs.values()) if table.frame is not None)
+    first_table = next(frames, None)
+    if first_table is None:
         return kept_runs, {}, None
-    first_table, first_users = first
 
-    tables: dict[str, list[Table]] = {}
+    first_users: Mapping[Any, Any] = {}
+    tables: Mapping[str, list[Table]] = {model: [] for model in kept_runs}
     labels: dict[str, dict[Any, Any]] = {column: {} for column in columns}  # of each user
     for model, runs in kept_runs.items():
-        tables[model] = []
-        users_and_rows = zip(users_of_runs[model], rows_of_runs[model], strict=True)
-        for table, (users, row_of_user) in zip(runs, users_and_rows, strict=True):
+        users_of_runs = _users_of_runs(rows_of_runs[model])
+        for table, users, row_of_user in zip(runs, users_of_runs, rows_of_runs[model], strict=True):
             if table.frame is None:
-                tables[model].append(_in_order_of_ids(table, first_table, first_users))
+                tables[model].append(table)
                 continue
+            if table is first_table:
+                first_users = users
             _require_same_users(first_table, first_users, table, users)
             _add_labels(labels, table, row_of_user, first_table)
             values = table.values
@@ -411,11 +406,51 @@ def _in_one_order(
                 rows = [row_of_user.get(user, -1) for user in first_users]
                 values = {m: np.append(column, np.nan)[rows] for m, column in values.items()}
             tables[model].append(replace(table, values=values | values_of_all_lists(table)))
+    ordered_users = list(first_users)
+    if first_table.keys:
+        tables, ordered_users = _with_arrays(tables, first_table, ordered_users, levels)
     labels_in_order = {
-        column: [label_of_user[user] for user in first_users]
+        column: [label_of_user[user] for user in ordered_users]
         for column, label_of_user in labels.items()
     }
-    return tables, labels_in_order, ids_of(first_table, first_users)
+    return tables, labels_in_order, ids_of(first_table, ordered_users)
+
+
+def _with_arrays(
+    tables: Mapping[str, list[Table]], first_table: Table, users: list[Any], levels: Collection[str]
+) -> tuple[Mapping[str, list[Table]], list[Any]]:
+    """Put data frames, whose ids are the numbers of rows, and arrays into the order of the first.
+
+    ``users`` are those of the data frames, in order; the result has the new order. With other ids,
+    arrays cannot be compared with data frames; a level stays as it is.
+    """
+    all_tables = list(chain.from_iterable(tables.values()))
+    columns = chain.from_iterable(table.values.values() for table in all_tables)
+    has_other_shapes = {column.shape for column in columns} - {(len(users),), ()}  # refused later
+    if has_other_shapes or all(table.frame is not None for table in all_tables):
+        return tables, users
+    rows = _rows_of_ids(users)
+    if rows is None:
+        _refuse_arrays(tables, first_table, levels)
+        return tables, users
+    first_is_frame = next(iter(tables.values()))[0].frame is not None
+    if not first_is_frame:  # the data frames follow the arrays
+        rows = np.argsort(rows).tolist()
+        users = [users[row] for row in rows]
+    ordered_tables: dict[str, list[Table]] = {}
+    for model, tables_of_model in tables.items():
+        ordered_tables[model] = []
+        for table in tables_of_model:
+            ordered = table
+            if (table.frame is None) == first_is_frame:
+                columns_of_users = {m: c[rows] for m, c in table.values.items() if c.ndim}
+                ordered = replace(
+                    table,
+                    values=table.values | columns_of_users,
+                    user_weights={m: weights[rows] for m, weights in table.user_weights.items()},
+                )
+            ordered_tables[model].append(ordered)
+    return ordered_tables, users
 
 
 def _rows_of_runs(runs_of_model: Mapping[str, Sequence[Table]]) -> dict[str, list[dict[Any, int]]]:
@@ -438,35 +473,45 @@ def _users_of_runs(rows_of_runs: Sequence[dict[Any, Any]]) -> Sequence[dict[Any,
     return rows_of_runs
 
 
-def _first_frame_and_users(
-    runs_of_model: Mapping[str, Sequence[Table]],
-    users_of_runs: Mapping[str, Sequence[dict[Any, Any]]],
-) -> tuple[Table, dict[Any, Any]] | None:
-    """Find the first data frame, and its users; None without data frames."""
-    for model, runs in runs_of_model.items():
-        for table, users in zip(runs, users_of_runs[model], strict=True):
-            if table.frame is not None:
-                return table, users
-    return None
-
-
-def _in_order_of_ids(table: Table, first_table: Table, users: Collection[Any]) -> Table:
-    """Put arrays, whose users are the numbers of their rows, into the order of the ids of users."""
-    columns = {metric: column for metric, column in table.values.items() if column.ndim}
-    if not first_table.keys or any(len(column) != len(users) for column in columns.values()):
-        return table
+def _rows_of_ids(users: Collection[tuple[Any, ...]]) -> list[int] | None:
+    """The rows of arrays whose numbers are the ids of users; None if the ids are other ones."""
     row_of_id: dict[tuple[str, ...], int] = {(str(row),): row for row in range(len(users))}
-    rows = [row_of_id.get(tuple(map(str, user))) for user in users]
-    if None in rows and columns:
-        key = first_table.keys[-1]
-        msg = (
-            f"{table.name} has no ids of users and {first_table.name} has; expected ids in both, "
-            f"or the row numbers 0 to {len(users) - 1} as ids: for arrays, type "
-            f"pandas.DataFrame({{{key!r}: users, **values}}), with the ids of their rows"
+    rows = []
+    for user in users:
+        row = row_of_id.get(tuple(map(str, user)))
+        if row is None:
+            return None
+        rows.append(row)
+    return rows
+
+
+def _refuse_arrays(
+    tables: Mapping[str, list[Table]], first_table: Table, levels: Collection[str]
+) -> None:
+    """Refuse models in arrays beside models in data frames whose ids are no numbers of rows."""
+    arrays = []
+    n_frames = 0
+    for model, tables_of_model in tables.items():
+        for table in tables_of_model:
+            if model not in levels and table.frame is None:
+                arrays.append(table)
+            elif model not in levels:
+                n_frames += 1
+    if not arrays or not n_frames:
+        return
+    columns = ", ".join(map(repr, first_table.keys))
+    advice = f"give {arrays[0].name} as a data frame with the columns {columns}, too"
+    if len(first_table.keys) == 1:
+        advice = (
+            f"for arrays, type pandas.DataFrame({{{columns}: users, **values}}), with the ids of "
+            "their rows"
         )
-        raise InputError(msg)
-    ordered_columns = {metric: column[rows] for metric, column in columns.items()}
-    return replace(table, values=table.values | ordered_columns)
+    n_users = len(next(iter(arrays[0].values.values())))
+    msg = (
+        f"{arrays[0].name} has no ids of users and {first_table.name} has; expected ids in both, "
+        f"or the row numbers 0 to {n_users - 1} as ids: {advice}"
+    )
+    raise InputError(msg)
 
 
 def _add_labels(
@@ -479,8 +524,9 @@ def _add_labels(
     for column, label_of_user in labels.items():
         for user, label in zip(users, table.frame[column].to_list(), strict=True):
             first_label = label_of_user.setdefault(user, label)
-            are_missing = is_missing(first_label) and is_missing(label)
-            if not are_missing and first_label != label:
+            is_undefined = is_missing(label)
+            differs = is_undefined != is_missing(first_label)
+            if differs or (not is_undefined and first_label != label):
                 msg = (
                     f"{table.name} has other values in the column {column!r} than "
                     f"{first_table.name}; expected one value for each user"

@@ -179,26 +179,23 @@ def _read_files(args: Namespace) -> Inputs:
         args.spellings["by"] = segments.spelling
         n_users = _n_rows(next(iter(runs.values()))[0])
         rows_of_runs = _UsersOfFile.of(Source("FILE", next(iter(models))), None, n_users)
-        group_of_user, users = _read_groups(segments, users, rows_of_runs)
+        group_of_user = _read_groups(segments, users, rows_of_runs)
     arguments = {"results": runs, "by": group_of_user, "baseline": baseline}
     return arguments, None if users is None else users.ids
 
 
 def _read_groups(
     segments: Source, users: _UsersOfFile | None, rows_of_runs: _UsersOfFile
-) -> tuple[npt.NDArray[Any], _UsersOfFile | None]:
-    """Read the group of each user of the runs, in their order, and the users where a file has ids.
+) -> npt.NDArray[Any]:
+    """Read the group of each user of the runs, in their order.
 
     ``users`` are those of the runs, None without ids; ``rows_of_runs`` are the numbers of the rows.
     """
     group_of_user, ids = read_segments(segments)
     users_of_runs = users or rows_of_runs
     grouped_users = _UsersOfFile.of(segments, ids, len(group_of_user))
-    have_ids = users is not None and ids is not None
-    if have_ids or set(users_of_runs.ids) == set(grouped_users.ids):
-        group_of_user = group_of_user[users_of_runs.rows_in(grouped_users)]
-    elif ids is not None:  # of users whom the runs do not name
-        users = grouped_users
+    if ids is not None or set(users_of_runs.ids) == set(grouped_users.ids):
+        return group_of_user[users_of_runs.rows_in(grouped_users)]
     n_users = len(rows_of_runs.ids)
     if len(group_of_user) == n_users + 1:
         msg = (
@@ -206,7 +203,7 @@ def _read_groups(
             f"each: leave out the first, {str(group_of_user[0])[:40]!r}, if it is a header"
         )
         raise CommandError(msg)
-    return group_of_user, users
+    return group_of_user
 
 
 def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _UsersOfFile | None]:
@@ -216,6 +213,7 @@ def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _Users
     """
     sources = [Source("FILE", path) for path in models]
     values_and_ids = [read_per_user(source) for source in sources]
+    _leave_out_of_all_lists([values for values, _ in values_and_ids])
     runs: dict[str, list[Any]] = {name: [] for name in models.values()}
     has_ids = any(ids is not None for _, ids in values_and_ids)
     first_users: _UsersOfFile | None = None
@@ -232,6 +230,19 @@ def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _Users
                 if column.ndim:  # no metric of all lists
                     values[metric] = column[rows]
     return runs, first_users
+
+
+def _leave_out_of_all_lists(values_of_files: Sequence[dict[str, Any]]) -> None:
+    """Leave out metrics of all lists that a file lacks: a .csv cannot hold them."""
+    metrics_of_all = set.intersection(*map(set, values_of_files))
+    left_out: dict[str, None] = {}
+    for values in values_of_files:
+        for metric in values.keys() - metrics_of_all:
+            if not values[metric].ndim:
+                del values[metric]
+                left_out[metric] = None
+    if left_out:
+        tell(f"not compared, since a file lacks them: {', '.join(sorted(left_out))}")
 
 
 def _n_rows(values: Mapping[str, Any]) -> int:

@@ -49,7 +49,7 @@ _MEANINGS = {
     "after_own_test": "users with training rows after their earliest test row",
     "at_own_test": "users with training rows at the time of their earliest test row",
     "after_first_test": "training rows after the earliest test row of all users",
-    "new_items": "test items that have no training row before their test row",
+    "new_items": "test items that have no training row up to the time of their test row",
     "in_both": "test rows whose user and item are also a training row",
     "without_train": "users without a training row",
 }

@@ -70,7 +70,7 @@ CASES = [
         then="[each.difference for each in recmetrics.compare(stream).differences]",
     ),
     Case(
-        "has no ids of users and {} has; expected ids in both",
+        "for arrays, type pandas.DataFrame(",
         TWO + "import pandas\nusers = ['d', 'c', 'b', 'a']\n"  # of the rows of the old values
         "values = old\nframe = pandas.DataFrame({'user': users[::-1], 'mrr': new['mrr'][::-1]})\n",
         "recmetrics.compare({'old': values, 'new': frame})",
@@ -88,6 +88,16 @@ CASES = [
         [2],
         advice="type (metrics='NAME') for",
         then=COMPARED,
+    ),
+    Case(
+        "; the ids of the results are of type {}: type",
+        TWO + "import pandas as pd\n"
+        "by = pd.Series(['p', 'p', 'q', 'q'], index=[11, 12, 13, 14])\n"
+        "values = pd.DataFrame({'user': ['14', '13', '12', '11'], 'mrr': [0.0, 1.0, 0.5, 0.5]})\n",
+        "recmetrics.summary(values, by=by)",
+        [[None, 1 / 2], ["q", 1 / 2], ["p", 1 / 2]],
+        to="by",
+        then="[[mean.group, mean.mean] for mean in answer]",
     ),
     Case(
         "if it is in the order of the users",

@@ -149,9 +149,9 @@ def test_the_table_counts_groups(capsys):
         "",
         "95 % intervals by Student's t over groups, corrected for skewness",
         "auc: fewer than 10 groups are below the highest possible value, so the lower end of the "
-        "interval is computed with an additional group of the lowest value",
+        "interval is computed with an additional group of the lowest possible value",
         "hit@1, auc: fewer than 10 groups are above the lowest possible value, so the upper end of "
-        "the interval is computed with an additional group of the highest value",
+        "the interval is computed with an additional group of the highest possible value",
         "q10, median, q90: quantiles of the groups' values",
         "left out of hit@1: 1 of 3 groups has no relevant item",
         "left out of auc: 1 of 3 groups has no relevant item, or only relevant ones",

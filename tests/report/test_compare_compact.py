@@ -21,8 +21,8 @@ RESULTS = {
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
     "{}: the p of the t test would be too small (few users gain or lose, or differences are "
-    "skewed), so p is taken from the interval, which would end at 0 at confidence 1 - p; Holm "
-    "corrects all p after that"
+    "skewed), so p is taken from the interval: 1 - p is the confidence at which it "
+    "would just reach 0; Holm corrects all p after that"
 )
 FEW_OF_TWO = FEW.format("ndcg@10; gini@5 (only new - a_b, 95% - new)")
 

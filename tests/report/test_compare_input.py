@@ -58,6 +58,66 @@ def test_the_row_numbers_of_arrays_are_ids(name):
     ]
 
 
+@pytest.mark.parametrize("name", ["first", "level"])
+def test_the_order_is_that_of_the_first_result(name):
+    """What belongs to the rows of arrays keeps its place beside a data frame in another order."""
+    order = [3, 0, 5, 1, 4, 2]
+    groups = [*"xxxyyy"]
+    weights = np.arange(1.0, 7.0)
+    shuffled = frame("pandas", order, [NEW[i] for i in order])
+    models = {"a": {"hit@1": OLD}, "b": {"hit@1": NEW}}
+    levels = {}
+    if name == "first":
+        models["b"] = shuffled
+    else:
+        levels = {"best": shuffled}
+    found = compare(models, levels=levels, by=groups, weights=weights)
+    plain = compare({"a": {"hit@1": OLD}, "b": {"hit@1": NEW}}, by=groups, weights=weights)
+    means = [mean for mean in found.means if mean.model != "best"]
+    assert [mean.mean for mean in means] == pytest.approx([mean.mean for mean in plain.means])
+    users = [*"abcdef"]
+    assert (
+        found.movers("hit@1", 2, users=users).gains == plain.movers("hit@1", 2, users=users).gains
+    )
+
+
+def test_the_weights_of_a_system_keep_their_users_beside_a_level_in_a_data_frame():
+    rng = np.random.default_rng(0)
+    truth = rng.random((40, 30)) < 0.2
+    first, second = (
+        recmetrics.Metrics.evaluate(rng.random((40, 30)), truth, "recall@10", convention="implicit")
+        for _ in range(2)
+    )
+    order = rng.permutation(40)
+    values = first.values["recall@10"]
+    level = maker("pandas")({"user": order, "recall@10": values[order]})
+    found = compare({"a": first, "b": second}, levels={"level": level})
+    expected = compare({"a": first, "b": second})
+    assert only(found).difference == only(expected).difference
+
+
+def test_levels_in_arrays_beside_ids_of_text():
+    """Their order does not matter to their means; groups take them by place."""
+    frames = {
+        name: frame("pandas", [*"uvwxyz"], column) for name, column in (("a", OLD), ("b", NEW))
+    }
+    found = compare(frames, levels={"chance": {"hit@1": OLD}})
+    assert found.means[2].mean == pytest.approx(np.mean(OLD))
+    arrays = {"a": {"hit@1": OLD}, "b": {"hit@1": NEW}}
+    assert compare(arrays, levels={"chance": frames["a"]}).means[2].mean == pytest.approx(
+        np.mean(OLD)
+    )
+
+
+def test_a_series_is_matched_by_id_where_a_user_is_absent():
+    ids = [*"uvwxyz"]
+    old = frame("pandas", ids, [None, *OLD[1:]])
+    new = frame("pandas", ids[1:], NEW[1:])
+    groups = maker("pandas")({"user": ids, "segment": [*"pqpqpq"]}).set_index("user")["segment"]
+    found = compare({"old": old, "new": new}, by=groups)
+    assert [mean.n_users for mean in found.means if mean.model == "old"] == [5, 2, 3]
+
+
 def test_arrays_beside_ids_that_are_no_row_numbers_are_refused():
     frames = {"old": {"hit@1": OLD}, "new": frame("pandas", [*"uvwxyz"], NEW)}
     assert message_of(InputError, compare, frames) == (
@@ -67,6 +127,10 @@ def test_arrays_beside_ids_that_are_no_row_numbers_are_refused():
     )
     with pytest.raises(ShapeError, match="5"):
         compare({"old": {"hit@1": OLD[:5]}, "new": frames["new"]})
+    frames["new"] = frames["new"].assign(fold=0)
+    assert message_of(InputError, compare, frames).endswith(
+        "as ids: give 'old' as a data frame with the columns 'user', 'fold', too"
+    )
 
 
 @BACKENDS

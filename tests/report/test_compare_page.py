@@ -16,13 +16,13 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "difference of ndcg@10: fewer than 10 users have one below 0, so the lower end of the interval "
-    "is computed with an additional user who has the lowest possible one"
+    "difference of ndcg@10: fewer than 10 users have a difference below 0, so the lower end of the "
+    "interval is computed with an additional user of the lowest possible difference"
 )
 FEW = (
     "ndcg@10: the p of the t test would be too small (few users gain or lose, or differences are "
-    "skewed), so p is taken from the interval, which would end at 0 at confidence 1 - p; Holm "
-    "corrects all p after that"
+    "skewed), so p is taken from the interval: 1 - p is the confidence at which it "
+    "would just reach 0; Holm corrects all p after that"
 )
 
 
@@ -90,7 +90,7 @@ def test_the_legend_says_what_was_done():
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact
     assert "of groups" not in compact  # which it does not show
-    assert "not shown: groups; print the whole comparison" in compact.splitlines()
+    assert "groups are not shown; the whole comparison has them" in compact.splitlines()
 
 
 def test_the_star_of_significance_stands_behind_the_p_of_the_first_test():
@@ -338,7 +338,7 @@ def test_latex():
     found = compare(values, by=["x"] * 120, levels={"chance": {"gini@5": [0.5] * 120}})
     text = found.to_latex()
     assert text.count("new$^{b}$ & \\textbf{0.2500}$^{a}$") == 2  # of all users, and of the group
-    assert "% group x\n" in text
+    assert "\nmodel in x & gini@5 " in text
     assert "\nchance & 0.5000 \\\\\n\\bottomrule" in text
     rng = np.random.default_rng(0)
     rising = {f"m{i}": {"m%": rng.normal(-i, 0.1, 30)} for i in range(28)}
@@ -549,7 +549,7 @@ def test_p_raised_in_a_group_alone_is_noted():
     by = ["many"] * 200 + ["few"] * 12
     note = (
         "ndcg@10 (only new - old in few): the p of the t test would be too small (few users gain "
-        "or lose, or differences are skewed), so p is taken from the interval, which"
+        "or lose, or differences are skewed), so p is taken from the interval: 1"
     )
     assert note in str(compare(models, by=by))
     assert "p is taken" not in str(compare(models))

@@ -146,6 +146,10 @@ def test_an_evaluation_without_any_value_prints():
 def test_definitions_in_full():
     found = Metrics.evaluate(SCORES, TRUTH, ["recall@2", "mrr"], ties="range").to_dict()
     assert found["definitions"]["recall@2"] == "recall(denom=capped, weigh=no)@2"
+    values = {metric: [0.5, 1.0] for metric in ("recall(of=some)@2", "share(of=some)@2")}
+    definitions = recmetrics.summary(values).to_dict()["definitions"]
+    assert definitions["recall(of=some)@2"] == "recall(denom=capped, weigh=no, of=some)@2"
+    assert definitions["share(of=some)@2"].count("of=some") == 1
     assert found["ties"]["recall@2"] == "expected"
     assert found["ties"]["mrr[least]"] == "least"
     assert found["undefined"]["mrr"] == "nan"

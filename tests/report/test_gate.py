@@ -148,20 +148,20 @@ def test_an_open_rule_with_as_many_users_as_needed():
     assert only(gate).verdict == "open"
     assert only(gate).n_needed < only(gate).n_users
     text = str(gate)
-    assert "\nopen with as many users as needed or more: the rule would hold in 80 % of" in text
+    assert "\nopen with as many users as needed or more (ndcg@10): equal models would hold" in text
     assert "too few users" not in text
     both = recmetrics.compare(
         {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}, by=["few"] * 100 + ["many"] * 3900
     )
     text = str(both.gate(["ndcg@10 >= -0.02", "ndcg@10 >= -0.02 in few"]))
-    assert "\nopen with as many users" in text
-    assert "\nopen: too few users to decide" in text
+    assert "\nopen with as many users as needed or more (ndcg@10): equal models" in text
+    assert "\nopen (ndcg@10 in few): too few users to decide" in text
 
 
 def test_the_bounds_of_a_margin_in_per_cent_are_explained():
     note = "at least, at most: bounds of the difference to old"
     assert f"\n{note}\n" in str(many().gate("ndcg@10 >= -0.01"))
-    more = f"{note}; with a margin in %, they allow for the uncertain mean of old"
+    more = f"{note}; with a margin in %, they include the uncertainty of the mean of old"
     assert f"\n{more}\n" in str(many().gate("ndcg@10 >= -1%"))
 
 

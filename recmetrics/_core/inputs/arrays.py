@@ -195,8 +195,8 @@ def check_real(array: npt.NDArray[Any], name: str) -> None:
     )
     if array.dtype.isbuiltin == 2:  # registered by another library: float8, int4
         msg += f"; type {name}.astype(np.float32)"
-    elif array.dtype.kind in "fOSU" and not isinstance(array, np.ndarray):  # it stays in Dask
-        msg += f"; type {name}.astype(np.float64)"
+    elif not isinstance(array, np.ndarray):  # of Dask
+        msg += f"; type {name}.astype(np.float64)" if array.dtype.kind in "fOSU" else ""
     elif array.dtype.kind in _CAST:
         advice = f"type {_CAST[array.dtype.kind].format(name=name)}"
         is_of_items = name in ("truth", "exclude", "candidates")
@@ -386,6 +386,8 @@ def hint_of_index(name: str, index: int, indices: IntArray, n_items: int | None)
     It helps with a negative index, and with indices that begin at 1.
     """
     if index < 0:
+        if np.unique(indices[indices < -1]).size > 1:  # no single number that means no item
+            return ""
         call = call_on(name, "np.maximum(list({}), -1)")
         return f"; if an index below 0 is no item type {call}"
     is_item = indices != -1
