@@ -544,7 +544,7 @@ def ends_of_differences(records: Sequence[Any], n_few: int) -> Iterator[str]:
 
 
 def _names_with(end: str, records: Sequence[Any]) -> str:
-    """Name the metrics whose intervals are widened at ``end``, a key of ``_ENDS``; "" if none."""
+    """Name the metrics whose intervals are widened at ``end``, as ``Mean`` says; "" if none."""
     widened = [record for record in records if end in record.widened]
     if not widened:
         return ""

@@ -121,7 +121,7 @@ class Samples:
     runs: dict[Any, dict[str, Floats]] = field(default_factory=dict)  # none in a summary
     levels: tuple[str, ...] = ()  # shown beside the models; they may lack metrics
     users: list[Any] | None = None  # their ids, where data frames name them
-    keys: tuple[str, ...] = ()  # the columns of these ids
+    keys: tuple[str, ...] = ()  # the columns that identify a user only together
     are_rows: bool = False  # users are the rows of the updates of a stream
     # The weights of all users in the mean of each metric whose system weighs them.
     metric_weights: Mapping[str, Floats] = field(default_factory=dict)
@@ -263,9 +263,19 @@ def read_samples(
         weights=user_weights,
         n_weightless=n_weightless,
         users=users,
-        keys=next((table.keys for table in model_tables if table.keys), ()),
+        keys=_identifying(next((table.keys for table in model_tables if table.keys), ()), users),
         metric_weights=_common_weights(model_tables),
     )
+
+
+def _identifying(keys: tuple[str, ...], users: Sequence[Any] | None) -> tuple[str, ...]:
+    """The columns of ids, if none of them identifies a user alone."""
+    if len(keys) < 2 or users is None:
+        return ()
+    for column in zip(*users, strict=True):
+        if len(set(column)) == len(users):
+            return ()
+    return keys
 
 
 def _common_weights(tables: Sequence[Table]) -> dict[str, Floats]:

@@ -156,7 +156,9 @@ def test_columns_that_identify_a_user_together_are_named():
     assert only(found).n_users == 12
     line = "each combination of user and seed is a user; give several runs of a model as a list"
     assert line in str(found).splitlines()
-    assert "each combination" not in str(compare(table[table["seed"] == 0].drop(columns="seed")))
+    of_one_seed = compare(table[table["seed"] == 0])  # whose users have one row each
+    assert only(of_one_seed).n_users == 6
+    assert "each combination" not in str(of_one_seed)
     message = message_of(InputError, compare, table.assign(seed=range(24)))
     assert message.endswith("; drop a column that does not identify a user: 'user', 'seed' do here")
 
