@@ -82,7 +82,8 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
   system, and so does `recmetrics.compare` of results of `Metrics.evaluate`.
 - recmetrics does not reproduce the bugs of a system. The section of each system lists its bugs.
 
-`recmetrics.explain("ndcg@10")` and the command `recmetrics metrics ndcg@10` show which systems
+`recmetrics.explain("ndcg@10", convention="lenskit")`, or the command `recmetrics metrics ndcg@10
+--convention lenskit`, shows what a system computes. Without a convention, it shows which systems
 compute exactly this metric.
 """
 

@@ -514,8 +514,8 @@ def ends_of_means(
         if names:
             yield (
                 f"{names}: fewer than {n_few} {nouns} are {side} the {other_value} possible value, "
-                f"so {_ENDS[end]} of the interval is computed with an additional {noun} of the "
-                f"{value} possible value"
+                f"and the sample may lack others, so {_ENDS[end]} of the interval is computed with "
+                f"an additional {noun} of the {value} possible value"
             )
     names = _names_with("equal", records)
     if names:
@@ -531,9 +531,9 @@ def ends_of_differences(records: Sequence[Any], n_few: int) -> Iterator[str]:
         names = _names_with(end, records)
         if names:
             yield (
-                f"difference of {names}: fewer than {n_few} users have a difference {side} 0, so "
-                f"{_ENDS[end]} of the interval is computed with an additional user of the "
-                f"{extreme} possible difference"
+                f"difference of {names}: fewer than {n_few} users have a difference {side} 0, and "
+                f"the sample may lack others, so {_ENDS[end]} of the interval is computed with an "
+                f"additional user of the {extreme} possible difference"
             )
     names = _names_with("equal", records)
     if names:

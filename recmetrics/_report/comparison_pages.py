@@ -58,6 +58,7 @@ def to_latex(comparison: Compared) -> str:
         blocks.append(grids.in_latex(grid, str))  # str: its cells are LaTeX already
     blocks += [grids.in_latex(grid) for grid in _differences(comparison)]
     notes = legend(comparison)
+    notes[:0] = _best("bold", comparison, comparison.metrics)
     if any(difference.significant for difference in comparison.differences):
         notes.append(_SUPERSCRIPTS)
     return grids.as_latex(blocks, notes)
@@ -106,6 +107,14 @@ def legend_of_means(comparison: Compared, metrics: Sequence[str]) -> list[str]:
     return [*intervals, *_models(comparison, metrics)]
 
 
+def _best(sign: str, comparison: Compared, metrics: Collection[str]) -> Iterator[str]:
+    """Say which ``sign`` the best means have; nothing if no mean is the best."""
+    for mean in comparison.means:
+        if mean.best and mean.metric in metrics:
+            yield f"{sign}: the best mean of a metric"
+            return
+
+
 def compact_legend(
     comparison: Compared, metrics: Sequence[str], best: str, marks: str
 ) -> list[str]:
@@ -113,9 +122,7 @@ def compact_legend(
 
     ``best`` is the sign of the best mean, and ``marks`` says what letters beside means are.
     """
-    lines = [*_models(comparison, metrics)]
-    if any(mean.best for mean in comparison.means if mean.metric in metrics):
-        lines.insert(0, f"{best}: the best mean of a metric")
+    lines = [*_best(best, comparison, metrics), *_models(comparison, metrics)]
     if comparison.differences:
         if _losers(comparison, metrics):
             line = marks
@@ -276,9 +283,8 @@ def _raised(
     elif comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
-        f"{names}: the p of the t test would be too small (few users gain or lose, or differences "
-        f"are skewed), so p is taken from the {interval}: 1 - p is the confidence at which it "
-        "would just reach 0"
+        f"{names}: few users gain, or few lose, or differences are skewed, so p is not that of the "
+        f"t test, but the larger one of the {interval}: at confidence 1 - p, it would just reach 0"
     )
     if comparison.correction is not None:
         line += f"; {_CORRECTIONS[comparison.correction]} corrects all p after that"

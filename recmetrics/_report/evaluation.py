@@ -131,12 +131,12 @@ class Evaluation(Printed):
         hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
         <BLANKLINE>
         90 % intervals by Student's t over users, corrected for skewness
-        hit@1: fewer than 10 users are below the highest possible value, so the lower
-        end of the interval is computed with an additional user of the lowest possible
-        value
-        hit@1: fewer than 10 users are above the lowest possible value, so the upper end
-        of the interval is computed with an additional user of the highest possible
-        value
+        hit@1: fewer than 10 users are below the highest possible value, and the sample
+        may lack others, so the lower end of the interval is computed with an additional
+        user of the lowest possible value
+        hit@1: fewer than 10 users are above the lowest possible value, and the sample
+        may lack others, so the upper end of the interval is computed with an additional
+        user of the highest possible value
         q10, median, q90: quantiles of the users' values
 
         Parameters

@@ -148,10 +148,12 @@ def test_the_table_counts_groups(capsys):
         "auc     0.2500  [0.0000, 1.0000]  0.0000  0.2500  0.5000       2         1",
         "",
         "95 % intervals by Student's t over groups, corrected for skewness",
-        "auc: fewer than 10 groups are below the highest possible value, so the lower end of the "
-        "interval is computed with an additional group of the lowest possible value",
-        "hit@1, auc: fewer than 10 groups are above the lowest possible value, so the upper end of "
-        "the interval is computed with an additional group of the highest possible value",
+        "auc: fewer than 10 groups are below the highest possible value, and the sample may lack "
+        "others, so the lower end of the interval is computed with an additional group of the "
+        "lowest possible value",
+        "hit@1, auc: fewer than 10 groups are above the lowest possible value, and the sample may "
+        "lack others, so the upper end of the interval is computed with an additional group of "
+        "the highest possible value",
         "q10, median, q90: quantiles of the groups' values",
         "left out of hit@1: 1 of 3 groups has no relevant item",
         "left out of auc: 1 of 3 groups has no relevant item, or only relevant ones",

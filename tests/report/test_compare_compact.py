@@ -20,9 +20,9 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "{}: the p of the t test would be too small (few users gain or lose, or differences are "
-    "skewed), so p is taken from the interval: 1 - p is the confidence at which it "
-    "would just reach 0; Holm corrects all p after that"
+    "{}: few users gain, or few lose, or differences are skewed, so p is not that of the t test, "
+    "but the larger one of the interval: at confidence 1 - p, it would just reach 0; Holm corrects "
+    "all p after that"
 )
 FEW_OF_TWO = FEW.format("ndcg@10; gini@5 (only new - a_b, 95% - new)")
 

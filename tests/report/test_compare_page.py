@@ -16,13 +16,14 @@ MANY_OLD = np.tile(OLD, 20)
 MANY_NEW = np.tile(NEW, 20)
 INTERVALS = "95 % intervals by Student's t over users, corrected for skewness"
 WIDER = (
-    "difference of ndcg@10: fewer than 10 users have a difference below 0, so the lower end of the "
-    "interval is computed with an additional user of the lowest possible difference"
+    "difference of ndcg@10: fewer than 10 users have a difference below 0, and the sample may "
+    "lack others, so the lower end of the interval is computed with an additional user of the "
+    "lowest possible difference"
 )
 FEW = (
-    "ndcg@10: the p of the t test would be too small (few users gain or lose, or differences are "
-    "skewed), so p is taken from the interval: 1 - p is the confidence at which it "
-    "would just reach 0; Holm corrects all p after that"
+    "ndcg@10: few users gain, or few lose, or differences are skewed, so p is not that of the t "
+    "test, but the larger one of the interval: at confidence 1 - p, it would just reach 0; Holm "
+    "corrects all p after that"
 )
 
 
@@ -339,6 +340,7 @@ def test_latex():
     text = found.to_latex()
     assert text.count("new$^{b}$ & \\textbf{0.2500}$^{a}$") == 2  # of all users, and of the group
     assert "\nmodel in x & gini@5 " in text
+    assert "\nbold: the best mean of a metric \\\\\n" in text
     assert "\nchance & 0.5000 \\\\\n\\bottomrule" in text
     rng = np.random.default_rng(0)
     rising = {f"m{i}": {"m%": rng.normal(-i, 0.1, 30)} for i in range(28)}
@@ -548,17 +550,17 @@ def test_p_raised_in_a_group_alone_is_noted():
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
     note = (
-        "ndcg@10 (only new - old in few): the p of the t test would be too small (few users gain "
-        "or lose, or differences are skewed), so p is taken from the interval: 1"
+        "ndcg@10 (only new - old in few): few users gain, or few lose, or differences are skewed, "
+        "so p is not that of the t test, but the larger one of the interval: at confidence"
     )
     assert note in str(compare(models, by=by))
-    assert "p is taken" not in str(compare(models))
+    assert "p is not that" not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
-    assert note.replace("interval", "t interval (not shown)") in drawn
+    assert note.replace("the interval", "the t interval (not shown)") in drawn
 
 
 def test_no_note_on_p_where_nothing_bounds_the_difference():
     models = {"a": {"clicks": np.zeros(20)}, "b": {"clicks": np.full(20, 0.25)}}
     comparison = compare(models)
     assert np.isnan(comparison.differences[0].low)
-    assert "p is taken" not in str(comparison)
+    assert "p is not that" not in str(comparison)

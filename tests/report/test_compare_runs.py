@@ -372,14 +372,18 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     assert lines[:8] == [
         "95 % intervals by Student's t over users, corrected for skewness; the variance over runs "
         "is added",
-        "m: fewer than 10 users are below the highest possible value, so the lower end of the "
-        "interval is computed with an additional user of the lowest possible value",
-        "m: fewer than 10 users are above the lowest possible value, so the upper end of the "
-        "interval is computed with an additional user of the highest possible value",
-        "difference of m: fewer than 10 users have a difference below 0, so the lower end of the "
-        "interval is computed with an additional user of the lowest possible difference",
-        "difference of m: fewer than 10 users have a difference above 0, so the upper end of the "
-        "interval is computed with an additional user of the highest possible difference",
+        "m: fewer than 10 users are below the highest possible value, and the sample may lack "
+        "others, so the lower end of the interval is computed with an additional user of the "
+        "lowest possible value",
+        "m: fewer than 10 users are above the lowest possible value, and the sample may lack "
+        "others, so the upper end of the interval is computed with an additional user of the "
+        "highest possible value",
+        "difference of m: fewer than 10 users have a difference below 0, and the sample may lack "
+        "others, so the lower end of the interval is computed with an additional user of the "
+        "lowest possible difference",
+        "difference of m: fewer than 10 users have a difference above 0, and the sample may lack "
+        "others, so the upper end of the interval is computed with an additional user of the "
+        "highest possible difference",
         "m: no minimum or maximum is known; the additional user has the least or the greatest "
         "value measured",
         "intervals do not cover what all runs share, such as the split of the data; for a model "

@@ -11,10 +11,12 @@ from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, 
 
 INTERVALS = "intervals by Student's t over users, corrected for skewness"
 IMAGINED = [
-    "{}: fewer than 10 users are below the highest possible value, so the lower end of the "
-    "interval is computed with an additional user of the lowest possible value",
-    "{}: fewer than 10 users are above the lowest possible value, so the upper end of the "
-    "interval is computed with an additional user of the highest possible value",
+    "{}: fewer than 10 users are below the highest possible value, and the sample may lack "
+    "others, so the lower end of the interval is computed with an additional user of the lowest "
+    "possible value",
+    "{}: fewer than 10 users are above the lowest possible value, and the sample may lack others, "
+    "so the upper end of the interval is computed with an additional user of the highest possible "
+    "value",
 ]
 
 
@@ -132,7 +134,7 @@ def test_equal_values_are_told_from_few_on_a_side(value, line):
     differences = str(compare({"a": {"ndcg@5": [0.0] * 30}, "b": {"ndcg@5": [value] * 30}}))
     of_differences = {
         0.0: "it is equal for all users, so both ends of the interval are computed with an",
-        1.0: "fewer than 10 users have a difference below 0, so the lower end of the interval is",
+        1.0: "fewer than 10 users have a difference below 0, and the sample may lack others, so",
         0.5: "it is equal for all users, so both ends of the interval are computed with an",
     }
     assert f"\ndifference of ndcg@5: {of_differences[value]} " in differences
