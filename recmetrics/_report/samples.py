@@ -441,7 +441,7 @@ def _with_arrays(
         return tables, users
     rows = _rows_of_ids(users)
     if rows is None:
-        _refuse_arrays(tables, first_table, levels)
+        _refuse_arrays(tables, first_table, len(users), levels)
         return tables, users
     first_is_frame = next(iter(tables.values()))[0].frame is not None
     if not first_is_frame:  # the data frames follow the arrays
@@ -496,7 +496,7 @@ def _rows_of_ids(users: Collection[tuple[Any, ...]]) -> list[int] | None:
 
 
 def _refuse_arrays(
-    tables: Mapping[str, list[Table]], first_table: Table, levels: Collection[str]
+    tables: Mapping[str, list[Table]], first_table: Table, n_users: int, levels: Collection[str]
 ) -> None:
     """Refuse models in arrays beside models in data frames whose ids are no numbers of rows."""
     arrays = []
@@ -516,7 +516,6 @@ def _refuse_arrays(
             f"for arrays, type pandas.DataFrame({{{columns}: users, **values}}), with the ids of "
             "their rows"
         )
-    n_users = len(next(iter(arrays[0].values.values())))
     msg = (
         f"{arrays[0].name} has no ids of users and {first_table.name} has; expected ids in both, "
         f"or the row numbers 0 to {n_users - 1} as ids: {advice}"

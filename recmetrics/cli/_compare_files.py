@@ -235,12 +235,12 @@ def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _Users
 def _leave_out_of_all_lists(values_of_files: Sequence[dict[str, Any]]) -> None:
     """Leave out metrics of all lists that a file lacks: a .csv cannot hold them."""
     metrics_of_all = set.intersection(*map(set, values_of_files))
-    left_out: dict[str, None] = {}
+    left_out = set()
     for values in values_of_files:
         for metric in values.keys() - metrics_of_all:
             if not values[metric].ndim:
                 del values[metric]
-                left_out[metric] = None
+                left_out.add(metric)
     if left_out:
         tell(f"not compared, since a file lacks them: {', '.join(sorted(left_out))}")
 

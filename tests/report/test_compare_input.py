@@ -60,7 +60,7 @@ def test_the_row_numbers_of_arrays_are_ids(name):
 
 @pytest.mark.parametrize("name", ["first", "level"])
 def test_the_order_is_that_of_the_first_result(name):
-    """What belongs to the rows of arrays keeps its place beside a data frame in another order."""
+    """Groups, weights and ids of the rows of arrays keep their places beside a data frame."""
     order = [3, 0, 5, 1, 4, 2]
     groups = [*"xxxyyy"]
     weights = np.arange(1.0, 7.0)
@@ -127,6 +127,12 @@ def test_arrays_beside_ids_that_are_no_row_numbers_are_refused():
     )
     with pytest.raises(ShapeError, match="5"):
         compare({"old": {"hit@1": OLD[:5]}, "new": frames["new"]})
+    # A metric of all lists, which has no users, may be the first.
+    with_coverage = {
+        "old": {"coverage@1": np.array(0.5), "hit@1": OLD},
+        "new": frames["new"].assign(**{"coverage@1": 0.25}),
+    }
+    assert "the row numbers 0 to 5 as ids" in message_of(InputError, compare, with_coverage)
     frames["new"] = frames["new"].assign(fold=0)
     assert message_of(InputError, compare, frames).endswith(
         "as ids: give 'old' as a data frame with the columns 'user', 'fold', too"

@@ -10,7 +10,7 @@ import recmetrics
 from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
 
 INTERVALS = "intervals by Student's t over users, corrected for skewness"
-IMAGINED = [
+ADDITIONAL = [
     "{}: fewer than 10 users are below the highest possible value, and the sample may lack "
     "others, so the lower end of the interval is computed with an additional user of the lowest "
     "possible value",
@@ -41,7 +41,7 @@ def test_the_printed_table():
         f"       mrr@10     0.4167  {old['mrr@10']}  0.0000  0.2500  1.0000      3         0",
         "",
         f"95 % {INTERVALS}",
-        *(line.format("recall@10, mrr@10") for line in IMAGINED),
+        *(line.format("recall@10, mrr@10") for line in ADDITIONAL),
         "q10, median, q90: quantiles of the users' values",
         "left out of recall@10: 1 of 5 users has no relevant item",
     ]
@@ -116,8 +116,8 @@ def test_levels_and_notes_beside_the_means():
 @pytest.mark.parametrize(
     ("value", "line"),
     [
-        (0.0, IMAGINED[1].format("ndcg@5")),
-        (1.0, IMAGINED[0].format("ndcg@5")),
+        (0.0, ADDITIONAL[1].format("ndcg@5")),
+        (1.0, ADDITIONAL[0].format("ndcg@5")),
         (
             0.5,
             "ndcg@5: all values are equal, so both ends of the interval are computed with an "
@@ -140,15 +140,15 @@ def test_equal_values_are_told_from_few_on_a_side(value, line):
     assert f"\ndifference of ndcg@5: {of_differences[value]} " in differences
 
 
-def test_the_rows_that_count_an_imagined_user_are_named():
+def test_the_rows_that_count_an_additional_user_are_named():
     values = {"mrr@5": np.linspace(0.1, 0.9, 40), "hit@5": np.tile([0.0, 1.0], 20)}
     groups = ["few"] * 4 + ["many"] * 36
-    for line in IMAGINED:
+    for line in ADDITIONAL:
         assert line.format("mrr@5, hit@5 (only in few)") in str(summary(values, by=groups))
         pair = compare({"a": values, "b": values}, by=groups)
         assert line.format("mrr@5, hit@5 (only a in few, b in few)") in str(pair)
     found = compare({"a": values, "b": values}, levels={"best": {"hit@5": [1.0] * 40}})
-    assert IMAGINED[0].format("hit@5 (only best)") in str(found).splitlines()
+    assert ADDITIONAL[0].format("hit@5 (only best)") in str(found).splitlines()
     assert found.to_dict()["widened"] == {"hit@5": ["low"]}
     of_groups = {f"mrr@{k}": np.linspace(0.1, 0.9, 40) for k in (1, 2, 3)}
     of_groups["mrr@2"][:15] = 1.0  # of the 20 users of the first group
@@ -156,7 +156,7 @@ def test_the_rows_that_count_an_imagined_user_are_named():
     found = summary(of_groups, by=["a"] * 20 + ["b"] * 15 + ["c"] * 5)
     assert "\n5 rows of 3 metrics: fewer than 10 users are below the" in str(found)
     many = {f"hit@{k}": values["mrr@5"][:9] for k in range(1, 7)}
-    assert IMAGINED[0].format("6 metrics") in str(summary(many))
+    assert ADDITIONAL[0].format("6 metrics") in str(summary(many))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,10 @@ def test_the_plural_of_a_noun(noun, nouns):
     assert text.split()[8] == nouns
     assert text.splitlines()[-5:] == [
         f"95 % {INTERVALS.replace('users', nouns)}",
-        *(line.replace("users", nouns).replace("user", noun).format("mrr@10") for line in IMAGINED),
+        *(
+            line.replace("users", nouns).replace("user", noun).format("mrr@10")
+            for line in ADDITIONAL
+        ),
         f"q10, median, q90: quantiles of the {nouns}' values",
         f"left out: 1 of 3 {nouns} has no relevant item",
     ]
