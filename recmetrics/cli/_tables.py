@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recmetrics import Evaluation, Identification, Metrics
-from recmetrics._core.results import who_is_swallowed
 from recmetrics._core.spec import parse
 from recmetrics._files import Columns, Source, read_table, refuse_same
 from recmetrics._printing import counted
@@ -75,10 +74,7 @@ def _notes_of(summary: TableSummary) -> list[str]:
         )
     if any(summary.invalid):
         notes.append(f"wasted or dropped: {summary.invalid}")
-    n_swallowed, n_with_relevant = summary.swallowed
-    if n_swallowed:
-        notes.append(who_is_swallowed(n_swallowed, n_with_relevant))
-    return notes
+    return notes + summary.excluded
 
 
 def identify_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Identification:

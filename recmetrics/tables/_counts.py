@@ -11,7 +11,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from recmetrics._core.inputs import InvalidItems
-from recmetrics._core.results import Grades, how_graded, mean_of, who_is_swallowed
+from recmetrics._core.results import (
+    Grades,
+    excluded_relevant,
+    how_graded,
+    mean_of,
+    who_is_swallowed,
+)
 from recmetrics._core.spec import MetricSpec
 from recmetrics._core.types import UserValues
 from recmetrics._printing import counted, weighted_as_system
@@ -34,6 +40,7 @@ _COUNTS = (
     "n_contradicted",
     "invalid",
     "swallowed",
+    "excluded_relevant",
 )
 
 
@@ -78,6 +85,9 @@ class TableSummary:
         ``exclude`` were taken out.
     swallowed
         The number of lists whose relevant items are all excluded, and of lists with relevant items.
+    excluded_relevant
+        The number of relevant items that are excluded, and of relevant items. Each list counts the
+        relevant items of its user.
     grades
         The column that grades the truth and its range, if a metric reads the grades, else "".
     user_weights
@@ -109,6 +119,7 @@ class TableSummary:
     grades: str = ""
     n_shortened: int = 0
     swallowed: tuple[int, int] = (0, 0)
+    excluded_relevant: tuple[int, int] = (0, 0)
     user_weights: Mapping[str, UserValues] = field(default_factory=dict)
     by: tuple[str, ...] = ()
     of_all_lists: tuple[str, ...] = ()
@@ -130,8 +141,7 @@ class TableSummary:
             lines.append(self.short)
         if self.n_contradicted:
             lines.append(f"{self.contradicted}; score='score' ranks them by score")
-        if self.swallowed[0]:
-            lines.append(who_is_swallowed(*self.swallowed))
+        lines += self.excluded
         if self.grades:
             lines.append(self.grades)
         lines += weighted_as_system(self.user_weights, "lists")
@@ -178,6 +188,16 @@ class TableSummary:
             text += f"; {self.n_shortened:,} of them because exclude took items out"
         text += ": their values may be too low"
         return text
+
+    @property
+    def excluded(self) -> list[str]:
+        """The lines on relevant items that are excluded."""
+        nouns = "lists" if self.by else "users"
+        notes = []
+        if self.swallowed[0]:
+            notes.append(who_is_swallowed(*self.swallowed, nouns=nouns))
+        notes += excluded_relevant(*self.excluded_relevant, n_users=self.swallowed[1])
+        return notes
 
     @property
     def contradicted(self) -> str:
@@ -286,7 +306,8 @@ def merged(
     for name in ("first_missing", "first_contradicted"):
         fields[name] = next(filter(None, (getattr(summary, name) for summary in summaries)), "")
     fields["invalid"] = InvalidItems(*fields["invalid"])
-    fields["swallowed"] = tuple(fields["swallowed"])
+    for name in ("swallowed", "excluded_relevant"):
+        fields[name] = tuple(fields[name])
     across: Counter[str] = Counter()
     for summary in summaries:
         across.update(summary.n_users_across)

@@ -40,6 +40,7 @@ from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, needed_tab
 from recmetrics.tables._values import (
     Exposed,
     StringMetric,
+    excluded_relevant_items,
     measure_lists,
     swallowed_lists,
     values_of_all_lists,
@@ -415,7 +416,10 @@ def _measure(
         return table, None
     weights = weights_of_lists(lists, arrays, request, n_items)
     summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)
-    return table, replace(summary, swallowed=swallowed)
+    summary = replace(
+        summary, swallowed=swallowed, excluded_relevant=excluded_relevant_items(lists)
+    )
+    return table, summary
 
 
 def _warn_as_summary(swallowed: tuple[int, int], dividing_columns: Iterable[str]) -> None:

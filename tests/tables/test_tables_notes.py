@@ -242,3 +242,27 @@ def test_lists_that_exclude_makes_short_are_told(kind):
     _, lines = measured(recs, RELEVANT, "mrr@2", kind)
     assert lines[1] == "1 list has fewer than 2 items, the largest k: their values may be too low"
     assert "exclude" not in "".join(lines)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("chunks", [None, 3])
+def test_relevant_items_that_exclude_holds_are_counted(kind, chunks):
+    """Of users 1 and 2, exclude holds 1 of 2 and 2 of 2 relevant items, and one of user 3."""
+    if chunks:
+        pytest.importorskip("polars", reason="polars is not installed")
+    users = {"user": [1, 1, 2, 2, 3, 3, 3], "item": ["a", "b", "a", "b", "a", "b", "c"]}
+    train = make(kind, {"user": [1, 2, 2, 3, 3], "item": ["a", "a", "b", "c", "z"]})
+    _, lines = measured(users, users, "hit", kind, exclude=train, in_order=True, chunks=chunks)
+    assert lines[1:3] == [
+        "exclude holds all relevant items of 1 of the 3 users with relevant items",
+        f"exclude holds {1 + 2 + 1} of {2 + 2 + 3} relevant items: they are never hits, but count "
+        "as relevant",
+    ]
+    models = {"user": users["user"] * 2, "item": users["item"] * 2, "model": [*"xxxxxxxyyyyyyy"]}
+    options = {"exclude": train, "in_order": True, "by": "model", "chunks": chunks}
+    _, lines = measured(models, users, "hit", kind, **options)
+    assert lines[1:3] == [
+        "exclude holds all relevant items of 2 of the 6 lists with relevant items",
+        f"exclude holds {2 * 4} of {2 * 7} relevant items: they are never hits, but count as "
+        "relevant",
+    ]

@@ -591,6 +591,14 @@ class Users(NamedTuple):
             n_swallowed = relevant.n_within(self.exclude.rows(everyone))
         return n_swallowed, n_users, len(relevant.items)
 
+    def n_excluded_relevant(self) -> int:
+        """Count the relevant items of all users that are excluded."""
+        if self.exclude is None:
+            return 0
+        everyone = slice(0, self.truth.n_users)
+        is_excluded = self.truth.rows(everyone).among(self.exclude.rows(everyone))
+        return int(np.count_nonzero(is_excluded))
+
     @property
     def present(self) -> list[ItemSets]:
         """The truth, and those of the other sets that were given."""

@@ -47,6 +47,7 @@ from recmetrics._core.results.notes import (
     Grades,
     Missing,
     advice_for,
+    excluded_relevant,
     how_graded,
     left_out,
     notes_on_users,

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from recmetrics._core.errors import warn
-from recmetrics._core.inputs import ItemSets, Users
+from recmetrics._core.inputs import Users
 from recmetrics._core.selection import Selection
 from recmetrics._core.spec import NO_RELEVANT_ITEM, MetricSpec, Request, make_spec, number_for
 from recmetrics._core.types import FloatArray
@@ -89,17 +89,22 @@ def advice_for(specs_with_missing: Iterable[MetricSpec], nouns: str = "users") -
     return [f"to count {nouns} without a value as 0, give undefined='zero'"]
 
 
-def who_is_swallowed(n_swallowed: int, n_users: int, n_relevant: int | None = None) -> str:
+def who_is_swallowed(
+    n_swallowed: int, n_users: int, n_relevant: int | None = None, nouns: str = "users"
+) -> str:
     """Say how many users have all relevant items excluded; ask why, if these are too many.
 
     ``n_users`` have ``n_relevant`` relevant items; None if these are not counted, as of tables.
+    ``nouns`` are the words for the users.
 
     >>> who_is_swallowed(1, 9, 20)
     'exclude holds all relevant items of 1 of the 9 users with relevant items'
     """
     has_one = _has_one_target(n_users, n_relevant)
     items = "the one relevant item" if has_one else "all relevant items"
-    note = f"exclude holds {items} of {n_swallowed:,} of the {n_users:,} users with relevant items"
+    note = (
+        f"exclude holds {items} of {n_swallowed:,} of the {n_users:,} {nouns} with relevant items"
+    )
     if has_one or _is_most(n_swallowed, n_users):
         note += ", and excluded items are never hits"
     if _is_most(n_swallowed, n_users):
@@ -216,20 +221,20 @@ def notes_on_users(selection: Selection, request: Request, users: Users | None =
         why = "no item that may be recommended, so no hit"
         notes.append(who_lacks(n_empty, n_users, why))
     if users is not None and users.exclude is not None:
-        notes += _excluded_items(users.truth, users.exclude)
+        _, n_with_relevant, n_relevant = selection.swallowed()
+        notes += excluded_relevant(users.n_excluded_relevant(), n_relevant, n_with_relevant)
     return notes + _notes_on_weights(selection, request)
 
 
-def _excluded_items(truth: ItemSets, exclude: ItemSets) -> list[str]:
-    """Say how many relevant items are excluded.
+def excluded_relevant(n_excluded: int, n_relevant: int, n_users: int) -> list[str]:
+    """Say how many of the relevant items of ``n_users`` users are excluded.
 
     [] where none is; where all are, and where each user has one, since users are then counted.
+
+    >>> excluded_relevant(2, 20, 9)
+    ['exclude holds 2 of 20 relevant items: they are never hits, but count as relevant']
     """
-    everyone = slice(0, truth.n_users)
-    relevant = truth.rows(everyone)
-    n_excluded = int(np.count_nonzero(relevant.among(exclude.rows(everyone))))
-    n_relevant = len(relevant.items)
-    if n_excluded in (0, n_relevant) or np.diff(relevant.start).max() == 1:
+    if n_excluded in (0, n_relevant) or _has_one_target(n_users, n_relevant):
         return []
     return [
         f"exclude holds {n_excluded:,} of {n_relevant:,} relevant items: they are never hits, but "
