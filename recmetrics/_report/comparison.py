@@ -68,9 +68,13 @@ class Comparison(Compared, Printed):
         return comparison_pages.tables(self), comparison_pages.legend(self)
 
     def compact(
-        self, metrics: str | Sequence[str] | None = None, *, digits: int | None = None
+        self,
+        metrics: str | Sequence[str] | None = None,
+        *,
+        groups: bool = False,
+        digits: int | None = None,
     ) -> CompactTable:
-        """Return the means of all users as a table, models by metrics, with marks of significance.
+        """Return the means as a table, models by metrics, with marks of significance.
 
         The p-values are corrected for all metrics of the comparison, even if only some are shown.
 
@@ -78,22 +82,33 @@ class Comparison(Compared, Printed):
         ----------
         metrics
             The metrics to show, in this order; None shows all.
+        groups
+            True adds a table for each group of users.
         digits
             The number of decimals of the means. None shows four, or more if the means are small.
 
         Raises
         ------
         ArgumentError
-            If the comparison does not have one of the metrics, or ``digits`` is no integer >= 0.
+            If the comparison does not have one of the metrics, or no groups, or ``digits`` is no
+            integer >= 0.
         """
         texts = self.metrics if metrics is None else several(metrics)
         with at_fault("metrics"):
             columns = tuple(metric for text in texts for metric in expand_cutoffs(str(text)))
         for metric in columns or [columns]:  # no metric at all is refused as an unknown one
             check_known("metrics", metric, self.metrics)
+        if groups and not self.groups:
+            msg = (
+                "the comparison has no groups to show; type compare(..., by=labels), with the "
+                "label of each user"
+            )
+            raise ArgumentError(msg, argument="groups")
         if digits is not None:
             digits = check_count("digits", digits, 0)
-        return CompactTable(comparison=self, metrics=columns, digits=digits)
+        return CompactTable(
+            comparison=self, metrics=columns, has_groups=bool(groups), digits=digits
+        )
 
     def gate(
         self,

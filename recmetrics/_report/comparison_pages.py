@@ -80,6 +80,7 @@ def legend(comparison: Compared) -> list[str]:
     if comparison.differences:
         lines += [
             *_significance(comparison, "* significant", comparison.metrics, with_groups=True),
+            *_corrected_beside_intervals(comparison),
             "d_z: mean / standard deviation of the differences",
             "w/t/l: number of users for whom the model left of the minus is better, equal, worse "
             "(wins, ties, losses)",
@@ -95,6 +96,7 @@ def plot_legend(comparison: Compared) -> list[str]:
     lines = [*_intervals(comparison, metrics), *_models(comparison, metrics)]
     if comparison.differences:
         lines += _significance(comparison, "* significant", metrics, with_groups=True)
+        lines += _corrected_beside_intervals(comparison)
         lines += _few_users(comparison, with_groups=True)
         if comparison.n_runs:
             lines.append(_UNCOVERED)
@@ -115,26 +117,26 @@ def _best(sign: str, comparison: Compared, metrics: Collection[str]) -> Iterator
             return
 
 
-def compact_legend(
-    comparison: Compared, metrics: Sequence[str], best: str, marks: str
-) -> list[str]:
-    """The notes below the table of models by metrics.
+def compact_legend(table: CompactTable, best: str, marks: str) -> list[str]:
+    """The notes below the tables of models by metrics.
 
     ``best`` is the sign of the best mean, and ``marks`` says what letters beside means are.
     """
+    comparison = table.comparison
+    metrics = table.metrics
     lines = [*_best(best, comparison, metrics), *_models(comparison, metrics)]
     if comparison.differences:
-        if _losers(comparison, metrics):
+        if any(_losers(comparison, metrics, group) for group in table.groups):
             line = marks
             if comparison.baseline is not None:
                 line += (
                     f"; models are compared only with the baseline, {one_line(comparison.baseline)}"
                 )
             lines.append(line)
-        lines += _significance(comparison, "significant", metrics)
-        lines += _few_users(comparison)
-    if comparison.groups:
-        lines.append("groups are not shown; the whole comparison has them")
+        lines += _significance(comparison, "significant", metrics, with_groups=table.has_groups)
+        lines += _few_users(comparison, with_groups=table.has_groups)
+    if comparison.groups and not table.has_groups:
+        lines.append("groups are not shown; compact(groups=True) shows them")
     if comparison.n_runs:
         names = ", ".join(
             f"{one_line(name)} ({counted(n, 'run')})" for name, n in comparison.n_runs.items()
@@ -237,14 +239,8 @@ def _significance(
         yield from _against_means(comparison, differences)
     else:
         yield from _raised(comparison, differences, shown)
-    if comparison.correction is None:
-        return
-    yield from _many_cutoffs(metrics)
-    if with_groups and any(map(_may_confuse, (*tested, *tested_in_groups))):
-        yield (
-            "an interval can leave out 0 although the difference is not significant: p is "
-            "corrected, intervals are not"
-        )
+    if comparison.correction is not None:
+        yield from _many_cutoffs(metrics)
 
 
 def _against_means(comparison: Compared, differences: Iterable[Difference]) -> Iterator[str]:
@@ -291,9 +287,19 @@ def _raised(
     yield line
 
 
-def _may_confuse(difference: Difference) -> bool:
-    """Say whether the interval leaves out 0 though the difference is not significant."""
-    return not difference.significant and (difference.low > 0 or difference.high < 0)
+def _corrected_beside_intervals(comparison: Compared) -> Iterator[str]:
+    """Say why a difference is not significant though its interval leaves out 0; if any is so."""
+    if comparison.correction is None:
+        return
+    for difference in comparison.differences:
+        leaves_out_0 = difference.low > 0 or difference.high < 0
+        is_tested = difference.metric not in comparison.untested
+        if leaves_out_0 and is_tested and not difference.significant:
+            yield (
+                "an interval can leave out 0 although the difference is not significant: p is "
+                "corrected, intervals are not"
+            )
+            return
 
 
 def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups: int) -> str:
@@ -499,8 +505,10 @@ def models_by_metrics(
         return Column(heading, text, is_strong=lambda model: (metric, model) in best_means)
 
     name_heading = "model"
-    if group is not None:  # only LaTeX has tables of groups
-        name_heading = f"model in {grids.escape_latex(one_line(group))}"
+    if group is not None:
+        name_heading = f"model in {one_line(group)}"
+    if form == "latex":
+        name_heading = grids.escape_latex(name_heading)
 
     def name(model: str) -> str:
         if form == "latex":
@@ -589,7 +597,7 @@ def _letter(index: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CompactTable(Printed):
-    """The means of all users, models by metrics; ``Comparison.compact`` makes it.
+    """The means of all users, or also of groups, models by metrics; made by ``Comparison.compact``.
 
     Each model has a letter. A mean is marked with the letters of the models that it is
     significantly better than. The table prints as text, and is displayed in notebooks.
@@ -598,11 +606,19 @@ class CompactTable(Printed):
     ----------
     comparison, metrics, digits
         The comparison, and the metrics and the number of decimals as in its ``compact``.
+    has_groups
+        True if groups have tables, too.
     """
 
     comparison: Compared
     metrics: tuple[str, ...]
+    has_groups: bool
     digits: int | None
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """The groups of the tables; None is that of all users."""
+        return (None, *self.comparison.groups) if self.has_groups else (None,)
 
     def to_latex(self, caption: str | None = None, label: str = "tab:comparison") -> str:
         r"""Write a LaTeX ``table``, with the best means in bold and the letters as superscripts.
@@ -619,14 +635,15 @@ class CompactTable(Printed):
             caption = "Means over users."
             if self.comparison.n_runs:
                 caption = "Means over users and runs."
-        notes = compact_legend(self.comparison, self.metrics, "bold", _SUPERSCRIPTS)
+        notes = compact_legend(self, "bold", _SUPERSCRIPTS)
+        tables = [grids.in_latex(grid, str) for grid in self._grids("latex")]
         lines = [
             "% \\usepackage{booktabs}",
             r"\begin{table}",
             r"\centering",
             rf"\caption{{{caption}}}",
             rf"\label{{{label}}}",
-            grids.in_latex(self._grid("latex"), str),
+            "\n\\par\\medskip\n".join(tables),
             r"\par\smallskip",
             r"\footnotesize",
             grids.latex_lines(notes),
@@ -634,11 +651,14 @@ class CompactTable(Printed):
         ]
         return "\n".join(lines) + "\n"
 
-    def _grid(self, form: Form) -> Grid:
-        """Make the table, with its cells written for text, Markdown or LaTeX."""
-        return models_by_metrics(self.comparison, self.metrics, form, digits=self.digits)
+    def _grids(self, form: Form) -> list[Grid]:
+        """Make the tables, with their cells written for text, Markdown or LaTeX."""
+        return [
+            models_by_metrics(self.comparison, self.metrics, form, group, self.digits)
+            for group in self.groups
+        ]
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:
-        notes = compact_legend(self.comparison, self.metrics, best, _LETTERS)
         # The best means are marked with "[ ]" in plain text alone.
-        return [self._grid("text" if best == "[ ]" else "markdown")], notes
+        grids_of_groups = self._grids("text" if best == "[ ]" else "markdown")
+        return grids_of_groups, compact_legend(self, best, _LETTERS)

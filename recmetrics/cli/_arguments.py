@@ -344,8 +344,8 @@ COMPARE = (
     Row("--plot", "draw the comparison to FILE, a .png, .pdf or .svg", _file()),
     Row(
         "--compact",
-        "print one table, models by metrics, with letters that mark significance; with --latex, a "
-        "table with caption and label",
+        "print a table of models by metrics, and one for each group, with letters that mark "
+        "significance; with --latex, a table with caption and label",
         _FLAG_SETTINGS,
     ),
     Row(

@@ -85,7 +85,7 @@ def compare_files(args: Namespace) -> int:
     )
     reports: list[Printed] = [comparison]
     if args.compact:
-        reports = [comparison.compact(digits=args.digits)]
+        reports = [comparison.compact(groups=bool(comparison.groups), digits=args.digits)]
     json_extras: dict[str, Any] = {}
     status = 0
     if args.rules is not None:

@@ -493,6 +493,11 @@ def test_the_compact_table_is_that_of_the_library(capsys):
     both = compare({"old": OLD, "new": NEW}, rng=0).compact([*OLD][::-1])
     turned = ["--compact", "-m", *[*OLD][::-1], "--latex", "old.npz", "new.npz"]
     assert printed(capsys, *turned) == both.to_latex()
+    labels = ["x", "y"] * (len(OLD["ndcg@10"]) // 2)
+    Path("groups.txt").write_text("\n".join(labels))
+    grouped = compare({"old": OLD, "new": NEW}, metrics="ndcg@10", by=labels, rng=0)
+    table = grouped.compact(groups=True, digits=2)
+    assert printed(capsys, *argv, "--by", "groups.txt") == f"{table}\n"
 
 
 RUN_ERRORS = [

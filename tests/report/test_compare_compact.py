@@ -243,9 +243,45 @@ def test_a_table_without_a_significant_difference_has_no_letters():
     assert "superscript" not in found.to_latex()
 
 
+def test_each_group_has_a_table():
+    """In "x & y", all gain and none gains much; in "rest", equal values of a_b and new."""
+    old = np.array([*[0.1, 0.2] * 30, *[0.2, 0.4] * 15])
+    new = np.array([*[0.3, 0.5] * 30, *[0.2, 0.4] * 15])
+    labels = ["x & y"] * 60 + ["rest"] * 30
+    values = {"a_b": {"ndcg@10": old, "mrr": old}, "new": {"ndcg@10": new, "mrr": new}}
+    table = compare(values, by=labels).compact("ndcg@10", groups=True, digits=2)
+    assert str(table).splitlines()[:-1] == [
+        "   model  ndcg@10",
+        "-  -----  --------",
+        f"a  a_b     {(60 * 0.15 + 30 * 0.3) / 90:.2f}",
+        f"b  new    [{(60 * 0.4 + 30 * 0.3) / 90:.2f}] a",
+        "",
+        "model in rest  ndcg@10",
+        "-------------  -------",
+        "a_b              0.30",
+        "new              0.30",
+        "",
+        "   model in x & y  ndcg@10",
+        "-  --------------  --------",
+        "a  a_b              0.15",
+        "b  new             [0.40] a",
+        "",
+        "[ ]: the best mean of a metric",
+        "letters a, b, ...: significantly better than model a, b, ...",
+        "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 1 pair; "
+        "p-values of groups are corrected separately, over 4 differences",
+    ]
+    latex = table.to_latex()
+    assert latex.count(r"\begin{tabular}{lr}") == 3
+    assert latex.count(r"\end{tabular}" "\n" r"\par\medskip" "\n") == 2
+    assert "model in x \\& y & ndcg@10" in latex
+    assert table.to_markdown().count("| --- |") == 3
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"groups": True}, "the comparison has no groups to show; type compare(..., by=labels)"),
         ({"metrics": "mrr"}, "metrics must be one of 'ndcg@10', 'gini@5', 'coverage@5', got 'mrr'"),
         ({"metrics": ["gini@5", 3]}, "metrics must be one of 'ndcg@10', 'gini@5', 'coverage@5', "),
         ({"metrics": []}, "metrics must be one of 'ndcg@10', 'gini@5', 'coverage@5', got ()"),

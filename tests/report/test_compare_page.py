@@ -91,7 +91,7 @@ def test_the_legend_says_what_was_done():
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact
     assert "of groups" not in compact  # which it does not show
-    assert "groups are not shown; the whole comparison has them" in compact.splitlines()
+    assert "groups are not shown; compact(groups=True) shows them" in compact.splitlines()
 
 
 def test_the_star_of_significance_stands_behind_the_p_of_the_first_test():
