@@ -179,7 +179,7 @@ REMARKS = {
     "fallout": "B is not relevant, and no other item is: the four listed items are all that may be "
     "recommended.",
     "auc": "Here only the four items that are listed may be recommended: `auc` compares each "
-    "relevant item with all others, and is refused for a list of only some of them.",
+    "relevant item with all others, and is refused for a ranking of only some of them.",
     "mean_rank": "A, C and D are at ranks 1, 3 and 4. Here only the four items that are listed may "
     "be recommended: E, F and G count as just below them, at rank 5.",
     "percentile_rank": "A, C and D are at ranks 1, 3 and 4 of four, which are 0/3, 2/3 and 3/3 of "

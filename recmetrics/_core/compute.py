@@ -15,7 +15,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._core.errors import ArgumentError
-from recmetrics._core.inputs import Rankings, read_groups, read_users, read_whole_users
+from recmetrics._core.inputs import (
+    Rankings,
+    read_groups,
+    read_users,
+    read_whole_users,
+    warn_of_leading_ties,
+)
 from recmetrics._core.metrics import accuracy, beyond, full_ranking, system
 from recmetrics._core.options import (
     ForGroups,
@@ -513,11 +519,19 @@ class Metrics:
         MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
             As in ``compute``. Also a ShapeError if the arrays differ in length, or if the sizes do
             not add up to the number of rows.
+
+        Warns
+        -----
+        RecmetricsWarning
+            If the relevant rows of all groups, ten or more, stand first, and in 1 % of the groups
+            or more another row has the score of the first.
         """
         request = Request(metrics_list, level="groups", **shared)
         source, users, names = read_groups(
             scores, relevance, sizes, ids, request.nan, drops_negative=request.drops_negative
         )
+        if not request.ties:
+            warn_of_leading_ties(source, users)
         rows = RowNames("group", lambda group: f"group {names[group]!r}")
         return values_of(find_hits(source, users, request), request, rows)
 

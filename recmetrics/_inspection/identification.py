@@ -57,6 +57,7 @@ _SAME_MEAN_FORM = ".11g"
 _ROUNDING = 1e-12  # of a mean half-way between two roundings
 _N_NEAREST = 10  # the nearest means are matches of a number, which is not text with its digits
 _MAX_NAMES = 4  # of systems, in a printed row
+_MAX_ROWS_WITH_CALLS = 3  # whose calls of systems are printed below the table
 _MAX_SPELLINGS = 3  # metric strings in the note on the first row
 _MAX_ROWS = 20  # of the printed table
 _WINDOW = 2.0  # a random number is between the value divided by this, and times it
@@ -158,7 +159,7 @@ class Identification(Printed):
             f"means, from {self.low:.6f} to {self.high:.6f}",
             "definitions: how many definitions (metric string, order of ties, value of users "
             "without relevant items) have this mean; they often differ only in what does not "
-            "matter for these data, such as the order of ties",
+            "matter for these data",
         ]
         rows = self.matches[:_MAX_ROWS] or (self.nearest,)
         # Another metric is shown only where the number is none of this one.
@@ -166,12 +167,10 @@ class Identification(Printed):
         of_metric = "" if has_other else " of this metric"
         if any(match.systems for match in rows):
             notes.append(
-                "departure: how a row differs from the definition of the systems in 'based on'; "
+                "departure: how a row differs from the systems in 'based on'; "
                 f"{_NO_DEPARTURE!r}: no difference"
             )
-        if rows[0].systems:
-            calls = _first_of(rows[0].systems, _MAX_NAMES)
-            notes.append(f"the first row is based on {'; '.join(calls)}")
+            notes += _notes_on_calls(rows)
         if rows[0].same_mean:
             spellings = ", ".join(_first_of(rows[0].same_mean, _MAX_SPELLINGS))
             also = f"the mean of the first row is also that of {spellings}"
@@ -199,20 +198,32 @@ class Identification(Printed):
         """Say how many means of each ring match, and how many would by chance."""
         if self.by_chance is None:
             return
+        without_match = []
         for ring, expected in self.by_chance.items():
             if not self.n_means[ring]:
                 continue
-            n_matches = sum(match.ring == ring for match in self.matches)
-            means = counted(self.n_means[ring], "distinct mean")
             name = _NO_DEPARTURE if ring == "own" else _UNNAMED.get(ring, ring)
+            n_matches = sum(match.ring == ring for match in self.matches)
+            if not n_matches:
+                without_match.append(f"{name} ({self.n_means[ring]:,})")
+                continue
+            means = counted(self.n_means[ring], "distinct mean")
             is_singular = 1 in (n_matches, self.n_means[ring])
             round_to = f"round{'s' * is_singular} to {self.value}"
             yield (f"{name}: {n_matches:,} of {means} {round_to} (by chance: {expected:.2g})")
-        yield (
-            "by chance: how many of these means a number drawn between half of "
-            f"{self.value} and twice {self.value} would match on average; near 1 or above, a match "
-            "proves little"
-        )
+        if without_match:
+            yield f"no match among the distinct means of: {', '.join(without_match)}"
+        if self.matches:
+            yield (
+                "by chance: how many of these means a number drawn between half of "
+                f"{self.value} and twice {self.value} would match on average; near 1 or above, a "
+                "match proves little"
+            )
+        if len(self.matches) > 1:
+            yield (
+                f"{self.value} does not tell which of these {len(self.matches):,} rows was "
+                "computed: give more digits, or identify a second metric as well"
+            )
 
 
 def _settings(match: Match) -> list[str]:
@@ -220,15 +231,24 @@ def _settings(match: Match) -> list[str]:
     settings = []
     if match.undefined != policy_of(parse(match.metric).metric):
         # ``undefined="nan"`` does not reach a sum, which is 0 without gains.
-        setting = f"undefined={match.undefined}"
+        setting = f"undefined={match.undefined!r}"
         if match.undefined == "nan":
             setting = "users without relevant items left out"
         settings.append(setting)
     if match.ties not in ("index", "reversed"):
-        settings.append(f"ties={match.ties}")
+        settings.append(f"ties={match.ties!r}")
     if match.weight != "1":
         settings.append(f"mean weighted by {match.weight}")
     return settings
+
+
+def _notes_on_calls(rows: Sequence[Match]) -> Iterator[str]:
+    """Say by which calls the systems of the first rows compute the definition."""
+    for number, row in enumerate(rows[:_MAX_ROWS_WITH_CALLS], start=1):
+        if row.systems:
+            calls = _first_of(row.systems, _MAX_NAMES)
+            yield f"calls of row {number}: {'; '.join(calls)}"
+    yield "such a call may have options; convention= follows the defaults of a system"
 
 
 def _names_of_systems(match: Match) -> str:

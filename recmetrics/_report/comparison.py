@@ -100,7 +100,7 @@ class Comparison(Compared, Printed):
             check_known("metrics", metric, self.metrics)
         if groups and not self.groups:
             msg = (
-                "the comparison has no groups to show; type compare(..., by=labels), with the "
+                "the comparison has no groups to show; type by=labels in compare(...), with the "
                 "label of each user"
             )
             raise ArgumentError(msg, argument="groups")
@@ -183,7 +183,7 @@ class Comparison(Compared, Printed):
     def users_needed(
         self,
         metric: str,
-        difference: float,
+        difference: float | str,
         *,
         power: float = POWER,
         margin: float | str | None = None,
@@ -193,15 +193,17 @@ class Comparison(Compared, Printed):
         """Compute how many users a comparison needs to show a true difference of this size.
 
         A difference is shown if the interval at the confidence of the comparison leaves out 0, or,
-        with ``margin``, if the rule of a gate holds. The spread of the differences, and the shares
-        of users who gain and who lose, are taken to be those of these users. Give the least
-        difference that would matter. Do not give the observed difference: the number computed
-        from it only repeats what its p-value says.
+        with ``margin``, if the rule of a gate holds. The interval is not corrected for the number
+        of tests; for m of them, ``compare(..., confidence=1 - 0.05 / m)`` is safe. The spread of
+        the differences, and the shares of users who gain and who lose, are taken to be those of
+        these users. Give the least difference that would matter. Do not give the observed
+        difference: the number computed from it only repeats what its p-value says.
 
         Parameters
         ----------
         metric, difference
-            The metric, and the size of the true difference; 0 only with ``margin``.
+            The metric, and the size of the true difference: a number, such as 0.01, or a share of
+            the old mean, such as "1%"; 0 only with ``margin``.
         power
             The probability that it is then shown.
         margin
@@ -236,16 +238,11 @@ class Comparison(Compared, Printed):
                     "variation between runs; to plan users alone, compare one run of each model"
                 )
                 raise ArgumentError(msg)
-        if not _is_finite(difference) or (difference == 0 and margin is None):
-            msg = (
-                f"difference must be a finite number other than 0, such as 0.01, got {difference!r}"
-            )
-            raise ArgumentError(msg, argument="difference")
-        power = check_share("power", power, 0.5)
         with at_fault("difference"):
-            refuse_beyond(
-                self.samples.limits(metric), metric, difference, f"difference={difference!r}"
+            difference = self._read_difference(
+                metric, difference, pair, may_be_0=margin is not None
             )
+        power = check_share("power", power, 0.5)
         share = 1.0  # of the old value, which is taken from the new one
         if margin is not None:
             margin, share = self._read_margin(metric, margin, pair)
@@ -258,7 +255,7 @@ class Comparison(Compared, Printed):
             raise ArgumentError(msg)
         moments, n_lose, n_gain = sides
         if margin is None:
-            size = abs(float(difference))
+            size = abs(difference)
             alpha = (1 - self.confidence) / 2
             bounds = bounds_of(moments, limits)
             lower, upper = bounds.plans()
@@ -288,6 +285,31 @@ class Comparison(Compared, Printed):
         n_all = n_defined + differences.n_undefined
         all_users = -(-n_users * n_all // n_defined)  # rounded up
         return UsersNeeded(n_users, all_users)
+
+    def _read_difference(
+        self, metric: str, difference: float | str, pair: tuple[str, str], *, may_be_0: bool
+    ) -> float:
+        """Read a true difference, a number or text in % of the old mean, with or without a sign."""
+        subject = f"difference={difference!r}"
+        if isinstance(difference, str):
+            signed = difference.strip()
+            if not signed.startswith(("+", "-")):
+                signed = f"+{signed}"
+            if per_cent := PER_CENT.fullmatch(signed):
+                share = float(per_cent[1]) / 100
+                difference = margin_of_share(share, self.samples, None, metric, pair, subject)
+        if (
+            isinstance(difference, str)
+            or not _is_finite(difference)
+            or (difference == 0 and not may_be_0)
+        ):
+            msg = (
+                "difference must be a finite number other than 0, such as 0.01, or a share of the "
+                f"old mean, such as '1%', got {difference!r}"
+            )
+            raise ArgumentError(msg)
+        refuse_beyond(self.samples.limits(metric), metric, difference, subject)
+        return float(difference)
 
     def _read_margin(
         self, metric: str, margin: float | str, pair: tuple[str, str]

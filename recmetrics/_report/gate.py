@@ -547,7 +547,7 @@ def margin_of_share(
             mean_in_words += f" in the group {group!r}"
         msg = (
             f"{subject} is a share of the mean of {baseline!r}, which is {mean_in_words}; expected "
-            "a mean above 0: give the margin as a number"
+            "a mean above 0: give a number in place of the share"
         )
         raise ArgumentError(msg)
     margin = share * float(values.mean)

@@ -49,6 +49,10 @@ class _UsersOfFile(NamedTuple):
             for users in (self, other):
                 if users.are_row_numbers:
                     msg += f"; {users.source} has no ids: its users are the numbers of its rows"
+            if not (self.are_row_numbers or other.are_row_numbers):
+                msg += (
+                    "; 'recmetrics evaluate --include-missing' adds users without recommendations"
+                )
             raise CommandError(msg)
         return np.array([row_of_user[user] for user in self.ids], np.intp)
 

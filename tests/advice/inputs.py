@@ -26,7 +26,16 @@ ON_GPU = (
     "        return self.as_subclass(torch.Tensor)\n"
 )
 
+FIRST = "scores = np.zeros(20)\nrelevance = np.tile([1, 0], 10)\nsizes = [2] * 10\n"
 PAIRS = [
+    Case(
+        "which stands first and so ranks above them",
+        FIRST,
+        "Metrics.compute_groups(scores, relevance, 'mrr', sizes=sizes)",
+        {"mrr": [(1 + 1 / 2) / 2] * 10},
+        advice="type (ties=.+)",
+        altered="ties='best'",
+    ),
     Case(
         "ranking is a pair of scores and ids",
         "truth = [[1], [2]]\n"

@@ -35,6 +35,17 @@ WRITTEN = TWO + (
 RISES = [1 - 1 / 2, 1 - 1 / 3]
 CASES = [
     Case(
+        "the comparison has no groups to show",
+        RESULTS + "labels = ['a', 'a', 'b', 'b']\n",
+        "recmetrics.compare(results).compact(groups=True)",
+        [["a", 1 / 4, 3 / 4], ["b", 1 / 4, 1 / 2]],
+        advice=r"type (by=\w+) in",
+        into="recmetrics.compare(results)",
+        altered="by=['a', 'b', 'a', 'b']",
+        then="[[group, *(each.mean for each in answer.means if each.group == group)]"
+        " for group in answer.compact(groups=True).groups[1:]]",
+    ),
+    Case(
         "the value of each user is needed for {}, and these are sums",
         SUMS + "def tested(kept):\n"
         "    if kept is not stream:\n"

@@ -566,13 +566,15 @@ BAD_FILES = {
     "other.csv": (
         b"user,ndcg@10,recall(denom=relevant)@20\n1,0.5,0.5\n",
         "FILE 'other.csv' has no row for 39 of the 40 users of FILE 'old.csv', the first '0'; "
-        "expected a row for each",
+        "expected a row for each; 'recmetrics evaluate --include-missing' adds users without "
+        "recommendations",
     ),
     "more.csv": (
         b"user,ndcg@10,recall(denom=relevant)@20\n%s"
         % b"".join(b"%d,0,0\n" % u for u in range(42)),
         "FILE 'old.csv' has no row for 2 of the 42 users of FILE 'more.csv', the first '40'; "
-        "expected a row for each",
+        "expected a row for each; 'recmetrics evaluate --include-missing' adds users without "
+        "recommendations",
     ),
     "few.csv": (
         b"user,ndcg@10,recall(denom=relevant)@20\n0,0.5,0.5\n",

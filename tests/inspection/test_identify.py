@@ -242,7 +242,7 @@ def test_metrics_of_the_same_mean_have_it_with_the_same_settings():
         assert values.mean() == pytest.approx(first.mean, rel=1e-12)
     [line] = [line for line in str(found).splitlines() if "is also that of" in line]
     assert line.startswith("the mean of the first row is also that of ndcg(gain=binary)@5, ")
-    assert line.endswith(", each with undefined=zero")
+    assert line.endswith(", each with undefined='zero'")
 
 
 def test_a_sum_says_where_users_without_relevant_items_are_left_out():
@@ -272,6 +272,8 @@ def test_it_prints_and_is_plain():
         "by chance: how many of these means a number drawn between half of 0.5 and twice 0.5 would "
         "match on average; near 1 or above, a match proves little" in lines
     )
+    [without] = [line for line in lines if line.startswith("no match among the distinct means")]
+    assert without.endswith(f"means of: one departure ({found.n_means['one departure']})")
     assert lines[-1] == "definitions that agree here may differ for other scores or another truth"
     assert "<td" in found._repr_html_()
     document = json.loads(json.dumps(found.to_dict()))
@@ -290,6 +292,12 @@ def test_of_many_matches_the_first_are_printed():
     lines = str(found).splitlines()
     assert lines[22] == ""  # behind the head, a rule and 20 rows
     assert f"the first 20 of {len(found.matches)} matches" in lines
+    assert (
+        f"0.2 does not tell which of these {len(found.matches)} rows was computed: give more "
+        "digits, or identify a second metric as well"
+    ) in lines
+    calls = [f"calls of row {n}: {'; '.join(found.matches[n - 1].systems)}" for n in (1, 2, 3)]
+    assert [line for line in lines if line.startswith("calls of row ")] == calls
 
 
 @pytest.mark.parametrize(
@@ -307,7 +315,7 @@ def test_without_a_match_the_nearest_of_the_metric_is_told():
     found = identify(HIT_SCORES, HIT_TRUTH, "0.40", "hit@1")
     assert (found.matches, found.nearest.mean) == ((), pytest.approx(1 / 3))
     lines = str(found).splitlines()
-    assert lines[2].split()[:3] == ["hit@1,", "undefined=zero", "0.333333"]
+    assert lines[2].split()[:3] == ["hit@1,", "undefined='zero'", "0.333333"]
     assert "no mean rounds to 0.40; the nearest of this metric is shown" in lines
 
 

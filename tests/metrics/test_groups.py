@@ -14,6 +14,7 @@ from recmetrics import (
     InputTypeError,
     Metrics,
     NaNScoreError,
+    RecmetricsWarning,
     ShapeError,
     UndefinedMetricError,
 )
@@ -236,3 +237,40 @@ def test_a_relevant_row_that_was_not_retrieved_has_the_score_of_minus_infinity()
     assert both["recall@10"].tolist() == [0.5]
     ranked = Metrics.compute_ranked([[0, 2]], [[0, 1]], metrics)  # the same as a list
     assert ranked["ndcg@10"].tolist() == both["ndcg@10"].tolist()
+
+
+@pytest.mark.parametrize("relevance", [[1, 0, 0], [2, 1, 0, 0]])
+def test_a_relevant_row_that_stands_first_and_wins_ties_is_warned_of(relevance):
+    """Of 20 groups, the others have scores of their own; so has the last row of each."""
+    n_rows = len(relevance)
+    scores = np.tile(np.arange(float(n_rows)), (20, 1))
+
+    def compute(**changed):
+        given = {"scores": scores.ravel(), "relevance": np.tile(relevance, 20)}
+        given |= {"sizes": [n_rows] * 20, "metrics_list": "mrr"}
+        Metrics.compute_groups(**given | changed)
+
+    compute()  # no ties
+    scores[3, -1] = scores[3, 0]
+    with pytest.warns(RecmetricsWarning) as caught:
+        compute()
+    assert str(caught[0].message).startswith("in 1 of 20 groups, other rows have the score of the ")
+    assert caught[0].message.argument == "scores"
+    with pytest.warns(RecmetricsWarning, match="^in 1 of 20 groups"):
+        compute(sizes=None, ids=np.repeat(np.arange(20), n_rows))
+
+    compute(ties="expected")
+    compute(relevance=np.tile(relevance, 20)[::-1].copy())
+    missed = np.where(np.arange(n_rows) % (n_rows - 1) == 0, -math.inf, scores)
+    compute(scores=missed.ravel())  # first and last are in no list
+    few = {"scores": scores[:9].ravel(), "sizes": [n_rows] * 9}
+    compute(relevance=np.tile(relevance, 9), **few)
+    scores[3, -1] = n_rows
+    scores[3, : np.count_nonzero(relevance)] = 0.0
+    compute()  # ties of relevant rows alone
+
+
+def test_one_group_of_many_that_has_a_tie_is_not_warned_of():
+    scores = np.arange(202.0)
+    scores[1] = scores[0]
+    Metrics.compute_groups(scores, np.tile([1, 0], 101), "mrr", sizes=[2] * 101)

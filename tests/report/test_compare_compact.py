@@ -20,9 +20,9 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "{}: few users gain, or few lose, or differences are skewed, so p is not that of the t test, "
-    "but the larger one of the interval: at confidence 1 - p, it would just reach 0; Holm corrects "
-    "all p after that"
+    "{}: few users gain, or few lose, or differences are skewed, so p is that of the interval, and "
+    "larger than that of the t test: at confidence 1 - p, that interval would just reach 0; Holm "
+    "corrects all p after that"
 )
 FEW_OF_TWO = FEW.format("ndcg@10; gini@5 (only new - a_b, 95% - new)")
 
@@ -251,7 +251,7 @@ def test_each_group_has_a_table():
     values = {"a_b": {"ndcg@10": old, "mrr": old}, "new": {"ndcg@10": new, "mrr": new}}
     table = compare(values, by=labels).compact("ndcg@10", groups=True, digits=2)
     assert str(table).splitlines()[:-1] == [
-        "   model  ndcg@10",
+        "   model   ndcg@10",
         "-  -----  --------",
         f"a  a_b     {(60 * 0.15 + 30 * 0.3) / 90:.2f}",
         f"b  new    [{(60 * 0.4 + 30 * 0.3) / 90:.2f}] a",
@@ -261,7 +261,7 @@ def test_each_group_has_a_table():
         "a_b              0.30",
         "new              0.30",
         "",
-        "   model in x & y  ndcg@10",
+        "   model in x & y   ndcg@10",
         "-  --------------  --------",
         "a  a_b              0.15",
         "b  new             [0.40] a",
@@ -281,7 +281,7 @@ def test_each_group_has_a_table():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"groups": True}, "the comparison has no groups to show; type compare(..., by=labels)"),
+        ({"groups": True}, "the comparison has no groups to show; type by=labels in compare(...)"),
         ({"metrics": "mrr"}, "metrics must be one of 'ndcg@10', 'gini@5', 'coverage@5', got 'mrr'"),
         ({"metrics": ["gini@5", 3]}, "metrics must be one of 'ndcg@10', 'gini@5', 'coverage@5', "),
         ({"metrics": []}, "metrics must be one of 'ndcg@10', 'gini@5', 'coverage@5', got ()"),

@@ -21,9 +21,9 @@ WIDER = (
     "lowest possible difference"
 )
 FEW = (
-    "ndcg@10: few users gain, or few lose, or differences are skewed, so p is not that of the t "
-    "test, but the larger one of the interval: at confidence 1 - p, it would just reach 0; Holm "
-    "corrects all p after that"
+    "ndcg@10: few users gain, or few lose, or differences are skewed, so p is that of the "
+    "interval, and larger than that of the t test: at confidence 1 - p, that interval would just "
+    "reach 0; Holm corrects all p after that"
 )
 
 
@@ -124,7 +124,7 @@ def test_few_users_on_a_side_are_noted(n_losers, is_noted):
     low, high = found.differences[0].low, found.differences[0].high
     bootstrap = compare(values, n_resamples=500)
     assert bootstrap.differences[0].p == found.differences[0].p
-    of_bootstrap = FEW.replace("interval", "t interval (not shown)")
+    of_bootstrap = FEW.replace("the interval", "the t interval (not shown)")
     assert (of_bootstrap in str(bootstrap).splitlines()) == is_noted
     permuted = compare(values, tests="permutation")
     assert (permuted.differences[0].low, permuted.differences[0].high) == (low, high)
@@ -551,10 +551,10 @@ def test_p_raised_in_a_group_alone_is_noted():
     by = ["many"] * 200 + ["few"] * 12
     note = (
         "ndcg@10 (only new - old in few): few users gain, or few lose, or differences are skewed, "
-        "so p is not that of the t test, but the larger one of the interval: at confidence"
+        "so p is that of the interval, and larger than that of the t test: at confidence"
     )
     assert note in str(compare(models, by=by))
-    assert "p is not that" not in str(compare(models))
+    assert "p is that of" not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
     assert note.replace("the interval", "the t interval (not shown)") in drawn
 
@@ -563,4 +563,4 @@ def test_no_note_on_p_where_nothing_bounds_the_difference():
     models = {"a": {"clicks": np.zeros(20)}, "b": {"clicks": np.full(20, 0.25)}}
     comparison = compare(models)
     assert np.isnan(comparison.differences[0].low)
-    assert "p is not that" not in str(comparison)
+    assert "p is that of" not in str(comparison)

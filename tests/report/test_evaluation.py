@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from asserts import assert_identical
 from commands import printed
 
@@ -118,6 +119,23 @@ def test_relevant_items_that_cannot_be_hits_are_counted():
     )
     one_target = Metrics.evaluate(SCORES, [0, 1, 2], "mrr", exclude=[[3], [], []])
     assert one_target.notes == ()
+
+
+def test_relevant_items_that_auc_cannot_compare_are_counted():
+    """Item 3 of user 1 is relevant, and has no stored score, or is no candidate."""
+    stored = sp.csr_array(np.where(np.arange(4) < 3, SCORES, 0.0))
+    note = (
+        "auc compares only items that may be recommended, and leaves out 1 of 2 relevant items "
+        "(excluded, no candidate, or without a stored score)"
+    )
+    truth = TRUTH > 0
+    for found in (
+        Metrics.evaluate(stored, truth, "auc"),
+        Metrics.evaluate(SCORES, truth, "auc", candidates=[0, 1, 2]),
+    ):
+        assert note in found.notes
+    for scores, metric in ((SCORES, "auc"), (stored, "auc@2"), (stored, "mrr")):
+        assert not any("auc" in note for note in Metrics.evaluate(scores, truth, metric).notes)
 
 
 def test_it_prints_as_its_summary_and_notes():

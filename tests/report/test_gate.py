@@ -566,8 +566,11 @@ def test_equal_models_need_the_users_that_the_gate_names():
     verdict = only(recmetrics.compare(ranks).gate("mean_rank <= +6%"))
     needed = recmetrics.compare(ranks).users_needed("mean_rank", 0, margin="+6%")
     assert needed.with_value == verdict.n_needed
-    with pytest.raises(ArgumentError, match=r"other than 0, such as 0.01, got 0$"):
+    with pytest.raises(ArgumentError, match=r"other than 0, such as 0.01, .* such as '1%', got 0$"):
         even().users_needed("ndcg@10", 0)
+    # The old values are 0.4, of which 12.5 % are 0.05.
+    assert even().users_needed("ndcg@10", "12.5%") == even().users_needed("ndcg@10", 0.05)
+    assert even().users_needed("ndcg@10", " -12.5 % ") == even().users_needed("ndcg@10", -0.05)
 
 
 def test_the_advice_on_a_gain_is_what_users_needed_takes():
@@ -676,6 +679,8 @@ def test_a_margin_that_no_number_of_users_shows_is_open(margin):
         ("ndcg@10", 0, NEW, "difference must be a finite number other than 0"),
         ("ndcg@10", "1", NEW, "difference must be a finite number other than 0"),
         ("ndcg@10", 1e-300, NEW, "needs more than 1e.15 users; give one that would matter"),
+        ("ndcg@10", "0%", NEW, "difference must be a finite number other than 0"),
+        ("ndcg@10", "900%", NEW, "difference='900%' is a difference of .*, which is not between"),
         ("ndcg@10", 0.1, OLD, "have no spread"),
         ("ndcg@10", 1, NEW, "difference=1 is a difference of 1, which is not between the least"),
     ],

@@ -41,6 +41,7 @@ def test_the_printed_table():
         f"       mrr@10     0.4167  {old['mrr@10']}  0.0000  0.2500  1.0000      3         0",
         "",
         f"95 % {INTERVALS}",
+        "no interval, one value for all lists: coverage@10",
         *(line.format("recall@10, mrr@10") for line in ADDITIONAL),
         "q10, median, q90: quantiles of the users' values",
         "left out of recall@10: 1 of 5 users has no relevant item",

@@ -17,6 +17,7 @@ from recmetrics._core.errors import (
     NaNScoreError,
     ShapeError,
     at_fault,
+    warn,
 )
 from recmetrics._core.inputs.arrays import (
     as_array,
@@ -28,6 +29,10 @@ from recmetrics._core.inputs.arrays import (
 from recmetrics._core.inputs.scores import SparseScores
 from recmetrics._core.inputs.sets import VALUES, Rows, SparseSets, Users
 from recmetrics._core.types import IntArray, NaNPolicy
+
+# Fewer groups may well have their relevant rows first by chance.
+_FEW_GROUPS = 10
+_TIED_SHARE = 0.01  # a few scores are equal by rounding
 
 
 def read_groups(
@@ -75,6 +80,36 @@ def read_groups(
     truth = SparseSets(Rows(start, items, gains).keep(gains > 0), None)
     shape = len(counts), int(counts.max(initial=0))
     return SparseScores(start, items, values, shape), Users(truth), group_ids
+
+
+def warn_of_leading_ties(scores: SparseScores, users: Users) -> None:
+    """Warn where the relevant rows of all groups stand first, and other rows have their scores.
+
+    Sampled negatives are often written behind the relevant row, which then wins each tie.
+    """
+    everyone = slice(0, users.truth.n_users)
+    relevant = users.truth.rows(everyone)
+    has_relevant = np.diff(relevant.start) > 0
+    n_groups = np.count_nonzero(has_relevant)
+    are_first = np.array_equal(relevant.items, places_of_entries(relevant.start))
+    if not are_first or n_groups < _FEW_GROUPS:
+        return
+
+    rows, _ = scores.stored(everyone)
+    first_scores = np.full(len(has_relevant), np.nan)
+    first_scores[has_relevant] = rows.values[rows.start[:-1][has_relevant]]
+    first_scores[np.isneginf(first_scores)] = np.nan  # of rows that are in no list
+    is_tied = rows.values == np.repeat(first_scores, np.diff(rows.start))
+    is_tied[rows.start[relevant.users()] + relevant.items] = False
+    tied_groups = np.searchsorted(rows.start, np.flatnonzero(is_tied), side="right")
+    n_tied = len(np.unique(tied_groups))
+    if n_tied >= _TIED_SHARE * n_groups:
+        warn(
+            f"in {n_tied:,} of {n_groups:,} groups, other rows have the score of the relevant row, "
+            "which stands first and so ranks above them; for the mean over all orders of equal "
+            "scores, type ties='expected'",
+            argument="scores",
+        )
 
 
 def _flat(value: Any, name: str) -> npt.NDArray[Any]:

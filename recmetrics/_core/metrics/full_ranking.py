@@ -158,7 +158,8 @@ def auc(
 ) -> UserValues:
     """Area under the ROC curve of each user.
 
-    It compares all recommendable items, and is also undefined if all of them are relevant. A given
+    It compares all recommendable items, and is also undefined if all of them are relevant. In
+    sparse scores these are the stored items: of a stored top k, it is not the usual AUC. A given
     ranking must contain all recommendable items.
 
     ``auc@k`` is another metric. It counts the pairs within the top k, in the order of the list, so

@@ -221,9 +221,26 @@ def notes_on_users(selection: Selection, request: Request, users: Users | None =
         why = "no item that may be recommended, so no hit"
         notes.append(who_lacks(n_empty, n_users, why))
     if users is not None and users.exclude is not None:
-        _, n_with_relevant, n_relevant = selection.swallowed()
+        n_with_relevant = int(np.count_nonzero(hits.n_relevant))
+        n_relevant = int(hits.n_relevant.sum())
         notes += excluded_relevant(users.n_excluded_relevant(), n_relevant, n_with_relevant)
+    notes += _partial_auc(selection, request)
     return notes + _notes_on_weights(selection, request)
+
+
+def _partial_auc(selection: Selection, request: Request) -> list[str]:
+    """Say how many relevant items ``auc`` cannot compare, as those that a stored top k lacks."""
+    specs = [definition.spec for definition in request.of_hits.values()]
+    if not any(spec.name == "auc" and spec.k is None for spec in specs):
+        return []
+    n_relevant = int(selection.hits.n_relevant.sum())
+    n_missing = n_relevant - int(selection.hits.n_hits.sum())
+    if not n_missing:
+        return []
+    return [
+        f"auc compares only items that may be recommended, and leaves out {n_missing:,} of "
+        f"{n_relevant:,} relevant items (excluded, no candidate, or without a stored score)"
+    ]
 
 
 def excluded_relevant(n_excluded: int, n_relevant: int, n_users: int) -> list[str]:
