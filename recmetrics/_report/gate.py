@@ -18,7 +18,17 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, did_you_mean
 from recmetrics._core.options import check_count
-from recmetrics._printing import Column, Grid, Printed, count, grids, named, number, one_line
+from recmetrics._printing import (
+    Column,
+    Grid,
+    Printed,
+    count,
+    counted,
+    grids,
+    named,
+    number,
+    one_line,
+)
 from recmetrics._report import statistics
 from recmetrics._report.bounds import POWER, Bounds, Floats, Range, bounds_of
 from recmetrics._report.records import Compared, document, frame_of
@@ -34,6 +44,8 @@ _RULE = re.compile(
     r"(in\s+((?P<every>every\s+group)|'(?P<quoted>[^']+)'|\"(?P<double>[^\"]+)\"|(?P<group>\S+)))?\s*",
     re.IGNORECASE | re.ASCII,
 )
+# From fewer users, a number of needed users is told to be rough.
+_FEW_TO_PLAN = 100
 _EXAMPLE = "'ndcg@10 >= -1%'"
 _MOST_LOOKS = 1_000  # at new data; more are hardly meant
 HOLDS, FAILS, OPEN, FEW = "holds", "fails", "open", "not judged"
@@ -236,14 +248,19 @@ class Gate(Printed):
             yield f"open{of_rules}: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
                 yield "needed is not computed: more users do not reduce the variation between runs"
-        if any(verdict.n_needed for verdict in open_verdicts):
+        with_needed = [verdict for verdict in open_verdicts if verdict.n_needed]
+        if with_needed:
             of_group = ""
             if any(verdict.group is not None for verdict in open_verdicts):
                 of_group = " of the rule's group"
-            yield (
+            line = (
                 f"needed: size of a new sample, in users{of_group} with a value; the rule holds in "
                 "80 % of such samples if the models are equal"
             )
+            fewest = min(verdict.n_users or 0 for verdict in with_needed)
+            if fewest < _FEW_TO_PLAN:
+                line += f"; a rough estimate, made from only {counted(fewest, 'user')}"
+            yield line
 
     def _users_for_gain(self, verdict: Verdict) -> str:
         """Say what to call for the users who show that a rule on a gain holds."""

@@ -477,8 +477,8 @@ EVEN_SPREAD = math.sqrt(120 * 0.04 / 119)
 EVEN_VALUES = [0.4 + difference for difference in EVEN]
 
 
-def even(**keywords):
-    return compared([0.4] * 120, EVEN_VALUES, **keywords)
+def even(n=120, **keywords):
+    return compared([0.4] * n, EVEN_VALUES[:n], **keywords)
 
 
 def power_of(difference, n, level):
@@ -655,7 +655,11 @@ def test_where_few_users_differ_the_detectable_difference_counts_one_more():
 
 def test_an_open_rule_says_how_many_users_its_margin_needs():
     verdict = only(gate := even().gate("ndcg@10 >= -0.02"))
-    assert "the rule holds in 80 % of such samples if the models are equal" in str(gate)
+    needed = "the rule holds in 80 % of such samples if the models are equal"
+    assert needed in str(gate).splitlines()[-1]
+    rough = f"{needed}; a rough estimate, made from only {{}} users"
+    assert rough.format(98) in str(even(n=98).gate("ndcg@10 >= -0.02"))
+    assert "a rough estimate" not in str(even(n=100).gate("ndcg@10 >= -0.02"))
     assert verdict.verdict == "open"
     power = power_with_one_more(0.2, verdict.n_needed // 2 * 2, 0.02, -0.98, 0.95)
     assert power == pytest.approx(0.8, abs=0.005)
