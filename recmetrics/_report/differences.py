@@ -104,7 +104,7 @@ def compare(
         (n_users,) the group of each user, such as a segment or a quartile of activity, or the name
         of a column. Adds the means and differences of each group, and the worst group. The users of
         data frames are in the order of the rows of the first one. A Series of pandas is matched by
-        its index, if that has the ids of these users; one with the default index is in order.
+        its index, if that has the ids of these users; one made without an index is in order.
     weights
         (n_users,) the weight of each user, finite and >= 0, such as the number of visits, or the
         name of a column. Means, differences, intervals, effect sizes and tests are then weighted.

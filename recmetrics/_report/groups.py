@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,9 @@ def in_order_of(
     """Put the entries of a pandas Series into the order of the users, whose ids its index has.
 
     Others are returned as they are: they are in the order of the users already. So is a column of
-    ``frame``, that of the first result, and a Series that was made without an index. ``ids``
-    gives those of the users, None where they have none; it is called for a Series alone.
+    ``frame``, that of the first result, and a Series that was made without an index, which is
+    refused where its index may also be ids. ``ids`` gives those of the users, None where they have
+    none; it is called for a Series alone.
     """
     index: Any = getattr(entries, "index", None)
     if not hasattr(index, "is_unique") or hasattr(entries, "columns"):
@@ -31,10 +32,13 @@ def in_order_of(
     if users is None:
         return entries
     labels = index.tolist()
-    if labels == list(range(len(users))):
-        return entries
     if frame is not None and labels == _row_labels(frame, index.names):
         return entries
+    if index.name is None and labels == list(range(len(users))):
+        if labels == users or {*labels} != {*users}:
+            return entries
+        if hasattr(index, "step"):  # not given, but counted by pandas
+            _refuse_counted_index(argument, users)
     entry_of_user = dict(zip(labels, entries.tolist(), strict=True))
     lacking = [user for user in users if user not in entry_of_user]
     if lacking or not index.is_unique:
@@ -62,13 +66,24 @@ def _refuse_index(
     raise InputError(msg, argument=argument)
 
 
+def _refuse_counted_index(argument: str, users: Sequence[Any]) -> NoReturn:
+    """Refuse a Series made without an index, which pandas counts, where users have such ids."""
+    msg = (
+        f"{argument} is a Series with the default index, 0 to {len(users) - 1:,}, which the ids of "
+        f"the users are, too, in another order; if it is in the order of the users, type "
+        f"{argument}={argument}.to_numpy(), and if its index has their ids, "
+        f"{argument}={argument}.rename_axis('user')"
+    )
+    raise InputError(msg, argument=argument)
+
+
 def _row_labels(frame: Any, names: Sequence[Any]) -> list[Any]:
-    """The index of a frame of pandas, or its columns of these ``names`` that were the index."""
+    """The index of a frame of pandas, or its columns, if it has these ``names``; else []."""
     if set(names) <= set(frame.columns):
         rows = list(frame.select(*names).iter_rows())
         return [row[0] for row in rows] if len(names) == 1 else rows
-    native = frame.to_native()
-    return native.index.tolist() if hasattr(native, "reset_index") else []
+    index: Any = getattr(frame.to_native(), "index", None)
+    return index.tolist() if getattr(index, "names", None) == names else []
 
 
 def read_users(

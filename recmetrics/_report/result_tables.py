@@ -296,7 +296,8 @@ def _read_rows(native: Any) -> tuple[Any, set[Any]]:
     index_columns: set[Any] = set()
     if hasattr(native, "reset_index") and _names_users(native):
         columns = set(native.columns)
-        native = native.reset_index()
+        # The new index has a name, to tell it from that of a Series without an index.
+        native = native.reset_index().rename_axis("row of the results")
         index_columns = set(native.columns) - columns
     if hasattr(native, "collect"):  # a lazy frame
         call = ".toPandas()" if hasattr(native, "toPandas") else ".collect()"

@@ -111,7 +111,19 @@ CASES = [
         then="[[mean.group, mean.mean] for mean in answer]",
     ),
     Case(
-        "if it is in the order of the users",
+        "which the ids of the users are, too",
+        "import pandas as pd\n"
+        "by = pd.Series(['p', 'p', 'q', 'q'])\n"
+        "values = pd.DataFrame({'user': [3, 2, 1, 0], 'mrr': [0.0, 1.0, 0.5, 0.5]})\n"
+        "values = values.set_index('user')\n",
+        "recmetrics.summary(values, by=by)",
+        [[None, 1 / 2], ["q", 1 / 2], ["p", 1 / 2]],
+        advice="ids, (by=.+)$",
+        altered="by=by.to_numpy()",
+        then="[[mean.group, mean.mean] for mean in answer]",
+    ),
+    Case(
+        "; if it is in the order of the users, type {}={}.to_numpy()",
         LONG + "frame = frame[frame.arm == 'b']\n"
         "by = pd.Series(['one', 'other'], index=['y', 'z'])  # of the first and the second row\n",
         "recmetrics.summary(frame, by=by)",

@@ -521,6 +521,42 @@ def test_a_series_is_matched_by_the_ids_in_its_index():
 
 
 @pytest.mark.parametrize("as_index", [False, True])
+def test_ids_in_an_index_that_counts_are_no_row_numbers(as_index):
+    """The ids of the users are 0 to 3, in another order than the rows."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = frame("pandas", [3, 2, 1, 0], [0.0, 0.25, 0.5, 1.0])
+    if as_index:
+        table = table.set_index("user")
+    labels = ["low", "low", "high", "high"]  # of the users 0 to 3
+    named = pd.Series(labels, index=pd.RangeIndex(4, name="user"))
+    weights = pd.Series([1.0, 0.0, 0.0, 3.0], index=named.index)
+    means = {None: (3 * 0.0 + 1.0) / 4, "high": 0.0, "low": 1.0}
+    given = pd.Series(labels, index=pd.Index([0, 1, 2, 3]))
+    for by in (named, given) if as_index else (named,):
+        found = recmetrics.summary(table, metrics="hit@1", by=by, weights=weights)
+        assert {each.group: each.mean for each in found} == means
+    other = table.assign(**{"hit@1": 0.0})
+    found = recmetrics.compare({"old": other, "new": table}, metrics=["hit@1"], by=named)
+    gains = {each.group: each.difference for each in found.differences}
+    assert gains == {None: 1.75 / 4, "high": 0.25 / 2, "low": 1.5 / 2}
+
+    counted = pd.Series(labels)
+    if as_index:
+        message = message_of(InputError, lambda: recmetrics.summary(table, by=counted))
+        assert message == (
+            "by is a Series with the default index, 0 to 3, which the ids of the users are, too, "
+            "in another order; if it is in the order of the users, type by=by.to_numpy(), and if "
+            "its index has their ids, by=by.rename_axis('user')"
+        )
+    else:  # the rows of the table are counted, too
+        by_row = recmetrics.summary(table, metrics="hit@1", by=counted)
+        assert {each.group: each.mean for each in by_row}["low"] == 0.25 / 2
+    table = frame("pandas", ["3", "2", "1", "0"], [0.0, 0.25, 0.5, 1.0]).set_index("user")
+    by_row = recmetrics.summary(table, by=counted)  # whose ids it cannot have
+    assert {each.group: each.mean for each in by_row}["low"] == 0.25 / 2
+
+
+@pytest.mark.parametrize("as_index", [False, True])
 def test_a_column_of_the_table_is_read_by_row(as_index):
     """Its index has the numbers of the rows, which are also ids of users, or the ids."""
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
