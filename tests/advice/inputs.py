@@ -561,6 +561,14 @@ SIDE = [
         to="popularity",
     ),
     Case(
+        "has an index of item indices",
+        BOTH + "import pandas as pd\n"
+        "popularity = pd.Series([0, 1, 0, 2]).value_counts() / 2\n"
+        "popularity = popularity[[1, 0, 2]]\n",
+        NOVELTY,
+        OF_LISTS,
+    ),
+    Case(
         "side.py: type np.ravel({})",
         BOTH + "popularity = np.array([[1.0], [0.5], [0.5]])",
         NOVELTY,

@@ -1,5 +1,6 @@
 """What each mistake is answered with, word for word, beside the call that is right."""
 
+import math
 import pickle
 
 import numpy as np
@@ -857,6 +858,30 @@ def test_tables_without_names_are_read_by_position():
     assert Metrics.compute(wide(), numbered, "mrr")["mrr"].tolist() == expected
     of_others = truth.set_axis(list("abc"), axis=1)  # no name of the scores
     assert Metrics.compute(wide(), of_others, "mrr")["mrr"].tolist() == expected
+
+
+def test_items_of_pandas_in_another_order_are_refused():
+    """``value_counts`` has the most frequent item first: item 2, then 0 and 1."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    shares = pandas.Series([2, 0, 2, 2, 1, 0]).value_counts() / 3
+    scores, truth = [[3.0, 2.0, 1.0]], [[1, 0, 0]]
+
+    def compute(popularity):
+        return Metrics.compute(scores, truth, "novelty@1", popularity=popularity)["novelty@1"]
+
+    message = message_of(InputError, compute, shares)
+    assert message == (
+        "popularity has an index of item indices, 0 to 2, which are not in order, but is read by "
+        "position; type popularity.sort_index()"
+    )
+    assert compute(shares.sort_index()).tolist() == [-math.log2(2 / 3)]
+    assert compute(shares.rename(index={0: 7})).tolist() == [0.0]  # of other ids, by position
+    bias = pandas.Series([1.0, 0.0, 0.0], index=[2, 1, 0])
+    factors = np.ones((1, 1)), np.ones((3, 1))
+    message = message_of(
+        InputError, Metrics.compute_factors, *factors, truth, "mrr", item_bias=bias
+    )
+    assert message.startswith("item_bias has an index of item indices")
 
 
 def test_tables_of_polars_have_columns_alone():

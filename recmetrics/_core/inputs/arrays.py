@@ -42,6 +42,8 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
     if isinstance(value, np.ndarray):
         return np.asarray(value)
     _refuse_ids(value, name, axis)
+    if axis == "item":
+        _refuse_other_order(value, name)
     if sp.issparse(value):
         argument, of_user, _ = name.partition(" of user ")
         advice = f"scipy.sparse.vstack({argument})" if of_user else f"{name}.toarray()"
@@ -105,6 +107,20 @@ def _refuse_ids(value: Any, name: str, axis: str) -> None:
     if hasattr(value, "columns") and any(str(dtype) in _TEXT_DTYPES for dtype in dtypes):
         msg = f"{name} is a table with columns of text, expected an array of numbers; {OF_TABLES}"
         raise InputTypeError(msg)
+
+
+def _refuse_other_order(value: Any, name: str) -> None:
+    """Refuse what pandas holds of each item in another order, as ``value_counts`` gives it."""
+    index: Any = getattr(value, "index", None)
+    if hasattr(index, "is_unique"):  # of pandas
+        labels = index.tolist()
+        in_order = list(range(len(labels)))
+        if labels != in_order and {*labels} == {*in_order}:
+            msg = (
+                f"{name} has an index of item indices, 0 to {len(labels) - 1:,}, which are not in "
+                f"order, but is read by position; type {name}.sort_index()"
+            )
+            raise InputError(msg)
 
 
 def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
