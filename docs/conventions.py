@@ -74,8 +74,9 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
 - If the system does not compute a metric, the call raises an error that lists the metrics it
   computes.
 - If the system averages over all orders of tied scores, the convention does so too. `ties=`
-  overrides it. Otherwise, ties are broken by item index. In tables, they are broken by the order of
-  the rows, or by item id under `"trec"`. The rule of each system is in its section.
+  overrides it. Otherwise, ties are broken by item index. Tables never average, and have no `ties=`:
+  ties are broken by the order of the rows, or by item id under `"trec"`. The rule of each system is
+  in its section.
 - `compute` returns values per user. If the system weighs users in its mean, by their number of
   relevant items R or by min(k, R), the plain mean of these values is not the number it prints.
   `Metrics.evaluate(...).summary()`, `Evaluator.mean()` and the command apply the weights of the

@@ -147,7 +147,9 @@ PROSE: dict[str, Prose] = {
         gaps=(
             "`evaluate(make_comparable=True)` leaves out a user without judgements, and gives 0 "
             "to a user without a list. Without `make_comparable=True` both are errors",
-            "The value is 0 if all judgements of a user are 0; recmetrics gives NaN",
+            "The value is 0 if all judgements of a user are 0; recmetrics gives NaN. To count "
+            "these users alone as 0, drop users without judgements and pass "
+            '`undefined="zero"`',
             "Grades are truncated to integers, so 0.9 is not relevant",
             "A relevance level, such as 2 in `ndcg@10-l2`, ignores the grades below it and keeps "
             "the other grades as gains. In recmetrics, `rel=2` makes relevance binary",

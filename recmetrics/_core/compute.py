@@ -656,7 +656,8 @@ class Metrics:
             "bv": the estimator that minimises squared bias + ``gamma`` x variance, if all ranks are
             equally likely. A single estimate may be below 0 or above 1; only the mean over many
             ranks is meaningful. "mle": the metrics under the most likely distribution of ranks,
-            found by 200 steps of EM from equal shares. Needs one ``n_items``.
+            found by 200 steps of EM from equal shares. It needs the same ``n_items`` for all ranks;
+            if users have different ones, use "bv".
         gamma
             The weight of the variance for "bv", from 1e-6 to 1. A larger weight has more bias.
         replace

@@ -306,9 +306,10 @@ class StreamEvaluator(Accumulator):
         Warns
         -----
         RecmetricsWarning
-            If ``exclude`` removes all relevant items of more than half of the events that have any;
-            if every event has exactly one relevant item, already if one of these items is excluded.
-            Also if the system of the convention weighs users in the mean of a metric.
+            If ``exclude`` removes all relevant items of more than half of the events that have any.
+            Events of one target each are counted from the first whose target is excluded, as where
+            a session already has its next item; such a target is no hit. Also if the system of the
+            convention weighs users in the mean of a metric.
         """
         warn_of_swallowed(*self._results.swallowed)
         for text, weight in self._results.request.weights.items():

@@ -29,6 +29,8 @@ _SEGMENT_FORMATS = (
     "a label per user: an .npy (numpy.save), a .csv or .tsv of user and group, or text, a "
     "label a line"
 )
+COUNT_COLUMNS = ("nrecs", "ntruth")
+"""Columns of the output of ``recmetrics.tables`` that hold counts of each list, and no metric."""
 PerUser: TypeAlias = tuple[dict[str, npt.NDArray[Any]], list[str] | None]
 """The values of each metric; the ids of the users, None where the file has none."""
 
@@ -127,6 +129,8 @@ def _read_csv(source: Source) -> PerUser:
     (_, *metrics), rows = _read_by_id(source, _PER_USER_FORMATS, header, advice)
     if "item" in metrics:
         raise at_line(source, 1, f"the header has 'item'; expected {header}{advice}")
+    if set(metrics) <= set(COUNT_COLUMNS):
+        raise at_line(source, 1, f"the header has no metric; expected {header}{advice}")
     values = np.empty((len(metrics), len(rows)))
     for user, (line_number, cells) in enumerate(rows.values()):
         for metric, cell in enumerate(cells):
@@ -135,7 +139,10 @@ def _read_csv(source: Source) -> PerUser:
             except ValueError:
                 fault = f"cannot read {cell[:40]!r} as {metrics[metric]}; expected a number"
                 raise at_line(source, line_number, fault) from None
-    return dict(zip(metrics, values, strict=True)), list(rows)
+    values_by_metric = dict(zip(metrics, values, strict=True))
+    for name in COUNT_COLUMNS:
+        values_by_metric.pop(name, None)
+    return values_by_metric, list(rows)
 
 
 def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:

@@ -145,7 +145,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         no_relevant_item=_without_truth(definition),
         nan_if="" if spec.metric.needs_relevant else spec.metric.undefined,
         graded=_graded(spec),
-        ties=_ties(definition),
+        ties=_ties(definition, convention),
         bounds=spec.bounds,
         citation=spec.citation,
         convention="" if convention is None else _changes(metric, convention, definition),
@@ -230,7 +230,7 @@ def _graded(spec: MetricSpec) -> str:
     return "the truth is not read"
 
 
-def _ties(definition: Definition) -> str:
+def _ties(definition: Definition, convention: Convention | None) -> str:
     """Say how equal scores rank."""
     metric = definition.spec.metric
     if metric.averages_ties:
@@ -242,6 +242,8 @@ def _ties(definition: Definition) -> str:
             "the mean over all orders of equal scores, as in the convention, unless ties= is given"
         )
     ranking = "equal scores rank by the lower item index"
+    if convention is not None and CONVENTIONS[convention].table_ties == "trec":
+        ranking += ", in tables by the item id, the last first"
     if metric.reads == "hits" and not metric.no_expectation:
         return f"{ranking}, unless ties= is given"
     return ranking

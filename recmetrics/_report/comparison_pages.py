@@ -279,9 +279,9 @@ def _raised(
     elif comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     line = (
-        f"{names}: few users gain, or few lose, or differences are skewed, so p is that of the "
-        f"{interval}, and larger than that of the t test: at confidence 1 - p, that interval would "
-        "just reach 0"
+        f"{names}: p is larger than that of the t test, as few users gain, or few lose, or "
+        f"differences are skewed; it is 1 - c, where c is the confidence at which the {interval} "
+        "just reaches 0"
     )
     if comparison.correction is not None:
         line += f"; {_CORRECTIONS[comparison.correction]} corrects all p after that"

@@ -257,6 +257,8 @@ class Gate(Printed):
                 f"needed: size of a new sample, in users{of_group} with a value; the rule holds in "
                 "80 % of such samples if the models are equal"
             )
+            if len(with_needed) > 1:
+                line += ", and all rules together in fewer"
             fewest = min(verdict.n_users or 0 for verdict in with_needed)
             if fewest < _FEW_TO_PLAN:
                 line += f"; a rough estimate, made from only {counted(fewest, 'user')}"

@@ -24,13 +24,11 @@ from recmetrics._core.errors import (
 from recmetrics._core.results import read_floats, spec_of
 from recmetrics._core.spec import MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
-from recmetrics._files import suffix_of
+from recmetrics._files import COUNT_COLUMNS, suffix_of
 from recmetrics._printing import one_line
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows, is_missing
 from recmetrics._report.settings import several
-
-_COUNT_COLUMNS = ("nrecs", "ntruth")  # counts of each list, in the output of recmetrics.tables
 
 
 class Columns(NamedTuple):
@@ -249,7 +247,7 @@ def _read_frame(name: str, native: Any, columns: Columns) -> Table | None:
         require(name, column, frame.columns, argument)
 
     # Of the other columns, numbers with the names of metrics are values, the rest identifies users.
-    assigned = {*metrics, *model, *columns.labels, *_COUNT_COLUMNS}
+    assigned = {*metrics, *model, *columns.labels, *COUNT_COLUMNS}
     numbers = {
         column: dtype
         for column, dtype in frame.schema.items()
@@ -347,7 +345,7 @@ def _names_users(native: Any) -> bool:
         return True
     names = (str(name) for name, dtype in native.dtypes.items() if dtype.kind != "f")
     ids = {name for name in names if spec_if_known(name) is None}
-    return ids <= set(_COUNT_COLUMNS) and list(native.index) != list(range(len(native)))
+    return ids <= set(COUNT_COLUMNS) and list(native.index) != list(range(len(native)))
 
 
 def _without_nulls(column: Any) -> Any:
@@ -500,4 +498,7 @@ def _require_metrics(table: Table, other: Table) -> None:
                 f"{table.name} has no metric {metric!r}, which {other.name} has; "
                 "compute the same metrics for every model"
             )
+            shared = [metric for metric in other.values if metric in table.values]
+            if shared:
+                msg += f", or, to compare those of both, type metrics={shared}"
             raise InputError(msg)

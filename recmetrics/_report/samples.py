@@ -576,6 +576,7 @@ def _require_same_users(
         raise InputError(msg)
     if not table.keys:  # lists are matched by place, and their number is compared later
         return
+    _refuse_ids_of_two_types({first_table.name: first_users, table.name: users})
     for user in chain(first_users, users):
         if user not in first_users or user not in users:
             table_with = first_table
@@ -592,6 +593,18 @@ def _require_same_users(
                 columns = ", ".join(map(repr, table.keys))
                 msg += f"; drop a column that does not identify a user: {columns} do here"
             raise InputError(msg)
+
+
+def _refuse_ids_of_two_types(users_of_tables: Mapping[str, Collection[Any]]) -> None:
+    """Refuse ids that are text in one table and integers in another, as a file and a frame have."""
+    ids: dict[type, str] = {}
+    for name, users in users_of_tables.items():
+        first_id = plain(next(iter(next(iter(users), ())), None))
+        ids[type(first_id)] = f"the users of {name} are of type {type(first_id).__name__}"
+        ids[type(first_id)] += f" ({first_id!r})"
+    if {*ids} == {str, int}:
+        msg = f"{ids[str]}, and {ids[int]}; expected ids of one type; convert those of one of them"
+        raise InputError(msg)
 
 
 def check_runs(samples: Samples, paired_runs: object) -> None:

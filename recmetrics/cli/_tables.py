@@ -74,7 +74,7 @@ def _notes_of(summary: TableSummary) -> list[str]:
         )
     if any(summary.invalid):
         notes.append(f"wasted or dropped: {summary.invalid}")
-    return notes + summary.excluded
+    return notes + summary.tied + summary.excluded
 
 
 def identify_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Identification:

@@ -38,6 +38,7 @@ _COUNTS = (
     "n_short",
     "n_shortened",
     "n_contradicted",
+    "n_tied",
     "invalid",
     "swallowed",
     "excluded_relevant",
@@ -80,6 +81,9 @@ class TableSummary:
         The number of lists by rank in which the column "score" has another order.
     first_contradicted
         The keys of the first of them, "" if there is none.
+    n_tied
+        The number of lists with equal scores, if the system of the convention averages over their
+        orders, which tables do not.
     n_shortened
         Of the lists of ``n_short``, the number of those that had enough items before those of
         ``exclude`` were taken out.
@@ -116,6 +120,7 @@ class TableSummary:
     largest_cutoff: int = 0
     n_contradicted: int = 0
     first_contradicted: str = ""
+    n_tied: int = 0
     grades: str = ""
     n_shortened: int = 0
     swallowed: tuple[int, int] = (0, 0)
@@ -141,7 +146,7 @@ class TableSummary:
             lines.append(self.short)
         if self.n_contradicted:
             lines.append(f"{self.contradicted}; score='score' ranks them by score")
-        lines += self.excluded
+        lines += [*self.tied, *self.excluded]
         if self.grades:
             lines.append(self.grades)
         lines += weighted_as_system(self.user_weights, "lists")
@@ -190,6 +195,11 @@ class TableSummary:
         return text
 
     @property
+    def tied(self) -> list[str]:
+        """The line on lists with equal scores, over whose orders a system averages."""
+        return [*averaged_by_system(self.n_tied)]
+
+    @property
     def excluded(self) -> list[str]:
         """The lines on relevant items that are excluded."""
         nouns = "lists" if self.by else "users"
@@ -205,6 +215,16 @@ class TableSummary:
         return (
             f"the ranks contradict the column 'score' in {counted(self.n_contradicted, 'list')}, "
             f"the first {self.first_contradicted}: an item stands before one with a higher score"
+        )
+
+
+def averaged_by_system(n_tied: int) -> Iterator[str]:
+    """Say how many lists have equal scores, over whose orders the system averages."""
+    if n_tied:
+        have = "list has" if n_tied == 1 else "lists have"
+        yield (
+            f"{n_tied:,} {have} equal scores, which rank in the order of the rows; the system of "
+            "the convention averages over their orders, and so does Metrics.compute of a matrix"
         )
 
 

@@ -29,11 +29,12 @@ from recmetrics._core.types import Convention, Invalid, Progress, RankGaps, Unde
 from recmetrics._inspection import Identification, Measured, Problem, identify_by, read_metric
 from recmetrics.tables._buckets import evaluate_in_buckets, is_large
 from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_order
-from recmetrics.tables._counts import Missing, TableSummary, dividing, summarise
+from recmetrics.tables._counts import Missing, TableSummary, averaged_by_system, dividing, summarise
 from recmetrics.tables._forms import AnyForm, in_frames, say_how_to_read
 from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
 from recmetrics.tables._ids import number_ids
 from recmetrics.tables._list_cells import refuse_list_cells
+from recmetrics.tables._list_order import count_tied_lists
 from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine
 from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, needed_tables
@@ -307,7 +308,7 @@ def evaluate_table(
     if return_summary:
         return table, summary
     if not is_one_call:
-        _warn_as_summary(summary.swallowed, summary.dividing)
+        _warn_as_summary(summary.swallowed, summary.n_tied, summary.dividing)
     return table
 
 
@@ -408,24 +409,34 @@ def _measure(
     values = measure_lists(lists, metrics, arrays, request, n_items, systems, exposed)
     table = lists.result(values, included=has_missing)
     swallowed = swallowed_lists(lists)
+    n_tied = 0
+    if request.of_other_ties:
+        n_tied = count_tied_lists(lists.recs, lists.columns, lists.lists.start, lists.order)
     if not has_summary:
         notes: Iterable[str] = ()
         if has_missing and missing.n and models is None:  # a bucket does not have all users
             notes = dividing(missing.n_users_across)
-        _warn_as_summary(swallowed, notes)
+        _warn_as_summary(swallowed, n_tied, notes)
         return table, None
     weights = weights_of_lists(lists, arrays, request, n_items)
     summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)
     summary = replace(
-        summary, swallowed=swallowed, excluded_relevant=excluded_relevant_items(lists)
+        summary,
+        swallowed=swallowed,
+        excluded_relevant=excluded_relevant_items(lists),
+        n_tied=n_tied,
     )
     return table, summary
 
 
-def _warn_as_summary(swallowed: tuple[int, int], dividing_columns: Iterable[str]) -> None:
+def _warn_as_summary(
+    swallowed: tuple[int, int], n_tied: int, dividing_columns: Iterable[str]
+) -> None:
     """Warn of what a summary says, where nobody asks for it."""
     if swallowed[0]:
         warn_of_swallowed(*swallowed)
+    for note in averaged_by_system(n_tied):
+        warn(note, argument="convention")
     for note in dividing_columns:
         warn(note, argument="by")
 

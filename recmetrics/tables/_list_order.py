@@ -80,6 +80,16 @@ def _sort_ties_by_id(
     order[is_tied] = rows
 
 
+def count_tied_lists(recs: Frame, columns: Columns, start: IntArray, order: IntArray) -> int:
+    """Count the lists by score in which two items have equal scores."""
+    if columns.rank is not None or columns.score is None or not len(order):
+        return 0
+    scores = sort_keys_of(recs, "recs", columns.score)[order]
+    list_of = users_of_entries(start)
+    is_tied = (scores[1:] == scores[:-1]) & (list_of[1:] == list_of[:-1])
+    return len(np.unique(list_of[1:][is_tied]))
+
+
 def contradicted_lists(recs: Frame, columns: Columns, start: IntArray, order: IntArray) -> IntArray:
     """Find the lists by rank in which an item stands before one with a higher score."""
     name = "score"

@@ -111,6 +111,15 @@ CASES = [
         then="[[mean.group, mean.mean] for mean in answer]",
     ),
     Case(
+        "or, to compare those of both",
+        RESULTS + "new['hit@1'] = [1.0, 0.0, 1.0, 0.0]\n",
+        "recmetrics.compare(results)",
+        [DIFFERENCE],
+        advice="type (metrics=.+)$",
+        altered="metrics=['hit@1', 'mrr']",
+        then=COMPARED,
+    ),
+    Case(
         "which the ids of the users are, too",
         "import pandas as pd\n"
         "by = pd.Series(['p', 'p', 'q', 'q'])\n"

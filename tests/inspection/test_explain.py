@@ -229,6 +229,8 @@ def test_how_ties_are_treated():
         "the mean over all orders of equal scores, as in the convention, unless ties= is given"
     )
     assert explain("auc", convention="sklearn").ties == explain("auc").ties
+    of_trec = f"{by_index}, in tables by the item id, the last first, unless ties= is given"
+    assert explain("ndcg@5", convention="trec").ties == of_trec
 
 
 def test_a_convention_names_what_it_means():
@@ -289,7 +291,7 @@ def test_it_prints_as_text():
         "ties         equal scores rank by the lower item index, unless ties= is given",
         "bounds       [0, 1]",
         "citation     Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, "
-        "ch. 8",
+        "ch. 8; of a top k: average_precision_at_k of Kaggle's ml_metrics",
     ]
     assert str(explain("hit@3")).startswith("hit@3: 1 if any of the top k items is relevant")
     assert "no system that convention= knows" in str(explain("rbp@3"))

@@ -20,8 +20,8 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "{}: few users gain, or few lose, or differences are skewed, so p is that of the interval, and "
-    "larger than that of the t test: at confidence 1 - p, that interval would just reach 0; Holm "
+    "{}: p is larger than that of the t test, as few users gain, or few lose, or differences are "
+    "skewed; it is 1 - c, where c is the confidence at which the interval just reaches 0; Holm "
     "corrects all p after that"
 )
 FEW_OF_TWO = FEW.format("ndcg@10; gini@5 (only new - a_b, 95% - new)")

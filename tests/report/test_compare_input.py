@@ -388,7 +388,8 @@ BAD_RESULTS = [
     ({"a": 3, "b": GOOD}, InputTypeError, f"the result of 'a' is a int; expected {RESULT}"),
     ({"a": {}, "b": {}}, InputError, f"the result of 'a' holds no metric; expected {RESULT}"),
     ({"a": GOOD, "b": GOOD | {"n": [1.0, 2.0]}}, InputError, "'a' has no metric 'n', which 'b' "
-     "has; compute the same metrics for every model"),
+     "has; compute the same metrics for every model, or, to compare those of both, type "
+     "metrics=['m']"),
     ({"a": GOOD, "b": {"n": [1.0, 2.0]}}, InputError, "'b' has no metric 'm', which 'a' has; "
      "compute the same metrics for every model"),
     ({"a": GOOD, "b": {"m": [1.0, 2.0, 3.0]}}, ShapeError, "metric 'm' of 'b' has shape (3,); "
@@ -504,6 +505,20 @@ def test_rows_with_several_values_of_a_metric_of_all_lists_are_refused():
 
 
 # --- Labels of users that are not in the tables --------------------------------------------------
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_ids_of_two_types_are_refused(turned):
+    """As those of a file, which are text, beside those of a frame that pandas has read."""
+    text = frame("pandas", ["0", "1"], [0.0, 0.25])
+    numbers = frame("pandas", [0, 1], [1.0, 0.5])
+    models = {"now": text, "stored": numbers}
+    if turned:
+        models = dict(reversed(models.items()))
+    assert message_of(InputError, compare, models) == (
+        "the users of 'now' are of type str ('0'), and the users of 'stored' are of type int (0); "
+        "expected ids of one type; convert those of one of them"
+    )
 
 
 def test_a_series_is_matched_by_the_ids_in_its_index():

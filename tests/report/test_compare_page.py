@@ -21,9 +21,9 @@ WIDER = (
     "lowest possible difference"
 )
 FEW = (
-    "ndcg@10: few users gain, or few lose, or differences are skewed, so p is that of the "
-    "interval, and larger than that of the t test: at confidence 1 - p, that interval would just "
-    "reach 0; Holm corrects all p after that"
+    "ndcg@10: p is larger than that of the t test, as few users gain, or few lose, or differences "
+    "are skewed; it is 1 - c, where c is the confidence at which the interval just reaches 0; Holm "
+    "corrects all p after that"
 )
 
 
@@ -550,11 +550,12 @@ def test_p_raised_in_a_group_alone_is_noted():
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
     note = (
-        "ndcg@10 (only new - old in few): few users gain, or few lose, or differences are skewed, "
-        "so p is that of the interval, and larger than that of the t test: at confidence"
+        "ndcg@10 (only new - old in few): p is larger than that of the t test, as few users gain, "
+        "or few lose, or differences are skewed; it is 1 - c, where c is the confidence at which "
+        "the interval just reaches 0"
     )
     assert note in str(compare(models, by=by))
-    assert "p is that of" not in str(compare(models))
+    assert "p is larger than" not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
     assert note.replace("the interval", "the t interval (not shown)") in drawn
 
@@ -563,4 +564,4 @@ def test_no_note_on_p_where_nothing_bounds_the_difference():
     models = {"a": {"clicks": np.zeros(20)}, "b": {"clicks": np.full(20, 0.25)}}
     comparison = compare(models)
     assert np.isnan(comparison.differences[0].low)
-    assert "p is that of" not in str(comparison)
+    assert "p is larger than" not in str(comparison)

@@ -196,6 +196,16 @@ def test_files_per_user(name, as_path, tmp_path):
     assert str(found) == str(summary(arrays, by=[0, 1, 0, 1, 1]))
 
 
+def test_counts_of_a_table_in_a_file_are_no_metrics(tmp_path):
+    """As ``evaluate_table`` gives them, and a frame writes them."""
+    path = tmp_path / "values.csv"
+    path.write_text("user,nrecs,mrr,ntruth\nu,10,0.5,3\nv,8,1.0,1\n")
+    assert [(each.metric, each.mean) for each in summary(path)] == [("mrr", (0.5 + 1.0) / 2)]
+    path.write_text("user,nrecs,ntruth\nu,10,3\n")
+    with pytest.raises(InputError, match="line 1: the header has no metric; expected 'user' or "):
+        summary(path)
+
+
 def test_a_damaged_file_is_named(tmp_path):
     path = tmp_path / "users.csv"
     path.write_text("user,ndcg@10\na,0.5\nb,high\n")

@@ -217,6 +217,38 @@ def test_an_impression_log_is_one_of_groups():
     assert got.tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize("convention", ["sklearn", "torchmetrics"])
+def test_orders_of_equal_scores_that_only_matrices_average_are_told(convention, chunks):
+    """In the lists of u and v two scores are equal; of u, the relevant item is the second."""
+    if chunks:
+        pytest.importorskip("polars", reason="polars is not installed")
+    run = {
+        "u": {"x": 1.0, "y": 1.0, "z": 0.5},
+        "v": {"x": 0.5, "y": 0.5},
+        "w": {"x": 1.0, "y": 0.5},
+    }
+    truth = {"u": {"y": 1}, "v": {"x": 1}, "w": {"x": 1}}
+    options = {"convention": convention, "chunks": chunks}
+    note = (
+        "2 lists have equal scores, which rank in the order of the rows; the system of the "
+        "convention averages over their orders, and so does Metrics.compute of a matrix"
+    )
+    with pytest.warns(RecmetricsWarning) as caught:
+        values = evaluate_table(run, truth, "ndcg@1", **options)
+    assert [(str(each.message), each.message.argument) for each in caught] == [(note, "convention")]
+    assert sorted(values["ndcg@1"]) == [0.0, 1.0, 1.0]
+    _, summary = evaluate_table(run, truth, "ndcg@1", return_summary=True, **options)
+    assert note in str(summary).splitlines()
+    matrix = Metrics.compute([[1.0, 1.0, 0.5]], [[0, 1, 0]], "ndcg@1", convention=convention)
+    assert matrix["ndcg@1"] == (0 + 1) / 2
+    for changed in ({"metrics_list": "ndcg@1", "convention": "ranx"}, {"metrics_list": "recall@1"}):
+        if "convention" in changed or convention == "torchmetrics":  # sklearn has no recall
+            evaluate_table(run, truth, **{"chunks": chunks, "convention": convention, **changed})
+    ranks = {"user": ["u", "u"], "item": ["x", "y"], "rank": [1, 2], "score": [0.5, 0.5]}
+    evaluate_table(pd.DataFrame(ranks), truth, "ndcg@1", **options)
+
+
 # --- Training items ------------------------------------------------------------------------------
 
 

@@ -679,7 +679,7 @@ def _average_precision(
     },
     varies=("denom", "over"),
     latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r \, \frac{1}{r} \sum_{s=1}^{r} h_s",
-    citation=_MANNING,
+    citation=f"{_MANNING}; of a top k: average_precision_at_k of Kaggle's ml_metrics",
     aliases=("average_precision", "ap"),
     without_orders={"denom": "hits", "tied": "block"},
     read_with={"denom": ("over", "hits"), "tied": ("over", "hits")},

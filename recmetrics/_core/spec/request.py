@@ -144,6 +144,8 @@ class Request:
                 line = line_for(convention, spec.name, cutoff=spec.k is not None)
                 if line.weight != "1":
                     self.weights[text] = line.weight
+                if line.ties != definition.ties:
+                    self.of_other_ties.append(text)
 
         call = _Call(level, ties, shared, side_words or _arguments())
         for check in _CHECKS[level]:
@@ -157,6 +159,7 @@ class Request:
         self.of_exposure: dict[str, Definition] = {}
         # The weight of users in the means of metrics whose system weighs them.
         self.weights: dict[str, UserWeight] = {}
+        self.of_other_ties: list[str] = []  # the metrics whose system has another tie policy
         by_input = {"hits": self.of_hits, "lists": self.of_lists, "exposure": self.of_exposure}
         # True where selection must find tie groups, and where it must read whole rows.
         self.ties = False
