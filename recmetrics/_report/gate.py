@@ -250,19 +250,7 @@ class Gate(Printed):
                 yield "needed is not computed: more users do not reduce the variation between runs"
         with_needed = [verdict for verdict in open_verdicts if verdict.n_needed]
         if with_needed:
-            of_group = ""
-            if any(verdict.group is not None for verdict in open_verdicts):
-                of_group = " of the rule's group"
-            line = (
-                f"needed: size of a new sample, in users{of_group} with a value; the rule holds in "
-                "80 % of such samples if the models are equal"
-            )
-            if len(with_needed) > 1:
-                line += ", and all rules together in fewer"
-            fewest = min(verdict.n_users or 0 for verdict in with_needed)
-            if fewest < _FEW_TO_PLAN:
-                line += f"; a rough estimate, made from only {counted(fewest, 'user')}"
-            yield line
+            yield _what_is_needed(with_needed)
 
     def _users_for_gain(self, verdict: Verdict) -> str:
         """Say what to call for the users who show that a rule on a gain holds."""
@@ -461,6 +449,23 @@ def _asks_for_gain(verdict: Verdict) -> bool:
     direction = -1 if _is_upper(verdict.rule) else 1
     is_of_all_users = verdict.n_users is not None and verdict.group is None
     return is_of_all_users and verdict.margin * direction >= 0
+
+
+def _what_is_needed(verdicts: Sequence[Verdict]) -> str:
+    """Say what the numbers of needed users of these verdicts mean."""
+    of_group = ""
+    if any(verdict.group is not None for verdict in verdicts):
+        of_group = " of the rule's group"
+    line = (
+        f"needed: size of a new sample, in users{of_group} with a value; the rule holds in 80 % of "
+        "such samples if the models are equal"
+    )
+    if len(verdicts) > 1:
+        line += ", and all rules together in fewer"
+    fewest = min(verdict.n_users or 0 for verdict in verdicts)
+    if fewest < _FEW_TO_PLAN:
+        line += f"; a rough estimate, made from only {counted(fewest, 'user')}"
+    return line
 
 
 def _arguments_of_gain(verdict: Verdict) -> str:

@@ -62,8 +62,7 @@ def _notes_of(summary: TableSummary) -> list[str]:
         notes.append(summary.short)
     if summary.n_contradicted:
         notes.append(f"{summary.contradicted}; --score score ranks them by score")
-    if summary.grades:
-        notes.append(summary.grades)
+    notes += filter(None, (summary.grades, summary.unread_grades))
     if summary.n_missing:
         treatment = "counted as empty lists; --no-include-missing leaves them out"
         if summary.missing == "left out":

@@ -20,6 +20,7 @@ from recmetrics.tables._frames import Frame, holds_numbers, require_columns, req
 _PANDAS_INDEX_NAMES = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"
 _SWAPPED_TEXT = "they look swapped; the recommendations come first, then the truth"
 GRADES = ("relevance", "rating")  # the columns of a truth that are read, the first that it has
+_OTHER_GRADES = ("grade", "label", "gain", "score")  # columns that are not read, but told
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Columns:
     rank: str | None = None
     score: str | None = None
     relevance: str | None = None
+    unread_grades: str | None = None  # a column of the truth that may hold grades
 
     @property
     def order(self) -> str:
@@ -46,6 +48,23 @@ class Columns:
 def relevance_in(frame: Frame) -> str | None:
     """Find the column with graded relevance that is read by default; None if there is none."""
     return next((name for name in GRADES if name in frame.columns), None)
+
+
+def note_on_unread_grades(truth: Frame, name: str, *, reads_grades: bool) -> str:
+    """Tell of a column that is not read, and would change the values if it were; else "".
+
+    Where no metric ``reads_grades``, this needs rows that are not relevant.
+    """
+    column = truth.get_column(name)
+    if not column.dtype.is_numeric() or not len(column):
+        return ""
+    least: Any = column.min()
+    if least is None or least == column.max() or (least > 0 and not reads_grades):
+        return ""
+    return (
+        f"the column {name!r} of truth is not read, so every row is relevant, all alike; to read "
+        f"it as grades type relevance={name!r}"
+    )
 
 
 def choose_columns(
@@ -99,7 +118,12 @@ def choose_columns(
     require_columns(truth, "truth", required_of_truth)
     require_same_kind(recs, truth, "truth")
     truth_keys = _keys_of_truth(truth, keys)
-    return Columns(list(keys), truth_keys, item, rank, score, relevance or relevance_in(truth))
+    relevance = relevance or relevance_in(truth)
+    unread_grades = None
+    if relevance is None:
+        others = set(_OTHER_GRADES) & set(truth.columns) - {*truth_keys, item}
+        unread_grades = min(others, default=None, key=_OTHER_GRADES.index)
+    return Columns(list(keys), truth_keys, item, rank, score, relevance, unread_grades)
 
 
 def _default_order(recs: Frame, first: TableOrder) -> TableOrder | None:

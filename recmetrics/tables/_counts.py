@@ -94,6 +94,8 @@ class TableSummary:
         relevant items of its user.
     grades
         The column that grades the truth and its range, if a metric reads the grades, else "".
+    unread_grades
+        The note on a column of the truth that may hold grades and is not read; "" without one.
     user_weights
         The weight of each list in the mean of each metric whose system weighs users.
     by
@@ -123,6 +125,7 @@ class TableSummary:
     n_tied: int = 0
     grades: str = ""
     n_shortened: int = 0
+    unread_grades: str = ""
     swallowed: tuple[int, int] = (0, 0)
     excluded_relevant: tuple[int, int] = (0, 0)
     user_weights: Mapping[str, UserValues] = field(default_factory=dict)
@@ -147,8 +150,7 @@ class TableSummary:
         if self.n_contradicted:
             lines.append(f"{self.contradicted}; score='score' ranks them by score")
         lines += [*self.tied, *self.excluded]
-        if self.grades:
-            lines.append(self.grades)
+        lines += filter(None, (self.grades, self.unread_grades))
         lines += weighted_as_system(self.user_weights, "lists")
         width = max(map(len, self.means), default=0)
         for name, mean in self.means.items():
@@ -197,7 +199,7 @@ class TableSummary:
     @property
     def tied(self) -> list[str]:
         """The line on lists with equal scores, over whose orders a system averages."""
-        return [*averaged_by_system(self.n_tied)]
+        return [averaged_by_system(self.n_tied)] if self.n_tied else []
 
     @property
     def excluded(self) -> list[str]:
@@ -218,14 +220,13 @@ class TableSummary:
         )
 
 
-def averaged_by_system(n_tied: int) -> Iterator[str]:
+def averaged_by_system(n_tied: int) -> str:
     """Say how many lists have equal scores, over whose orders the system averages."""
-    if n_tied:
-        have = "list has" if n_tied == 1 else "lists have"
-        yield (
-            f"{n_tied:,} {have} equal scores, which rank in the order of the rows; the system of "
-            "the convention averages over their orders, and so does Metrics.compute of a matrix"
-        )
+    have = "list has" if n_tied == 1 else "lists have"
+    return (
+        f"{n_tied:,} {have} equal scores, which rank in the order of the rows; the system of the "
+        "convention averages over their orders, and so does Metrics.compute of a matrix"
+    )
 
 
 def dividing(n_users_across: Mapping[str, int]) -> Iterator[str]:

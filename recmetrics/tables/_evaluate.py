@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, cast, overload
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, cast, overload
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -28,7 +28,12 @@ from recmetrics._core.spec import (
 from recmetrics._core.types import Convention, Invalid, Progress, RankGaps, Undefined
 from recmetrics._inspection import Identification, Measured, Problem, identify_by, read_metric
 from recmetrics.tables._buckets import evaluate_in_buckets, is_large
-from recmetrics.tables._columns import Columns, choose_columns, refuse_unread_order
+from recmetrics.tables._columns import (
+    Columns,
+    choose_columns,
+    note_on_unread_grades,
+    refuse_unread_order,
+)
 from recmetrics.tables._counts import Missing, TableSummary, averaged_by_system, dividing, summarise
 from recmetrics.tables._forms import AnyForm, in_frames, say_how_to_read
 from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
@@ -308,7 +313,7 @@ def evaluate_table(
     if return_summary:
         return table, summary
     if not is_one_call:
-        _warn_as_summary(summary.swallowed, summary.n_tied, summary.dividing)
+        _warn_as_summary(summary, summary.dividing)
     return table
 
 
@@ -409,34 +414,55 @@ def _measure(
     values = measure_lists(lists, metrics, arrays, request, n_items, systems, exposed)
     table = lists.result(values, included=has_missing)
     swallowed = swallowed_lists(lists)
-    n_tied = 0
-    if request.of_other_ties:
-        n_tied = count_tied_lists(lists.recs, lists.columns, lists.lists.start, lists.order)
+    misleading = _what_misleads(lists, truth_frame, request, swallowed)
     if not has_summary:
         notes: Iterable[str] = ()
         if has_missing and missing.n and models is None:  # a bucket does not have all users
             notes = dividing(missing.n_users_across)
-        _warn_as_summary(swallowed, n_tied, notes)
+        _warn_as_summary(misleading, notes)
         return table, None
     weights = weights_of_lists(lists, arrays, request, n_items)
     summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)
-    summary = replace(
-        summary,
-        swallowed=swallowed,
-        excluded_relevant=excluded_relevant_items(lists),
-        n_tied=n_tied,
-    )
-    return table, summary
+    excluded = excluded_relevant_items(lists)
+    return table, replace(summary, **misleading._asdict(), excluded_relevant=excluded)
+
+
+class _Misleading(NamedTuple):
+    """What a call warns of where it returns no summary, which has fields of these names."""
+
+    swallowed: tuple[int, int]
+    n_tied: int
+    unread_grades: str
+
+
+def _what_misleads(
+    lists: ListsAndTruth, truth: Frame, request: Request, swallowed: tuple[int, int]
+) -> _Misleading:
+    """Find what may mislead in the lists of a call, and in the columns of its ``truth``."""
+    columns = lists.columns
+    n_tied = 0
+    if request.of_other_ties:
+        n_tied = count_tied_lists(lists.recs, columns, lists.lists.start, lists.order)
+    unread_grades = ""
+    if columns.unread_grades is not None:
+        specs = [definition.spec for definition in request.definitions.values()]
+        reads_grades = any(spec.reads_grades for spec in specs)
+        unread_grades = note_on_unread_grades(
+            truth, columns.unread_grades, reads_grades=reads_grades
+        )
+    return _Misleading(swallowed, n_tied, unread_grades)
 
 
 def _warn_as_summary(
-    swallowed: tuple[int, int], n_tied: int, dividing_columns: Iterable[str]
+    misleading: _Misleading | TableSummary, dividing_columns: Iterable[str]
 ) -> None:
     """Warn of what a summary says, where nobody asks for it."""
-    if swallowed[0]:
-        warn_of_swallowed(*swallowed)
-    for note in averaged_by_system(n_tied):
-        warn(note, argument="convention")
+    if misleading.swallowed[0]:
+        warn_of_swallowed(*misleading.swallowed)
+    if misleading.n_tied:
+        warn(averaged_by_system(misleading.n_tied), argument="convention")
+    if misleading.unread_grades:
+        warn(misleading.unread_grades, argument="relevance")
     for note in dividing_columns:
         warn(note, argument="by")
 

@@ -41,6 +41,16 @@ FIRST_READ = r"(?=.*before this, type (.+)\)$)(.+?) \(before"
 
 COLUMNS = [
     Case(
+        "the column {} of truth is not read, so every row is relevant",
+        RECS + "recs['rank'] = [1, 2, 1]\n"
+        "truth = pd.DataFrame({'user': ['a', 'a', 'b'], 'item': ['x', 'y', 'x'],\n"
+        "                      'label': [0, 1, 1]})\n",
+        CALL,
+        [1 / 2, 1 / 1],
+        altered="relevance=None",
+        then=MRR,
+    ),
+    Case(
         "the means are too low if {} is a group of users",
         TABLES + "recs = recs.assign(arm=recs['user'].map({'a': 'm', 'b': 'n'}))",
         "tables.evaluate_table(recs, truth, 'mrr', in_order=True, by='arm')",

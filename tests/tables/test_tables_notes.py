@@ -1,5 +1,7 @@
 """What a table's summary and the notes of an evaluation say of ranks, scores and grades."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -215,6 +217,36 @@ def test_an_impression_log_is_one_of_groups():
         assert "Metrics.compute_groups(scores, labels, ['auc'], ids=users)" in str(caught.value)
     got = Metrics.compute_groups(log["score"], clicked, ["auc"], ids=log["user"])["auc"]
     assert got.tolist() == [1, 0]
+
+
+@EVERY_KIND
+@pytest.mark.parametrize(
+    ("name", "numbers", "metric", "is_told"),
+    [
+        ("grade", [3, 1], "ndcg@2", True),
+        ("grade", [3, 1], "recall@2", False),  # which reads no grades
+        ("label", [1, 0], "recall@2", True),
+        ("label", [1, 1], "ndcg@2", False),
+        ("score", [2.5, 0.5], "ndcg@2", True),
+        ("time", [2, 0], "ndcg@2", False),
+        ("label", ["x", "y"], "ndcg@2", False),
+    ],
+)
+def test_a_column_of_grades_that_is_not_read_is_told(kind, name, numbers, metric, is_told):
+    recs = make(kind, {"user": [1, 1], "item": ["a", "b"], "rank": [1, 2]})
+    truth = make(kind, {"user": [1, 1], "item": ["a", "b"], name: numbers})
+    note = (
+        f"the column {name!r} of truth is not read, so every row is relevant, all alike; to read "
+        f"it as grades type relevance={name!r}"
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evaluate_table(recs, truth, metric)
+        _, summary = evaluate_table(recs, truth, metric, return_summary=True)
+    assert [str(each.message) for each in caught] == [note] * is_told
+    assert (note in str(summary).splitlines()) == is_told
+    if is_told:
+        evaluate_table(recs, truth, metric, relevance=name)
 
 
 @pytest.mark.parametrize("chunks", [None, 2])
