@@ -83,6 +83,11 @@ class Test(NamedTuple):
     bounds: Bounds | None = None  # of the difference beyond the margin; None: decided already
 
     @property
+    def allowed_loss(self) -> float:
+        """The loss that the rule allows; 0 or less where it allows none."""
+        return -self.verdict.margin * self.rule.direction
+
+    @property
     def is_observed(self) -> bool:
         """True if the bounds rest on the worst value at hand, since the range is not known."""
         return self.bounds is not None and self.bounds.is_observed
@@ -94,8 +99,9 @@ class Verdict:
 
     ``difference`` is candidate - baseline, and ``margin`` the least that the rule allows (the
     greatest, where lower is better), both in the unit of the metric. The true difference is
-    ``at_least`` and ``at_most`` these bounds. ``n_needed`` is the number of users with a value with
-    whom an open rule would hold with power 0.8 if the true difference were 0; None otherwise.
+    ``at_least`` and ``at_most`` these bounds. ``n_needed`` is None unless a rule is open: with so
+    many users with a value, all rules that allow a loss would hold with power 0.8 if all true
+    differences were 0.
     """
 
     rule: str
@@ -236,8 +242,8 @@ class Gate(Printed):
         if with_enough:
             yield (
                 f"open with as many users as needed or more ({', '.join(with_enough)}): equal "
-                "models would hold the rule in 80 % of such samples, so the true difference may be "
-                "near the margin, and a new sample of that size may stay open"
+                "models hold the rules in 80 % of such samples, so the true difference may be near "
+                "the margin, and a new sample of that size may stay open"
             )
         if with_few:
             add_users = ", or add users for the next look"
@@ -248,7 +254,7 @@ class Gate(Printed):
             yield f"open{of_rules}: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
                 yield "needed is not computed: more users do not reduce the variation between runs"
-        with_needed = [verdict for verdict in open_verdicts if verdict.n_needed]
+        with_needed = [verdict for verdict in self.verdicts if verdict.n_needed]
         if with_needed:
             yield _what_is_needed(with_needed)
 
@@ -361,7 +367,8 @@ def judge(
                 for group in rule.groups:
                     pair = (model, baseline)
                     tests.append(_tested(comparison, rule, group, pair, min_users, seed))
-            verdicts_of_model = list(_judged(tests, alpha))
+            judged = list(_judged(tests, alpha))
+            verdicts_of_model = list(_planned(tests, judged, alpha))
         verdicts += verdicts_of_model
         passed_of[model] = _all_hold(verdicts_of_model)
         observed.update(test.rule.metric for test in tests if test.is_observed)
@@ -457,11 +464,9 @@ def _what_is_needed(verdicts: Sequence[Verdict]) -> str:
     if any(verdict.group is not None for verdict in verdicts):
         of_group = " of the rule's group"
     line = (
-        f"needed: size of a new sample, in users{of_group} with a value; the rule holds in 80 % of "
-        "such samples if the models are equal"
+        f"needed: size of a new sample, in users{of_group} with a value; all rules that allow a "
+        "loss hold in 80 % of such samples if the models are equal"
     )
-    if len(verdicts) > 1:
-        line += ", and all rules together in fewer"
     fewest = min(verdict.n_users or 0 for verdict in verdicts)
     if fewest < _FEW_TO_PLAN:
         line += f"; a rough estimate, made from only {counted(fewest, 'user')}"
@@ -704,13 +709,25 @@ def _judged(tests: Sequence[Test], alpha: float) -> Iterator[Verdict]:
         if rule.direction < 0:
             ends.reverse()
         at_least, at_most = (end if math.isfinite(end) else math.nan for end in ends)
+        yield replace(verdict, verdict=word, at_least=at_least, at_most=at_most)
 
+
+def _planned(tests: Sequence[Test], verdicts: Sequence[Verdict], alpha: float) -> Iterator[Verdict]:
+    """Add to the verdicts on a candidate the users of a new sample, where a rule is open.
+
+    All rules are judged anew. All that equal models can hold do so with the power if each misses
+    it by its part of the rest.
+    """
+    is_open = any(verdict.verdict == OPEN for verdict in verdicts)
+    n_planned = sum(test.allowed_loss > 0 for test in tests if test.bounds is not None)
+    power = 1 - (1 - POWER) / max(1, n_planned)
+    for test, verdict in zip(tests, verdicts, strict=True):
         n_needed = None
-        allowed_loss = -verdict.margin * rule.direction
-        # Users are planned for a loss that is allowed; more users do not make runs agree.
-        if word == OPEN and allowed_loss > 0 and not bounds.has_runs:
+        bounds = test.bounds
+        may_pass = is_open and test.allowed_loss > 0 and verdict.verdict in (OPEN, HOLDS)
+        if may_pass and bounds is not None and not bounds.has_runs:  # more users are no more runs
             plan, _ = bounds.plans()
-            n_equal = plan.users(allowed_loss, alpha, POWER)
+            n_equal = plan.users(test.allowed_loss, alpha, power)
             if n_equal is not None:
                 n_needed = bounds.users_for(n_equal)
-        yield replace(verdict, verdict=word, at_least=at_least, at_most=at_most, n_needed=n_needed)
+        yield replace(verdict, n_needed=n_needed)
