@@ -63,7 +63,8 @@ class Explanation:
         changes = {"convention": self.convention} if self.convention else {}
         return changes | {
             "formula": self.formula,
-            "same in": "\n".join(self.systems) or "no system that convention= knows",
+            "same in": "\n".join(self.systems)
+            or "no listed call of the systems that convention= knows",
             "empty truth": self.no_relevant_item,
             "NaN if": self.nan_if,
             "graded": self.graded,

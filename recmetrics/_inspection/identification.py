@@ -63,7 +63,10 @@ _MAX_ROWS = 20  # of the printed table
 _WINDOW = 2.0  # a random number is between the value divided by this, and times it
 _NO_DEPARTURE = "as in a system"
 # Words for a match of a ring whose definitions depart from no system's.
-_UNNAMED = {"unused options": "options that no system uses", "another metric": "another metric"}
+_UNNAMED = {
+    "unused options": "options that no listed call uses",
+    "another metric": "another metric",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +251,10 @@ def _notes_on_calls(rows: Sequence[Match]) -> Iterator[str]:
         if row.systems:
             calls = _first_of(row.systems, _MAX_NAMES)
             yield f"calls of row {number}: {'; '.join(calls)}"
-    yield "such a call may have options; convention= follows the defaults of a system"
+    yield (
+        "to compute a row, pass its metric string to Metrics.compute; convention= follows the "
+        "defaults of a system, and these calls may have other options"
+    )
 
 
 def _names_of_systems(match: Match) -> str:

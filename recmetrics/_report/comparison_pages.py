@@ -60,7 +60,7 @@ def to_latex(comparison: Compared) -> str:
     notes = legend(comparison)
     notes[:0] = _best("bold", comparison, comparison.metrics)
     if any(difference.significant for difference in comparison.differences):
-        notes.append(_SUPERSCRIPTS)
+        notes.append(_marks_in_words(_SUPERSCRIPTS, comparison))
     return grids.as_latex(blocks, notes)
 
 
@@ -127,12 +127,7 @@ def compact_legend(table: CompactTable, best: str, marks: str) -> list[str]:
     lines = [*_best(best, comparison, metrics), *_models(comparison, metrics)]
     if comparison.differences:
         if any(_losers(comparison, metrics, group) for group in table.groups):
-            line = marks
-            if comparison.baseline is not None:
-                line += (
-                    f"; models are compared only with the baseline, {one_line(comparison.baseline)}"
-                )
-            lines.append(line)
+            lines.append(_marks_in_words(marks, comparison))
         lines += _significance(comparison, "significant", metrics, with_groups=table.has_groups)
         lines += _few_users(comparison, with_groups=table.has_groups)
     if comparison.groups and not table.has_groups:
@@ -145,6 +140,13 @@ def compact_legend(table: CompactTable, best: str, marks: str) -> list[str]:
     records = [*comparison.means, *comparison.differences]
     users_left_out = grids.users_left_out(records, "users without a value are left out")
     return [*lines, *users_left_out, *_of_different_users(comparison)]
+
+
+def _marks_in_words(marks: str, comparison: Compared) -> str:
+    """Say what letters are, ``marks``, and which models have none."""
+    if comparison.baseline is None:
+        return marks
+    return f"{marks}; models are compared only with the baseline, {one_line(comparison.baseline)}"
 
 
 def _intervals(

@@ -234,11 +234,8 @@ class Gate(Printed):
         for verdict in open_verdicts:
             if verdict.n_users is None:  # of all lists
                 continue
-            name = verdict.metric
-            if verdict.group is not None:
-                name += f" in {verdict.group}"
             has_enough = verdict.n_needed is not None and verdict.n_users >= verdict.n_needed
-            (with_enough if has_enough else with_few).append(one_line(name))
+            (with_enough if has_enough else with_few).append(_metric_and_group(verdict))
         if with_enough:
             yield (
                 f"open with as many users as needed or more ({', '.join(with_enough)}): equal "
@@ -254,6 +251,12 @@ class Gate(Printed):
             yield f"open{of_rules}: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
                 yield "needed is not computed: more users do not reduce the variation between runs"
+        beyond_margin = list(map(_metric_and_group, filter(_is_beyond_margin, open_verdicts)))
+        if beyond_margin:
+            yield (
+                f"the observed difference is beyond the margin ({', '.join(beyond_margin)}), so "
+                "with more users the rule would rather fail than hold"
+            )
         with_needed = [verdict for verdict in self.verdicts if verdict.n_needed]
         if with_needed:
             yield _what_is_needed(with_needed)
@@ -456,6 +459,20 @@ def _asks_for_gain(verdict: Verdict) -> bool:
     direction = -1 if _is_upper(verdict.rule) else 1
     is_of_all_users = verdict.n_users is not None and verdict.group is None
     return is_of_all_users and verdict.margin * direction >= 0
+
+
+def _metric_and_group(verdict: Verdict) -> str:
+    """Name what a verdict is on."""
+    name = verdict.metric
+    if verdict.group is not None:
+        name += f" in {verdict.group}"
+    return one_line(name)
+
+
+def _is_beyond_margin(verdict: Verdict) -> bool:
+    """Say whether the observed difference is on the side of the margin where the rule fails."""
+    direction = -1 if _is_upper(verdict.rule) else 1
+    return (verdict.difference - verdict.margin) * direction < 0
 
 
 def _what_is_needed(verdicts: Sequence[Verdict]) -> str:

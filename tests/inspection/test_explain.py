@@ -294,7 +294,7 @@ def test_it_prints_as_text():
         "ch. 8; of a top k: average_precision_at_k of Kaggle's ml_metrics",
     ]
     assert str(explain("hit@3")).startswith("hit@3: 1 if any of the top k items is relevant")
-    assert "no system that convention= knows" in str(explain("rbp@3"))
+    assert "no listed call of the systems that convention= knows" in str(explain("rbp@3"))
     assert explain("dcg").bounds == (0, math.inf)
     assert "bounds       [0, inf)" in str(explain("dcg"))
 

@@ -152,6 +152,14 @@ def test_an_open_rule_with_as_many_users_as_needed():
         "\nopen with as many users as needed or more (ndcg@10): equal models hold the rules" in text
     )
     assert "too few users" not in text
+    beyond = "the observed difference is beyond the margin (ndcg@10), so with more users the rule"
+    margin = float(np.mean(new - old)) + 1e-4
+    assert beyond not in text
+    assert f"\n{beyond} would rather fail than hold" in str(
+        compared(old, new).gate(f"ndcg@10 >= {margin}")
+    )
+    ranks = compared(-old, -new, "mean_rank")
+    assert beyond.replace("ndcg@10", "mean_rank") in str(ranks.gate(f"mean_rank <= +{-margin}"))
     both = recmetrics.compare(
         {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}, by=["few"] * 100 + ["many"] * 3900
     )

@@ -230,8 +230,7 @@ def notes_on_users(selection: Selection, request: Request, users: Users | None =
 
 def _partial_auc(selection: Selection, request: Request) -> list[str]:
     """Say how many relevant items ``auc`` cannot compare, as those that a stored top k lacks."""
-    specs = [definition.spec for definition in request.of_hits.values()]
-    if not any(spec.name == "auc" and spec.k is None for spec in specs):
+    if not any(spec.name == "auc" and spec.k is None for spec, *_ in request.of_hits.values()):
         return []
     n_relevant = int(selection.hits.n_relevant.sum())
     n_missing = n_relevant - int(selection.hits.n_hits.sum())
