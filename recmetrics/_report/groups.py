@@ -18,38 +18,93 @@ Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
 def in_order_of(
     ids: Callable[[], Sequence[Any] | None], frame: Any, argument: str, entries: Any
 ) -> Any:
-    """Put the entries of a pandas Series into the order of the users, whose ids its index has.
+    """Put the entries of a pandas Series into the order of the users.
 
-    Others are returned as they are: they are in the order of the users already. So is a column of
-    ``frame``, that of the first result, and a Series that was made without an index, which is
-    refused where its index may also be ids. ``ids`` gives those of the users, None where they have
-    none; it is called for a Series alone.
+    Its index has the ids of the users, or the rows of ``frame``, that of the first result. The
+    index that pandas counts where none is given may have neither: the entries are then in order, as
+    those of an array. ``ids`` gives the ids of the users, None where they are rows; it is called
+    for a Series alone.
     """
     index: Any = getattr(entries, "index", None)
     if not hasattr(index, "is_unique") or hasattr(entries, "columns"):
         return entries
+    labels = index.tolist()
     users = ids()
     if users is None:
+        _refuse_other_order(argument, labels)
         return entries
+
+    has_ids = {*users} <= {*labels}
+    order = _rows_in(index, frame, has_ids=has_ids) or users
+    if order is users and not has_ids and index.name is None and labels == _counted(users):
+        return entries
+    if order is users and has_ids and _is_counted(index) and labels != users:
+        _refuse_counted_index(argument, labels, users)
+    if not {*order} <= {*labels} or not index.is_unique:
+        _refuse_index(argument, index, users)
+    entry_of_label = dict(zip(labels, entries.tolist(), strict=True))
+    return [entry_of_label[label] for label in order]
+
+
+def _counted(rows: Sequence[Any]) -> list[int]:
+    """The numbers of rows."""
+    return list(range(len(rows)))
+
+
+def _is_counted(index: Any) -> bool:
+    """Say whether pandas may have made an index, which nobody gave: an unnamed RangeIndex."""
+    return index.name is None and hasattr(index, "step")
+
+
+def _rows_in(index: Any, frame: Any, *, has_ids: bool) -> list[Any]:
+    """The labels that the rows of a frame have in the index of a Series; [] if it has others.
+
+    They are columns of the names of the index, or the index of a frame of pandas. An index that was
+    given has the rows of one that was counted only if it cannot have the ids of users.
+    """
+    if frame is None:
+        return []
     labels = index.tolist()
-    if frame is not None and labels == _row_labels(frame, index.names):
-        return entries
-    if index.name is None and labels == list(range(len(users))):
-        if labels == users or {*labels} != {*users}:
-            return entries
-        if hasattr(index, "step"):  # not given, but counted by pandas
-            _refuse_counted_index(argument, users)
-    entry_of_user = dict(zip(labels, entries.tolist(), strict=True))
-    lacking = [user for user in users if user not in entry_of_user]
-    if lacking or not index.is_unique:
-        _refuse_index(argument, labels, users, lacking)
-    return [entry_of_user[user] for user in users]
+    if {*index.names} <= {*frame.columns}:
+        rows = list(frame.select(*index.names).iter_rows())
+        rows = [row[0] for row in rows] if index.nlevels == 1 else rows
+        return rows if {*rows} <= {*labels} else []
+    own: Any = getattr(frame.to_native(), "index", None)
+    if getattr(own, "names", None) != index.names or {*own.tolist()} != {*labels}:
+        return []
+    is_alike = own.tolist() == labels and _is_counted(own) == _is_counted(index)
+    return own.tolist() if is_alike or _is_counted(index) or not has_ids else []
 
 
-def _refuse_index(
-    argument: str, labels: Sequence[Any], users: Sequence[Any], lacking: Sequence[Any]
-) -> None:
-    """Refuse a Series whose index, ``labels``, has not each user once."""
+def _refuse_other_order(argument: str, labels: Sequence[Any]) -> None:
+    """Refuse a Series of row numbers in another order, where users are rows."""
+    if labels != _counted(labels) and {*labels} == {*_counted(labels)}:
+        msg = (
+            f"{argument} is a Series whose index has the row numbers 0 to {len(labels) - 1:,} in "
+            f"another order, and the results have no ids; if it is in the order of the users, type "
+            f"{argument}={argument}.to_numpy(), and if its index has their row numbers, "
+            f"{argument}={argument}.sort_index()"
+        )
+        raise InputError(msg, argument=argument)
+
+
+def _refuse_counted_index(argument: str, labels: Sequence[Any], users: Sequence[Any]) -> NoReturn:
+    """Refuse a Series made without an index, which pandas counts, where users have such ids."""
+    msg = (
+        f"{argument} is a Series with the default index, 0 to {len(labels) - 1:,}, which may be "
+        "the ids of the users, or not; if it is a column of the results, give its name, if its "
+        f"index has the ids, type {argument}={argument}.rename_axis('user')"
+    )
+    if len(labels) == len(users):
+        msg += f", and if it is in the order of the users, {argument}={argument}.to_numpy()"
+    raise InputError(msg, argument=argument)
+
+
+def _refuse_index(argument: str, index: Any, users: Sequence[Any]) -> NoReturn:
+    """Refuse a Series whose index has not each user once."""
+    labels = index.tolist()
+    known = {*labels}
+    lacking = [user for user in users if user not in known]
     msg = f"{argument} is a Series whose index has an id several times"
     if lacking:
         msg = (
@@ -58,32 +113,14 @@ def _refuse_index(
         )
     msg += "; expected the id of each user once"
     types = {type(labels[0]), type(users[0])} if labels else set()
-    if types == {str, int} and len(lacking) == len(users):
+    if types == {str, int} and len(lacking) == len(users) and not _is_counted(index):
         name = type(users[0]).__name__
         msg += f"; the ids of the results are of type {name}: type {argument}.rename(index={name})"
     elif len(labels) == len(users):
         msg += f"; if it is in the order of the users, type {argument}={argument}.to_numpy()"
+    elif _is_counted(index):
+        msg += ", or the name of a column of the results"
     raise InputError(msg, argument=argument)
-
-
-def _refuse_counted_index(argument: str, users: Sequence[Any]) -> NoReturn:
-    """Refuse a Series made without an index, which pandas counts, where users have such ids."""
-    msg = (
-        f"{argument} is a Series with the default index, 0 to {len(users) - 1:,}, which the ids of "
-        f"the users are, too, in another order; if it is in the order of the users, type "
-        f"{argument}={argument}.to_numpy(), and if its index has their ids, "
-        f"{argument}={argument}.rename_axis('user')"
-    )
-    raise InputError(msg, argument=argument)
-
-
-def _row_labels(frame: Any, names: Sequence[Any]) -> list[Any]:
-    """The index of a frame of pandas, or its columns, if it has these ``names``; else []."""
-    if set(names) <= set(frame.columns):
-        rows = list(frame.select(*names).iter_rows())
-        return [row[0] for row in rows] if len(names) == 1 else rows
-    index: Any = getattr(frame.to_native(), "index", None)
-    return index.tolist() if getattr(index, "names", None) == names else []
 
 
 def read_users(

@@ -35,6 +35,17 @@ WRITTEN = TWO + (
 RISES = [1 - 1 / 2, 1 - 1 / 3]
 CASES = [
     Case(
+        "in another order, and the results have no ids",
+        "import pandas as pd\n"
+        "by = pd.Series(['q', 'p', 'p'], index=[2, 1, 0])\n"
+        "values = {'mrr': [0.0, 0.5, 1.0]}\n",
+        "recmetrics.summary(values, by=by)",
+        [[None, 1.5 / 3], ["p", 0.5 / 2], ["q", 1.0]],
+        advice=r"row numbers, (by=.+)$",
+        altered="by=by.to_numpy()",
+        then="[[mean.group, mean.mean] for mean in answer]",
+    ),
+    Case(
         "the comparison has no groups to show",
         RESULTS + "labels = ['a', 'a', 'b', 'b']\n",
         "recmetrics.compare(results).compact(groups=True)",
@@ -120,14 +131,14 @@ CASES = [
         then=COMPARED,
     ),
     Case(
-        "which the ids of the users are, too",
+        "which may be the ids of the users, or not",
         "import pandas as pd\n"
         "by = pd.Series(['p', 'p', 'q', 'q'])\n"
         "values = pd.DataFrame({'user': [3, 2, 1, 0], 'mrr': [0.0, 1.0, 0.5, 0.5]})\n"
         "values = values.set_index('user')\n",
         "recmetrics.summary(values, by=by)",
         [[None, 1 / 2], ["q", 1 / 2], ["p", 1 / 2]],
-        advice="ids, (by=.+)$",
+        advice=r"ids, type (by=[^,]+), and",
         altered="by=by.to_numpy()",
         then="[[mean.group, mean.mean] for mean in answer]",
     ),

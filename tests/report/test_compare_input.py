@@ -547,7 +547,7 @@ def test_ids_in_an_index_that_counts_are_no_row_numbers(as_index):
     weights = pd.Series([1.0, 0.0, 0.0, 3.0], index=named.index)
     means = {None: (3 * 0.0 + 1.0) / 4, "high": 0.0, "low": 1.0}
     given = pd.Series(labels, index=pd.Index([0, 1, 2, 3]))
-    for by in (named, given) if as_index else (named,):
+    for by in (named, given):
         found = recmetrics.summary(table, metrics="hit@1", by=by, weights=weights)
         assert {each.group: each.mean for each in found} == means
     other = table.assign(**{"hit@1": 0.0})
@@ -559,9 +559,9 @@ def test_ids_in_an_index_that_counts_are_no_row_numbers(as_index):
     if as_index:
         message = message_of(InputError, lambda: recmetrics.summary(table, by=counted))
         assert message == (
-            "by is a Series with the default index, 0 to 3, which the ids of the users are, too, "
-            "in another order; if it is in the order of the users, type by=by.to_numpy(), and if "
-            "its index has their ids, by=by.rename_axis('user')"
+            "by is a Series with the default index, 0 to 3, which may be the ids of the users, or "
+            "not; if it is a column of the results, give its name, if its index has the ids, type "
+            "by=by.rename_axis('user'), and if it is in the order of the users, by=by.to_numpy()"
         )
     else:  # the rows of the table are counted, too
         by_row = recmetrics.summary(table, metrics="hit@1", by=counted)
@@ -569,6 +569,62 @@ def test_ids_in_an_index_that_counts_are_no_row_numbers(as_index):
     table = frame("pandas", ["3", "2", "1", "0"], [0.0, 0.25, 0.5, 1.0]).set_index("user")
     by_row = recmetrics.summary(table, by=counted)  # whose ids it cannot have
     assert {each.group: each.mean for each in by_row}["low"] == 0.25 / 2
+
+
+def test_a_default_index_of_more_rows_than_users_is_not_taken_for_ids():
+    """As a column of the rows of all models, or of a table of more users, whose rows are no ids."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    one = frame("pandas", [3, 2, 1, 0], [0.0, 0.25, 0.5, 1.0])
+    both = pd.concat([one.assign(model="a"), one.assign(model="b")], ignore_index=True)
+    label = {3: "high", 2: "high", 1: "low", 0: "low"}
+    by = both["user"].map(label)
+    message = message_of(InputError, lambda: recmetrics.compare(both, by=by))
+    assert message == (
+        "by is a Series with the default index, 0 to 7, which may be the ids of the users, or not; "
+        "if it is a column of the results, give its name, if its index has the ids, type "
+        "by=by.rename_axis('user')"
+    )
+    found = recmetrics.compare(both.assign(group=by), by="group")
+    assert {each.group: each.mean for each in found.means} == {
+        None: 1.75 / 4,
+        "high": 0.25 / 2,
+        "low": 1.5 / 2,
+    }
+    texts = both.assign(user=both["user"].astype(str))
+    message = message_of(InputError, lambda: recmetrics.compare(texts, by=by))
+    assert message.endswith("the id of each user once, or the name of a column of the results")
+    more = pd.Series(["x", "y", "x", "y", "x"])
+    with pytest.raises(InputError, match=r"^by is a Series with the default index, 0 to 4, which "):
+        recmetrics.summary(one.set_index("user"), by=more)
+
+
+@pytest.mark.parametrize("ids", [["x", "y", "z"], [1, 2, 0]])
+def test_a_column_from_before_a_table_was_sorted_is_matched_by_its_rows(ids):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = frame("pandas", ids, [0.5, 0.0, 1.0])
+    labels = pd.Series(["b", "a", "b"])
+    means = {"a": 0.0, "b": 1.5 / 2}
+    for rows in ([0, 1, 2], [1, 0, 2], [2, 0, 1]):
+        found = recmetrics.summary(table.iloc[rows], by=labels)
+        assert {each.group: each.mean for each in found if each.group} == means
+    if ids[0] == "x":  # else these labels would be ids
+        found = recmetrics.summary(table.iloc[[1, 0, 2]], by=labels.iloc[[2, 1, 0]])
+        assert {each.group: each.mean for each in found if each.group} == means
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_levels_of_an_index_in_another_order_are_matched_by_their_names(more):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    rows = {"user": [0, 0, 1], "session": [0, 1, 0], "hit@1": [0.0, 0.25, 1.0]}
+    labels = {"user": [1, 0, 0, 1], "session": [0, 1, 0, 1], "by": ["c", "b", "a", "d"]}
+    by = pd.DataFrame(labels).set_index(["session", "user"])["by"]
+    for table in (pd.DataFrame(rows), pd.DataFrame(rows).set_index(["user", "session"])):
+        found = recmetrics.summary(table, by=by if more else by[:3])
+        assert {each.group: each.mean for each in found if each.group} == {
+            "a": 0.0,
+            "b": 0.25,
+            "c": 1.0,
+        }
 
 
 @pytest.mark.parametrize("as_index", [False, True])

@@ -408,12 +408,27 @@ def test_a_lazy_frame_is_collected_first():
         summary(lazy)
 
 
-def test_labels_and_weights_of_a_series_are_read_by_place():
+def test_row_numbers_of_a_series_in_another_order_are_refused():
+    """Arrays have no ids; the index may say which row it is of, or come from another table."""
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     by = pd.Series(["x", "y", "y"], index=[2, 1, 0])
     weights = pd.Series([1.0, 1.0, 3.0], index=[2, 1, 0])
-    found = summary({"m": [0.0, 0.5, 1.0]}, by=by, weights=weights)
+    values = {"m": [0.0, 0.5, 1.0]}
+    for argument, series in {"by": by, "weights": weights}.items():
+        with pytest.raises(InputError) as caught:
+            summary(values, **{argument: series})
+        assert str(caught.value) == (
+            f"{argument} is a Series whose index has the row numbers 0 to 2 in another order, and "
+            f"the results have no ids; if it is in the order of the users, type {argument}="
+            f"{argument}.to_numpy(), and if its index has their row numbers, {argument}={argument}"
+            ".sort_index()"
+        )
+    found = summary(values, by=by.to_numpy(), weights=weights.to_numpy())
     assert [each.mean for each in found] == pytest.approx([3.5 / 5, 0.0, 3.5 / 4])
+    found = summary(values, by=by.sort_index(), weights=weights.sort_index())
+    assert [each.mean for each in found] == pytest.approx([1.5 / 5, 0.5 / 4, 1.0])
+    other = summary(values, by=by.rename({2: 7}), weights=weights.rename({0: "z"}))
+    assert [each.mean for each in other] == pytest.approx([3.5 / 5, 0.0, 3.5 / 4])
 
 
 def test_times_with_a_zone_are_groups():
