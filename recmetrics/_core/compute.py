@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._core.errors import ArgumentError
+from recmetrics._core.errors import ArgumentError, warn
 from recmetrics._core.inputs import (
     Rankings,
+    note_on_leading_ties,
     read_groups,
     read_users,
     read_whole_users,
-    warn_of_leading_ties,
 )
 from recmetrics._core.metrics import accuracy, beyond, full_ranking, system
 from recmetrics._core.options import (
@@ -117,6 +117,15 @@ def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[
     request = Request("mrr", **shared)
     users = read_users(scores, ground_truth, shared, request)
     return ranks_of(find_hits(scores, users, request, with_slots=True), request)
+
+
+def _have_expectations(metrics_list: MetricsList, convention: Convention | None) -> bool:
+    """Say whether all metrics of groups have a mean over the orders of equal scores."""
+    try:
+        Request(metrics_list, level="groups", convention=convention, ties="expected")
+    except ArgumentError:
+        return False
+    return True
 
 
 class Metrics:
@@ -530,8 +539,10 @@ class Metrics:
         source, users, names = read_groups(
             scores, relevance, sizes, ids, request.nan, drops_negative=request.drops_negative
         )
-        if not request.ties:
-            warn_of_leading_ties(source, users)
+        if shared.get("ties") is None and not request.ties:
+            note = note_on_leading_ties(source, users)
+            if note and _have_expectations(metrics_list, shared.get("convention")):
+                warn(note, argument="scores")
         rows = RowNames("group", lambda group: f"group {names[group]!r}")
         return values_of(find_hits(source, users, request), request, rows)
 

@@ -250,7 +250,7 @@ def _notes_on_calls(rows: Sequence[Match]) -> Iterator[str]:
     for number, row in enumerate(rows[:_MAX_ROWS_WITH_CALLS], start=1):
         if row.systems:
             calls = _first_of(row.systems, _MAX_NAMES)
-            yield f"calls of row {number}: {'; '.join(calls)}"
+            yield f"row {number} is based on {'; '.join(calls)}"
     yield (
         "to compute a row, pass its metric string to Metrics.compute; convention= follows the "
         "defaults of a system, and these calls may have other options"

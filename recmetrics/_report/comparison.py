@@ -290,7 +290,8 @@ class Comparison(Compared, Printed):
         self, metric: str, difference: float | str, pair: tuple[str, str], *, may_be_0: bool
     ) -> float:
         """Read a true difference, a number or text in % of the old mean, with or without a sign."""
-        subject = f"difference={difference!r}"
+        typed = difference
+        subject = f"difference={typed!r}"
         if isinstance(difference, str):
             signed = difference.strip()
             if not signed.startswith(("+", "-")):
@@ -305,7 +306,7 @@ class Comparison(Compared, Printed):
         ):
             msg = (
                 "difference must be a finite number other than 0, such as 0.01, or a share of the "
-                f"old mean, such as '1%', got {difference!r}"
+                f"old mean, such as '1%', got {typed!r}"
             )
             raise ArgumentError(msg)
         refuse_beyond(self.samples.limits(metric), metric, difference, subject)

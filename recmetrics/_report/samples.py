@@ -576,9 +576,9 @@ def _require_same_users(
         raise InputError(msg)
     if not table.keys:  # lists are matched by place, and their number is compared later
         return
-    _refuse_ids_of_two_types({first_table.name: first_users, table.name: users})
     for user in chain(first_users, users):
         if user not in first_users or user not in users:
+            _refuse_ids_of_two_types({first_table.name: first_users, table.name: users})
             table_with = first_table
             table_without = table
             if user not in first_users:

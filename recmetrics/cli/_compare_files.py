@@ -49,7 +49,10 @@ class _UsersOfFile(NamedTuple):
             for users in (self, other):
                 if users.are_row_numbers:
                     msg += f"; {users.source} has no ids: its users are the numbers of its rows"
-            if not (self.are_row_numbers or other.are_row_numbers):
+            have_ids = not (self.are_row_numbers or other.are_row_numbers)
+            if have_ids and len(missing) == len(self.ids) and other.ids:
+                msg += f"; its first user is {other.ids[0][:40]!r}"
+            elif have_ids:
                 msg += (
                     "; 'recmetrics evaluate --include-missing' adds users without recommendations"
                 )

@@ -184,6 +184,7 @@ def _divide(
         heads[label] = nw.from_native(frame.collect_schema().to_frame(), eager_only=True)
     columns = choose(heads["recs"], heads["truth"])
     names = {*columns.keys, columns.item, columns.rank, columns.score, columns.relevance, "score"}
+    names.add(columns.unread_grades)
     n_parts = options.get("chunks") or _PARTS
     n_rows = 0
     empty = {}

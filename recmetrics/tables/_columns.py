@@ -20,7 +20,7 @@ from recmetrics.tables._frames import Frame, holds_numbers, require_columns, req
 _PANDAS_INDEX_NAMES = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"
 _SWAPPED_TEXT = "they look swapped; the recommendations come first, then the truth"
 GRADES = ("relevance", "rating")  # the columns of a truth that are read, the first that it has
-_OTHER_GRADES = ("grade", "label", "gain", "score")  # columns that are not read, but told
+OTHER_GRADES = ("grade", "label", "gain", "score")  # columns that are not read, but told
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,12 @@ def note_on_unread_grades(truth: Frame, name: str, *, reads_grades: bool) -> str
 
     Where no metric ``reads_grades``, this needs rows that are not relevant.
     """
-    column = truth.get_column(name)
-    if not column.dtype.is_numeric() or not len(column):
+    numbers = truth.get_column(name).to_numpy()
+    if numbers.dtype.kind not in "biuf" or not numbers.size:
         return ""
-    least: Any = column.min()
-    if least is None or least == column.max() or (least > 0 and not reads_grades):
+    least = float(numbers.min())
+    # Neither a negative number nor NaN, as for null, is a grade.
+    if not 0 <= least < float(numbers.max()) or (least > 0 and not reads_grades):
         return ""
     return (
         f"the column {name!r} of truth is not read, so every row is relevant, all alike; to read "
@@ -121,8 +122,8 @@ def choose_columns(
     relevance = relevance or relevance_in(truth)
     unread_grades = None
     if relevance is None:
-        others = set(_OTHER_GRADES) & set(truth.columns) - {*truth_keys, item}
-        unread_grades = min(others, default=None, key=_OTHER_GRADES.index)
+        others = set(OTHER_GRADES) & set(truth.columns) - {*truth_keys, item}
+        unread_grades = min(others, default=None, key=OTHER_GRADES.index)
     return Columns(list(keys), truth_keys, item, rank, score, relevance, unread_grades)
 
 

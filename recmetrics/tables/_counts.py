@@ -83,7 +83,7 @@ class TableSummary:
         The keys of the first of them, "" if there is none.
     n_tied
         The number of lists with equal scores, if the system of the convention averages over their
-        orders, which tables do not.
+        orders or gives them one rank, which tables do not.
     n_shortened
         Of the lists of ``n_short``, the number of those that had enough items before those of
         ``exclude`` were taken out.
@@ -198,7 +198,7 @@ class TableSummary:
 
     @property
     def tied(self) -> list[str]:
-        """The line on lists with equal scores, over whose orders a system averages."""
+        """The line on lists with equal scores, which the system does not rank one by one."""
         return [averaged_by_system(self.n_tied)] if self.n_tied else []
 
     @property
@@ -221,11 +221,12 @@ class TableSummary:
 
 
 def averaged_by_system(n_tied: int) -> str:
-    """Say how many lists have equal scores, over whose orders the system averages."""
+    """Say how many lists have equal scores, which the system does not rank one by one."""
     have = "list has" if n_tied == 1 else "lists have"
     return (
         f"{n_tied:,} {have} equal scores, which rank in the order of the rows; the system of the "
-        "convention averages over their orders, and so does Metrics.compute of a matrix"
+        "convention gives them one rank or averages over their orders, as Metrics.compute of a "
+        "matrix does"
     )
 
 
@@ -324,7 +325,7 @@ def merged(
     fields: dict[str, Any] = {}
     for name in _COUNTS:
         fields[name] = np.sum([getattr(summary, name) for summary in summaries], axis=0).tolist()
-    for name in ("first_missing", "first_contradicted"):
+    for name in ("first_missing", "first_contradicted", "unread_grades"):
         fields[name] = next(filter(None, (getattr(summary, name) for summary in summaries)), "")
     fields["invalid"] = InvalidItems(*fields["invalid"])
     for name in ("swallowed", "excluded_relevant"):

@@ -442,7 +442,9 @@ def _what_misleads(
     columns = lists.columns
     n_tied = 0
     if request.of_other_ties:
-        n_tied = count_tied_lists(lists.recs, columns, lists.lists.start, lists.order)
+        cutoffs = [request.definitions[text].spec.k for text in request.of_other_ties]
+        depth = max(len(lists.order) if k is None else k for k in cutoffs)
+        n_tied = count_tied_lists(lists.recs, columns, lists.lists.start, lists.order, depth)
     unread_grades = ""
     if columns.unread_grades is not None:
         reads_grades = any(spec.reads_grades for spec, *_ in request.definitions.values())

@@ -17,7 +17,7 @@ from recmetrics._core.errors import InputError, InputTypeError, RecmetricsError,
 from recmetrics._core.spec import SIDE
 from recmetrics._files import Columns as FileColumns
 from recmetrics._files import Source, as_frame, read_any, read_table
-from recmetrics.tables._columns import GRADES
+from recmetrics.tables._columns import GRADES, OTHER_GRADES
 from recmetrics.tables._frames import PANDAS, POLARS, PYARROW, AnyTable, as_names, read_frame
 
 
@@ -194,7 +194,7 @@ def _columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> 
     if label == "truth":
         if options.get("relevance") is not None:
             return pairs._replace(numbers=[options["relevance"]], required=True)
-        return pairs._replace(numbers=GRADES, maybe=("score", "rank"))
+        return pairs._replace(numbers=GRADES, maybe=("rank", *OTHER_GRADES))
     if label == "exclude" or (label in _OF_TRAIN and source.in_shell):
         return pairs
     of_items = pairs._replace(ids=[item], maybe_ids=[user])

@@ -80,13 +80,16 @@ def _sort_ties_by_id(
     order[is_tied] = rows
 
 
-def count_tied_lists(recs: Frame, columns: Columns, start: IntArray, order: IntArray) -> int:
-    """Count the lists by score in which two items have equal scores."""
+def count_tied_lists(
+    recs: Frame, columns: Columns, start: IntArray, order: IntArray, depth: int
+) -> int:
+    """Count the lists by score in which one of the first ``depth`` items has an equal one."""
     if columns.rank is not None or columns.score is None or not len(order):
         return 0
     scores = sort_keys_of(recs, "recs", columns.score)[order]
     list_of = users_of_entries(start)
-    is_tied = (scores[1:] == scores[:-1]) & (list_of[1:] == list_of[:-1])
+    place = np.arange(len(order)) - start[list_of]
+    is_tied = (scores[1:] == scores[:-1]) & (list_of[1:] == list_of[:-1]) & (place[:-1] < depth)
     return len(np.unique(list_of[1:][is_tied]))
 
 

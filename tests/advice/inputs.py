@@ -561,7 +561,7 @@ SIDE = [
         to="popularity",
     ),
     Case(
-        "has an index of item indices",
+        "not in order, but is read by position",
         BOTH + "import pandas as pd\n"
         "popularity = pd.Series([0, 1, 0, 2]).value_counts() / 2\n"
         "popularity = popularity[[1, 0, 2]]\n",

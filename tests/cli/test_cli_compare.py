@@ -569,6 +569,11 @@ BAD_FILES = {
         "expected a row for each; 'recmetrics evaluate --include-missing' adds users without "
         "recommendations",
     ),
+    "strange.csv": (
+        b"user,ndcg@10,recall(denom=relevant)@20\nu0,0.5,0.5\n",
+        "FILE 'strange.csv' has no row for 40 of the 40 users of FILE 'old.csv', the first '0'; "
+        "expected a row for each; its first user is 'u0'",
+    ),
     "more.csv": (
         b"user,ndcg@10,recall(denom=relevant)@20\n%s"
         % b"".join(b"%d,0,0\n" % u for u in range(42)),

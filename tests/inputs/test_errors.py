@@ -871,8 +871,8 @@ def test_items_of_pandas_in_another_order_are_refused():
 
     message = message_of(InputError, compute, shares)
     assert message == (
-        "popularity has an index of item indices, 0 to 2, which are not in order, but is read by "
-        "position; type popularity.sort_index()"
+        "popularity has the numbers 0 to 2 as its index, not in order, but is read by position; "
+        "type popularity.sort_index()"
     )
     assert compute(shares.sort_index()).tolist() == [-math.log2(2 / 3)]
     assert compute(shares.rename(index={0: 7})).tolist() == [0.0]  # of other ids, by position
@@ -881,7 +881,25 @@ def test_items_of_pandas_in_another_order_are_refused():
     message = message_of(
         InputError, Metrics.compute_factors, *factors, truth, "mrr", item_bias=bias
     )
-    assert message.startswith("item_bias has an index of item indices")
+    assert message.startswith("item_bias has the numbers 0 to 2 as its index, not in order")
+    of_items = pandas.DataFrame(np.eye(3)).loc[[2, 1, 0]]
+    for name, value, typed in (
+        ("features", of_items, "features.sort_index()"),
+        ("similarity", of_items, "similarity.sort_index()"),
+        ("similarity", of_items.sort_index()[[2, 1, 0]], "similarity.sort_index(axis=1)"),
+    ):
+        message = message_of(
+            InputError, Metrics.compute, scores, truth, "diversity@2", **{name: value}
+        )
+        assert message.endswith(f"; type {typed}")
+    strata = {"tail": shares < 0.5}
+    metric = "recall(of=tail)@1"
+    message = message_of(InputError, Metrics.compute, scores, truth, metric, strata=strata)
+    assert message.endswith("; type strata['tail'].sort_index()")
+    of_tail = {"tail": strata["tail"].sort_index()}
+    assert np.isnan(Metrics.compute(scores, truth, metric, strata=of_tail)[metric])
+    items = pandas.Series([2, 0], index=[1, 0])  # indices in any order, and no mask
+    assert Metrics.compute(scores, truth, "hit@1", candidates=items)["hit@1"] == 1
 
 
 def test_tables_of_polars_have_columns_alone():

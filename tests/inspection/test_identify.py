@@ -296,8 +296,8 @@ def test_of_many_matches_the_first_are_printed():
         f"0.2 does not tell which of these {len(found.matches)} rows was computed: give more "
         "digits, or identify a second metric as well"
     ) in lines
-    calls = [f"calls of row {n}: {'; '.join(found.matches[n - 1].systems)}" for n in (1, 2, 3)]
-    assert [line for line in lines if line.startswith("calls of row ")] == calls
+    calls = [f"row {n} is based on {'; '.join(found.matches[n - 1].systems)}" for n in (1, 2, 3)]
+    assert [line for line in lines if line.startswith("row ")] == calls
 
 
 @pytest.mark.parametrize(

@@ -260,6 +260,8 @@ def test_a_relevant_row_that_stands_first_and_wins_ties_is_warned_of(relevance):
         compute(sizes=None, ids=np.repeat(np.arange(20), n_rows))
 
     compute(ties="expected")
+    compute(ties="index")  # as asked for
+    compute(metrics_list="auc@2")  # which has no mean over orders
     compute(relevance=np.tile(relevance, 20)[::-1].copy())
     missed = np.where(np.arange(n_rows) % (n_rows - 1) == 0, -math.inf, scores)
     compute(scores=missed.ravel())  # first and last are in no list

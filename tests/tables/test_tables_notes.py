@@ -230,6 +230,9 @@ def test_an_impression_log_is_one_of_groups():
         ("score", [2.5, 0.5], "ndcg@2", True),
         ("time", [2, 0], "ndcg@2", False),
         ("label", ["x", "y"], "ndcg@2", False),
+        ("label", [True, False], "recall@2", True),
+        ("gain", [1.0, None], "ndcg@2", False),
+        ("gain", [1.0, -1.0], "ndcg@2", False),
     ],
 )
 def test_a_column_of_grades_that_is_not_read_is_told(kind, name, numbers, metric, is_told):
@@ -249,6 +252,29 @@ def test_a_column_of_grades_that_is_not_read_is_told(kind, name, numbers, metric
         evaluate_table(recs, truth, metric, relevance=name)
 
 
+@pytest.mark.parametrize("form", ["lazy", "csv", "parquet", "parts"])
+def test_a_column_of_grades_of_any_form_is_told(form, tmp_path):
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    recs = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
+    truth = pl.DataFrame({"user": [1, 2, 1], "item": ["a", "a", "b"], "label": [1, 1, 0]})
+    recs.write_csv(tmp_path / "recs.csv")
+    truth.write_csv(tmp_path / "truth.csv")
+    truth.write_parquet(tmp_path / "truth.parquet")
+    tables = {
+        "lazy": (recs.lazy(), truth.lazy()),
+        "csv": (tmp_path / "recs.csv", tmp_path / "truth.csv"),
+        "parquet": (recs, str(tmp_path / "truth.parquet")),
+        "parts": (recs, truth),
+    }
+    options = {"chunks": 4} if form == "parts" else {}
+    note = "the column 'label' of truth is not read, so every row is relevant, all alike"
+    with pytest.warns(RecmetricsWarning) as caught:
+        evaluate_table(*tables[form], "recall@1", **options)
+    assert [str(each.message).partition(";")[0] for each in caught] == [note]
+    _, summary = evaluate_table(*tables[form], "recall@1", return_summary=True, **options)
+    assert note in str(summary)
+
+
 @pytest.mark.parametrize("chunks", [None, 2])
 @pytest.mark.parametrize("convention", ["sklearn", "torchmetrics"])
 def test_orders_of_equal_scores_that_only_matrices_average_are_told(convention, chunks):
@@ -264,7 +290,8 @@ def test_orders_of_equal_scores_that_only_matrices_average_are_told(convention, 
     options = {"convention": convention, "chunks": chunks}
     note = (
         "2 lists have equal scores, which rank in the order of the rows; the system of the "
-        "convention averages over their orders, and so does Metrics.compute of a matrix"
+        "convention gives them one rank or averages over their orders, as Metrics.compute of a "
+        "matrix does"
     )
     with pytest.warns(RecmetricsWarning) as caught:
         values = evaluate_table(run, truth, "ndcg@1", **options)
@@ -272,6 +299,8 @@ def test_orders_of_equal_scores_that_only_matrices_average_are_told(convention, 
     assert sorted(values["ndcg@1"]) == [0.0, 1.0, 1.0]
     _, summary = evaluate_table(run, truth, "ndcg@1", return_summary=True, **options)
     assert note in str(summary).splitlines()
+    first = {user: {"a": 2.0, **items} for user, items in run.items()}
+    evaluate_table(first, truth, "ndcg@1", **options)  # equal scores are behind k
     matrix = Metrics.compute([[1.0, 1.0, 0.5]], [[0, 1, 0]], "ndcg@1", convention=convention)
     assert matrix["ndcg@1"] == (0 + 1) / 2
     for changed in ({"metrics_list": "ndcg@1", "convention": "ranx"}, {"metrics_list": "recall@1"}):

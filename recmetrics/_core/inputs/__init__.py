@@ -38,7 +38,7 @@ from recmetrics._core.inputs.arrays import (
     starts_of,
     users_of_entries,
 )
-from recmetrics._core.inputs.flat_groups import read_groups, warn_of_leading_ties
+from recmetrics._core.inputs.flat_groups import note_on_leading_ties, read_groups
 from recmetrics._core.inputs.ranked import FlatLists, InvalidItems, Rankings
 from recmetrics._core.inputs.read_sets import (
     CLIP_OR_SCORE,

@@ -111,14 +111,16 @@ def _refuse_ids(value: Any, name: str, axis: str) -> None:
 
 def _refuse_other_order(value: Any, name: str) -> None:
     """Refuse what pandas holds of each item in another order, as ``value_counts`` gives it."""
-    index: Any = getattr(value, "index", None)
-    if hasattr(index, "is_unique"):  # of pandas
+    for axis, call in {"index": "sort_index()", "columns": "sort_index(axis=1)"}.items():
+        index: Any = getattr(value, axis, None)
+        if not hasattr(index, "is_unique"):  # not of pandas
+            continue
         labels = index.tolist()
         in_order = list(range(len(labels)))
         if labels != in_order and {*labels} == {*in_order}:
             msg = (
-                f"{name} has an index of item indices, 0 to {len(labels) - 1:,}, which are not in "
-                f"order, but is read by position; type {name}.sort_index()"
+                f"{name} has the numbers 0 to {len(labels) - 1:,} as its {axis}, not in order, but "
+                f"is read by position; type {name}.{call}"
             )
             raise InputError(msg)
 

@@ -17,7 +17,6 @@ from recmetrics._core.errors import (
     NaNScoreError,
     ShapeError,
     at_fault,
-    warn,
 )
 from recmetrics._core.inputs.arrays import (
     as_array,
@@ -82,8 +81,8 @@ def read_groups(
     return SparseScores(start, items, values, shape), Users(truth), group_ids
 
 
-def warn_of_leading_ties(scores: SparseScores, users: Users) -> None:
-    """Warn where the relevant rows of all groups stand first, and other rows have their scores.
+def note_on_leading_ties(scores: SparseScores, users: Users) -> str:
+    """Tell where the relevant rows of all groups stand first, and other rows have their scores.
 
     Sampled negatives are often written behind the relevant row, which then wins each tie.
     """
@@ -93,7 +92,7 @@ def warn_of_leading_ties(scores: SparseScores, users: Users) -> None:
     n_groups = np.count_nonzero(has_relevant)
     are_first = np.array_equal(relevant.items, places_of_entries(relevant.start))
     if not are_first or n_groups < _FEW_GROUPS:
-        return
+        return ""
 
     rows, _ = scores.stored(everyone)
     first_scores = np.full(len(has_relevant), np.nan)
@@ -103,13 +102,13 @@ def warn_of_leading_ties(scores: SparseScores, users: Users) -> None:
     is_tied[rows.start[relevant.users()] + relevant.items] = False
     tied_groups = np.searchsorted(rows.start, np.flatnonzero(is_tied), side="right")
     n_tied = len(np.unique(tied_groups))
-    if n_tied >= _TIED_SHARE * n_groups:
-        warn(
-            f"in {n_tied:,} of {n_groups:,} groups, other rows have the score of the relevant row, "
-            "which stands first and so ranks above them; for the mean over all orders of equal "
-            "scores, type ties='expected'",
-            argument="scores",
-        )
+    if n_tied < _TIED_SHARE * n_groups:
+        return ""
+    return (
+        f"in {n_tied:,} of {n_groups:,} groups, other rows have the score of the relevant row, "
+        "which stands first and so ranks above them; for the mean over all orders of equal "
+        "scores, type ties='expected'"
+    )
 
 
 def _flat(value: Any, name: str) -> npt.NDArray[Any]:

@@ -83,7 +83,7 @@ def read_item_sets(
             raise ShapeError(msg)
         return SparseSets(_from_lists(lists, name, n_items, n_threads), n_items)
 
-    array = as_array(value, name)
+    array = as_array(value, name, "user" if name in _OF_USERS else _axis_of(value))
     typed = name if isinstance(value, np.ndarray) else f"np.asarray({name})"
     if array.ndim == 1:
         if name not in _OF_USERS:
@@ -106,7 +106,7 @@ def read_shared_set(value: Any, name: str, n_items: int | None) -> SharedSet:
     """Read a stratum of a stream, whose users are not known: one set of items for all."""
     value = _as_items(value, name)
     if not sp.issparse(value) and per_user(value, name) is None:
-        array = as_array(value, name)
+        array = as_array(value, name, _axis_of(value))
         if array.ndim == 1:
             return _shared(array, name, 0, n_items)
     msg = (
@@ -114,6 +114,12 @@ def read_shared_set(value: Any, name: str, n_items: int | None) -> SharedSet:
         "array of items for all, such as a mask of shape (n_items,)"
     )
     raise ArgumentError(msg)
+
+
+def _axis_of(value: Any) -> str:
+    """Say what an entry of item sets is of: an item in a mask for all users, else a user."""
+    is_mask = str(getattr(value, "dtype", "")) == "bool" and value.ndim == 1
+    return "item" if is_mask else "user"
 
 
 def _as_items(value: Any, name: str) -> Any:

@@ -174,7 +174,7 @@ def _read_matrix(value: Any, name: str) -> Any:
     """Read a sparse matrix unchanged, or a dense one as an array of two dimensions."""
     matrix = as_scipy(value, name) if hasattr(value, "layout") else value  # "layout": of torch
     if not sp.issparse(matrix):
-        matrix = _real(as_array(matrix, name), name)
+        matrix = _real(as_array(matrix, name, "item"), name)
     if matrix.ndim != 2:
         msg = f"{name} must be 2-d, got {matrix.ndim}-d of shape {matrix.shape}"
         raise ShapeError(msg)
