@@ -264,14 +264,15 @@ class Gate(Printed):
     def _users_for_gain(self, verdict: Verdict) -> str:
         """Say what to call for the users who show that a rule on a gain holds."""
         arguments = _arguments_of_gain(verdict)
-        of_one = ""
         if len(self.of) > 1:
             arguments += f", model={verdict.model!r}"
-        if self.looks > 1 or len(self.of) > 1:
-            of_one = "; that number is for one look and one new model, here more are needed"
+        comparison = "compare(...)"
+        n_parts = len(self.of) * self.looks
+        if n_parts > 1:  # which share the risk of error
+            comparison = f"compare(..., confidence={1 - (1 - self.confidence) / n_parts:.8g})"
         return (
             f"users for {one_line(verdict.rule)!r}: choose the least gain G that matters, and call "
-            f"compare(...).users_needed({arguments}) in Python{of_one}"
+            f"{comparison}.users_needed({arguments}) in Python"
         )
 
     def _method(self) -> str:

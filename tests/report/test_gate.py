@@ -598,8 +598,9 @@ def test_the_advice_on_a_gain_names_the_model_where_there_are_several():
     values = {name: {"mrr": EVEN_VALUES} for name in ("old", "mid")}
     values["new"] = {"mrr": [0.4] * 120}
     found = recmetrics.compare(values, baseline="old")
-    note = "call compare(...).users_needed('mrr', G, margin='0%', model='mid') in Python"
-    assert note in str(found.gate("mrr > 0%"))
+    note = "compare(..., confidence={}).users_needed('mrr', G, margin='0%', model='mid') in Python"
+    assert note.format(1 - 0.05 / 2) in str(found.gate("mrr > 0%"))  # of two models
+    assert note.format(round(1 - 0.05 / (2 * 3), 8)) in str(found.gate("mrr > 0%", looks=3))
     with pytest.raises(ArgumentError, match="have no spread"):  # mid equals old
         found.users_needed("mrr", 0.01, margin="0%", model="mid")
     needed = found.users_needed("mrr", 0.01, margin="0%", model="new")

@@ -105,7 +105,7 @@ def test_times_are_compared_exactly(earlier, later):
         kind = pd.ArrowDtype(pa.decimal128(38, 0))
         earlier, later = pd.Series(earlier, dtype=kind), pd.Series(later, dtype=kind)
     assert found_with(earlier, later) == set()
-    assert found_with(later, earlier) == {"after_own_test"}
+    assert found_with(later, earlier) == {"after_own_test", "after_first_test"}
     assert found_with(later, later) == {"at_own_test"}
 
 
@@ -162,12 +162,18 @@ def test_it_prints_as_a_report():
     ]
 
 
-def test_one_test_row_each_is_no_finding():
+def test_the_last_row_of_each_user_is_no_finding():
     train = pd.DataFrame({"user": [1, 2, 2], "item": [1, 1, 2], "time": [1, 5, 9]})
     found = audit_times(train, pd.DataFrame({"user": [1, 2], "item": [2, 1], "time": [8, 10]}))
     assert list(found.findings) == ["new_items", "in_both"]
     assert found.information == {"after_first_test": TimeFinding(1, 3, 1, 2, 2)}
-    assert str(found).endswith("item 2)\n    each user has one test row, so this is no finding")
+    assert str(found).endswith(
+        "item 2)\n    no finding: the test has the last row of each user, and others act later "
+        "(the model knows what they do, unless the split is at one time)"
+    )
+    drawn = audit_times(train, pd.DataFrame({"user": [1, 2], "item": [2, 1], "time": [8, 7]}))
+    assert list(drawn.findings)[:2] == ["after_own_test", "after_first_test"]
+    assert (drawn.information, "no finding" in str(drawn)) == ({}, False)
 
 
 def test_a_fair_split_has_nothing_odd():
