@@ -620,8 +620,13 @@ class CompactTable(Printed):
 
     @property
     def groups(self) -> tuple[Any, ...]:
-        """The groups of the tables; None is that of all users."""
-        return (None, *self.comparison.groups) if self.has_groups else (None,)
+        """The groups of the tables; None is that of all users.
+
+        Metrics of all lists have no values of groups.
+        """
+        if self.has_groups and {*self.metrics} - {*self.comparison.samples.system}:
+            return (None, *self.comparison.groups)
+        return (None,)
 
     def to_latex(self, caption: str | None = None, label: str = "tab:comparison") -> str:
         r"""Write a LaTeX ``table``, with the best means in bold and the letters as superscripts.

@@ -276,6 +276,11 @@ def test_each_group_has_a_table():
     assert latex.count(r"\end{tabular}" "\n" r"\par\medskip" "\n") == 2
     assert "model in x \\& y & ndcg@10" in latex
     assert table.to_markdown().count("| --- |") == 3
+    for name, value in {"a_b": 0.25, "new": 0.5}.items():
+        values[name]["coverage@5"] = np.array(value)
+    found = compare(values, by=labels)
+    assert str(found.compact("coverage@5", groups=True)).count("----------") == 1
+    assert str(found.compact(["coverage@5", "mrr"], groups=True)).count("  coverage@5") == 1
 
 
 @pytest.mark.parametrize(
