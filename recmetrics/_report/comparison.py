@@ -194,10 +194,10 @@ class Comparison(Compared, Printed):
 
         A difference is shown if the interval at the confidence of the comparison leaves out 0, or,
         with ``margin``, if the rule of a gate holds. The interval is not corrected for the number
-        of tests; for m of them, ``compare(..., confidence=1 - 0.05 / m)`` is safe. The spread of
-        the differences, and the shares of users who gain and who lose, are taken to be those of
-        these users. Give the least difference that would matter. Do not give the observed
-        difference: the number computed from it only repeats what its p-value says.
+        of tests; for m of them (metrics x pairs), ``compare(..., confidence=1 - 0.05 / m)`` is
+        safe. The spread of the differences, and the shares of users who gain and who lose, are
+        taken to be those of these users. Give the least difference that would matter. Do not give
+        the observed difference: the number computed from it only repeats what its p-value says.
 
         Parameters
         ----------

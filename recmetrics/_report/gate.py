@@ -235,7 +235,7 @@ class Gate(Printed):
             if verdict.n_users is None:  # of all lists
                 continue
             has_enough = verdict.n_needed is not None and verdict.n_users >= verdict.n_needed
-            (with_enough if has_enough else with_few).append(_metric_and_group(verdict))
+            (with_enough if has_enough else with_few).append(_rule_in_group(verdict))
         if with_enough:
             yield (
                 f"open with as many users as needed or more ({', '.join(with_enough)}): equal "
@@ -251,7 +251,7 @@ class Gate(Printed):
             yield f"open{of_rules}: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
                 yield "needed is not computed: more users do not reduce the variation between runs"
-        beyond_margin = list(map(_metric_and_group, filter(_is_beyond_margin, open_verdicts)))
+        beyond_margin = list(map(_rule_in_group, filter(_is_beyond_margin, open_verdicts)))
         if beyond_margin:
             yield (
                 f"the observed difference is beyond the margin ({', '.join(beyond_margin)}), so "
@@ -462,12 +462,12 @@ def _asks_for_gain(verdict: Verdict) -> bool:
     return is_of_all_users and verdict.margin * direction >= 0
 
 
-def _metric_and_group(verdict: Verdict) -> str:
-    """Name what a verdict is on."""
-    name = verdict.metric
+def _rule_in_group(verdict: Verdict) -> str:
+    """Write the rule of a verdict, with the group where it is judged."""
+    rule, _, _ = verdict.rule.partition(" in ")
     if verdict.group is not None:
-        name += f" in {verdict.group}"
-    return one_line(name)
+        rule += f" in {verdict.group}"
+    return one_line(rule)
 
 
 def _is_beyond_margin(verdict: Verdict) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
@@ -45,7 +46,8 @@ class CommandError(RecmetricsError):
 def with_options(message: str, argument: str | None, spellings: Mapping[str, str]) -> str:
     """Write a message of the library for the command, with the options that it is about behind it.
 
-    "give undefined='zero'" becomes "give --undefined zero".
+    "give undefined='zero'" becomes "give --undefined zero", and "type metrics=['mrr']" "type -m
+    mrr".
 
     These are the option of the argument at fault, None: unknown, and the options of all keyword
     arguments in the message. ``spellings`` are the options by argument, as a user types them with
@@ -58,6 +60,8 @@ def with_options(message: str, argument: str | None, spellings: Mapping[str, str
         return f"give {spellings[name]} {value}" if name in spellings else match[0]
 
     message = re.sub(r"\bgive (\w+)='(\w+)'(?! or )", typed, message)
+    if "metrics" in spellings:
+        message = re.sub(r"\btype metrics=(\[.*?\])", _typed_metrics, message)
     arguments = [argument, *re.findall(r"\b(\w+)=", message)]
     # What is added, each text once, in this order.
     additions = dict.fromkeys(spellings[name] for name in arguments if name in spellings)
@@ -71,6 +75,11 @@ def with_options(message: str, argument: str | None, spellings: Mapping[str, str
         message = message.replace(_SEVERAL_LISTS, "give a file of each model")
         additions[_with_column_of_lists(spellings)] = None
     return f"{message} ({'; '.join(additions)})" if additions else message
+
+
+def _typed_metrics(match: re.Match[str]) -> str:
+    """Write a list of metrics as options."""
+    return f"type -m {shlex.join(ast.literal_eval(match[1]))}"
 
 
 def _with_column_of_lists(spellings: Mapping[str, str]) -> str:

@@ -106,6 +106,16 @@ CASES = [
         then="answer['gate']['rules']",
     ),
     Case(
+        "type -m {}",
+        VALUES + "np.savez('one.npz', mrr=[0.0, 0.5], **{'hit@1': [1.0, 0.0]})\n"
+        "np.savez('two.npz', mrr=[0.5, 0.5])\n",
+        "run('recmetrics compare one.npz two.npz --json')",
+        [["mrr", 1 / 4]],
+        advice="type (-m .+)$",
+        altered="-m hit@1",
+        then="[[each['metric'], each['difference']] for each in answer['differences']]",
+    ),
+    Case(
         "the compact table; type --compact",
         VALUES,
         "run('recmetrics compare old.csv new.csv --digits 2')",

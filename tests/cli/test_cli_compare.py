@@ -553,6 +553,16 @@ RUN_ERRORS = [
 ]
 
 
+def test_a_file_that_lacks_a_metric_is_told_which_both_have(capsys):
+    np.savez("one.npz", **{"ndcg@10": OLD["ndcg@10"], "hit@1": np.zeros(40), "b c": np.ones(40)})
+    np.savez("two.npz", **{"ndcg@10": NEW["ndcg@10"], "b c": np.ones(40)})
+    assert error(capsys, "one.npz", "two.npz") == (
+        "'two' has no metric 'hit@1', which 'one' has; compute the same metrics for every model, "
+        "or, to compare those of both, type -m ndcg@10 'b c'"
+    )
+    printed(capsys, "one.npz", "two.npz", "-m", "ndcg@10", "b c")
+
+
 @pytest.mark.parametrize(("argv", "message"), RUN_ERRORS)
 def test_bad_runs_tables_and_arguments(argv, message, capsys):
     assert error(capsys, *argv).startswith(message)
