@@ -252,9 +252,9 @@ def _notes_on_calls(rows: Sequence[Match]) -> Iterator[str]:
             calls = _first_of(row.systems, _MAX_NAMES)
             yield f"row {number} is based on {'; '.join(calls)}"
     yield (
-        "to compute a row, pass Metrics.compute the metric string, and as another argument what "
-        "follows it, such as undefined='zero'; convention= follows the defaults of a system, and "
-        "these calls may have other options"
+        f"to compute a row {_NO_DEPARTURE!r}, pass Metrics.compute the metric string, and as "
+        "another argument what follows it, such as undefined='zero'; convention= follows the "
+        "defaults of a system, and these calls may have other options"
     )
 
 

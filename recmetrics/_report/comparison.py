@@ -138,7 +138,8 @@ class Comparison(Compared, Printed):
             is judged in each group of ``by=`` in place of all users; with ``in vip``, in the group
             "vip" alone. A label with blanks stands in quotes.
         min_users
-            Smaller groups are listed, not judged.
+            ``in every group`` lists smaller groups and does not judge them, so the others alone
+            decide. A rule that names a group judges it.
         looks
             How many times you plan to judge at most, each time with more users, planned before the
             first time. Each look has its part of 1 - confidence.

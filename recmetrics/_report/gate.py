@@ -653,7 +653,7 @@ def _tested(
     if is_system:
         value = beyond_margin.mean * rule.direction
         word = rule.verdict(value, value)
-    elif group is not None and n_users < min_users:
+    elif len(rule.groups) > 1 and n_users < min_users:  # a group that a rule names is judged
         word = FEW
     else:
         new_runs, old_runs = (samples.runs[name][metric][:, users] for name in pair)

@@ -302,7 +302,11 @@ COMPARE = (
         "the verdict is open",
         {"dest": "rules", "action": "append", "metavar": "RULE"},
     ),
-    Row("--min-users", "groups of fewer users are not judged (default 30)", _number(2)),
+    Row(
+        "--min-users",
+        "in every group: groups of fewer users are not judged (default 30)",
+        _number(2),
+    ),
     Row(
         "--looks",
         "how many times you plan to run the gate at most, each time with more users (default 1)",

@@ -189,6 +189,8 @@ class TableSummary:
     @property
     def short(self) -> str:
         """The line on lists that are shorter than the largest cutoff."""
+        if not self.n_short:
+            return f"no list has fewer than {self.largest_cutoff} items, the largest k"
         noun = "list has" if self.n_short == 1 else "lists have"
         text = f"{self.n_short:,} {noun} fewer than {self.largest_cutoff} items, the largest k"
         if self.n_shortened:

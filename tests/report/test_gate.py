@@ -236,6 +236,10 @@ def test_small_groups_are_listed_not_judged():
     assert [verdict.verdict for verdict in gate.verdicts] == ["holds", "not judged"]
     assert gate.passed is True
     assert "not judged: fewer than 90 users" in str(gate)
+    assert only(many(by=groups).gate("ndcg@10 >= 0 in b", min_users=90)).verdict == "holds"
+    lost = compared([0.5] * 100, [0.6] * 95 + [0.0] * 5, by=["rest"] * 95 + ["tiny"] * 5)
+    named = lost.gate(["ndcg@10 >= -1%", "ndcg@10 >= -5% in tiny"])
+    assert ([each.verdict for each in named.verdicts], named.passed) == (["holds", "open"], None)
 
 
 def test_one_named_group_is_judged():

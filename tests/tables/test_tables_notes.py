@@ -334,6 +334,10 @@ def test_lists_that_exclude_makes_short_are_told(kind):
     ]
     _, lines = measured(recs, RELEVANT, "mrr@2", kind)
     assert lines[1] == "1 list has fewer than 2 items, the largest k: their values may be too low"
+    tables = make(kind, recs), make(kind, RELEVANT)
+    _, summary = evaluate_table(*tables, "mrr@1", return_summary=True)
+    assert summary.short == "no list has fewer than 1 items, the largest k"
+    assert "fewer than" not in str(summary)
     assert "exclude" not in "".join(lines)
 
 
