@@ -395,6 +395,8 @@ class Comparison(Compared, Printed):
         ]
         if len(fitting) != 1:
             choices = " or ".join(f"model={new!r}, against={old!r}" for new, old in pairs)
+            if (against, model) in pairs:
+                choices = f"model={against!r}, against={model!r}, whose difference has this order"
             msg = f"model={model!r}, against={against!r} is not one pair; type {choices}"
             raise ArgumentError(msg)
         return fitting[0]

@@ -197,9 +197,21 @@ class Compared:
         -------
         Mean, Difference or None
             The record of this group; None without ``by=``, or if no group has a defined value.
+
+        Raises
+        ------
+        ArgumentError
+            If no record has these names.
         """
         records: Sequence[Mean | Difference] = self.means if against is None else self.differences
-        _, of_groups = split(records)
+        overall, of_groups = split(records)
+        known = {(each.metric, each.model, getattr(each, "against", None)) for each in overall}
+        if (metric, model, against) not in known:
+            table = "means" if against is None else "differences"
+            msg = f"metric={metric!r}, model={model!r}, against={against!r} is no record of {table}"
+            if (metric, against, model) in known:
+                msg += f"; type model={against!r}, against={model!r}"
+            raise ArgumentError(msg)
         defined = []
         for record in of_groups:
             names = (record.metric, record.model, getattr(record, "against", None))

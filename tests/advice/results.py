@@ -19,7 +19,17 @@ STREAM = BOTH + (
 )
 CASES = [
     Case(
-        "in link prediction, exclude the other true items",
+        "; if a target may be recommended",
+        "scores = np.array([[4.0, 3, 2, 1], [1, 2, 4, 3]])\n"
+        "targets = np.array([1, 3])\n"
+        "exclude = [[0, 1], []]\n",
+        "Metrics.compute(scores, targets, 'mrr', exclude=exclude)",
+        {"mrr": [1 / 1, 1 / 2]},
+        advice="of lists, type (exclude=.+)$",
+        altered="exclude=exclude[::-1]",
+    ),
+    Case(
+        "; if a target may be recommended",
         "import numpy\n"
         "scores = np.array([[4.0, 3, 2, 1], [1, 2, 4, 3]])\n"
         "targets = np.array([1, 3])\n"

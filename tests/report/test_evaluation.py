@@ -21,9 +21,10 @@ SCORES = np.array([[4.0, 3, 2, 1], [1, 2, 4, 3], [1, 2, 3, 4]])
 TRUTH = np.array([[1.0, 0, 0, 0], [0, 0, 0, 2], [0, 0, 0, 0]])
 NEVER = ", and excluded items are never hits"
 TARGET = (
-    "; in link prediction, exclude the other true items, not the target of the row: with a "
-    "dense or SciPy matrix, and targets in NumPy, type "
-    "exclude[numpy.arange(len(targets)), targets] = 0"
+    "; if a target may be recommended, as a known link or an item of the session again, do not "
+    "exclude it: of a dense or SciPy matrix, and targets in NumPy, type "
+    "exclude[numpy.arange(len(targets)), targets] = 0; of lists, type exclude=[[item for item in "
+    "items if item != target] for items, target in zip(exclude, targets)]"
 )
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "json.md"
 

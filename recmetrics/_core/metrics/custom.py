@@ -64,15 +64,18 @@ def metric(
     >>> recmetrics.Metrics.compute([[3, 2, 1]], [[4, 1, 0]], ["clean@2", "clean(rel=3)@2"])
     {'clean@2': array([1.]), 'clean(rel=3)@2': array([0.])}
 
-    With a kernel, the sum of ``decay ** (rank - 1)`` over the hits:
+    With a kernel, the sum of ``decay ** (rank - 1)`` over the hits. A hit in a tie has several
+    ranks, and counts with their mean:
 
     >>> import numba
     >>> @numba.njit(nogil=True)
     ... def sum_over_hits(hits, k, out, decay):
     ...     for user in hits.users:  # out is 0 for users without hits, NaN without relevant items
     ...         for slot in range(hits.start[user], hits.start[user] + hits.n_hits[user]):
-    ...             if k == 0 or hits.first[slot] <= k:  # the rank, from 1 on
-    ...                 out[user] += decay ** (hits.first[slot] - 1)
+    ...             first, last = hits.first[slot], hits.last[slot]  # equal, but in a tie
+    ...             for rank in range(first, last + 1):
+    ...                 if k == 0 or rank <= k:
+    ...                     out[user] += decay ** (rank - 1) / (last - first + 1)
     >>> @recmetrics.metric(formula="sum of {decay}^(rank - 1)", kernel=sum_over_hits, bounds=(0, 2))
     ... def decayed(user: recmetrics.OneUser, k: int, *, decay: float = 0.5) -> float:
     ...     if not user.relevances:
@@ -80,6 +83,8 @@ def metric(
     ...     return sum(decay**place for place, gain in enumerate(user.gains) if gain > 0)
     >>> recmetrics.Metrics.compute([[4, 3, 2, 1]], [[1, 0, 1, 0]], "decayed@3")
     {'decayed@3': array([1.25])}
+    >>> recmetrics.Metrics.compute([[1, 1]], [[0, 1]], "decayed@2", ties="expected")
+    {'decayed@2': array([0.75])}
 
     The name of the function is that of the metric. It then works in every metric string: of
     ``Metrics``, evaluators, tables, ``compare`` and ``explain``, in this process. A process of a

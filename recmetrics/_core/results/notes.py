@@ -114,9 +114,10 @@ def who_is_swallowed(
         )
     if has_one:
         note += (
-            "; in link prediction, exclude the other true items, not the target of the row: with "
-            "a dense or SciPy matrix, and targets in NumPy, type "
-            "exclude[numpy.arange(len(targets)), targets] = 0"
+            "; if a target may be recommended, as a known link or an item of the session again, do "
+            "not exclude it: of a dense or SciPy matrix, and targets in NumPy, type "
+            "exclude[numpy.arange(len(targets)), targets] = 0; of lists, type exclude=[[item for "
+            "item in items if item != target] for items, target in zip(exclude, targets)]"
         )
     return note
 
