@@ -496,8 +496,7 @@ class Comparison(Compared, Printed):
                 comparison_pages.legend_of_means(self, (str(x), str(y))),
                 target,
             )
-        notes = [
-            *comparison_pages.plot_legend(self),
-            "filled dot: the best mean, or a significant difference",
-        ]
+        notes = comparison_pages.plot_legend(self)
+        if not {*self.metrics} <= self.untested:  # else there are curves without dots alone
+            notes.append("filled dot: the best mean, or a significant difference")
         return draw(self.means, self.differences, self.models, self.levels, notes, target, table)

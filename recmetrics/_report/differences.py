@@ -116,8 +116,8 @@ def compare(
         gini.
     levels
         Reference levels by name, to show below the means of the models, such as ``{"chance":
-        Metrics.chance(truth, metrics), "ceiling": Metrics.ceiling(truth, metrics)}``. Levels are
-        only shown, and may have fewer metrics.
+        Metrics.chance(truth, ["ndcg@10"])}``, without metrics of all lists. Levels are only shown,
+        and may have fewer metrics.
     paired_runs
         True if run i of one model corresponds to run i of the others, as for folds or splits of the
         data. A resample then draws the same runs of all models with several runs. By default, the

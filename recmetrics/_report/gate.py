@@ -203,7 +203,8 @@ class Gate(Printed):
             if any(_parts_of(verdict.rule)["percent"] for verdict in self._bounded()):
                 baseline = one_line(self.baseline)
                 notes[-1] += (
-                    f"; with a margin in %, they include the uncertainty of the mean of {baseline}"
+                    "; with a margin of -1 %, they are the margin plus the bounds of the difference "
+                    f"to 99 % of {baseline}"
                 )
             notes += [
                 self._decision(),

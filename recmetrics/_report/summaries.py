@@ -94,8 +94,8 @@ def summary(
         As in ``compare``. Quantiles and standard deviations are then weighted, too.
     levels
         Reference levels by name, to show beside the means, such as ``{"chance":
-        Metrics.chance(truth, metrics)}``: for each metric the values of the same users, or one
-        number. They may lack some metrics.
+        Metrics.chance(truth, ["ndcg@10"])}``, without metrics of all lists: for each metric the
+        values of the same users, or one number. They may lack some metrics.
     confidence
         The confidence of the intervals, above 0 and below 1.
     noun

@@ -291,7 +291,8 @@ COMPARE = (
     ),
     Row(
         "--baseline",
-        "the model to compare all others with, by name or file (default: all pairs)",
+        "the model to compare all others with, by name or file (default: all "
+        "pairs; for --gate, the first of two models)",
         {"metavar": "MODEL"},
     ),
     Row(

@@ -171,7 +171,10 @@ def test_an_open_rule_with_as_many_users_as_needed():
 def test_the_bounds_of_a_margin_in_per_cent_are_explained():
     note = "at least, at most: bounds of the difference to old"
     assert f"\n{note}\n" in str(many().gate("ndcg@10 >= -0.01"))
-    more = f"{note}; with a margin in %, they include the uncertainty of the mean of old"
+    more = (
+        f"{note}; with a margin of -1 %, they are the margin plus the bounds of the difference to "
+        "99 % of old"
+    )
     assert f"\n{more}\n" in str(many().gate("ndcg@10 >= -1%"))
 
 
