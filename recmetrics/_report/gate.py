@@ -203,8 +203,8 @@ class Gate(Printed):
             if any(_parts_of(verdict.rule)["percent"] for verdict in self._bounded()):
                 baseline = one_line(self.baseline)
                 notes[-1] += (
-                    "; with a margin of -1 %, they are the margin plus the bounds of the difference "
-                    f"to 99 % of {baseline}"
+                    "; with a margin of -1 %, they are the margin plus the bounds of the "
+                    f"difference to 99 % of {baseline}"
                 )
             notes += [
                 self._decision(),

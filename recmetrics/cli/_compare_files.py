@@ -29,6 +29,7 @@ class _UsersOfFile(NamedTuple):
     source: Source
     ids: list[str]
     are_row_numbers: bool  # the file has no ids
+    in_other_order: Source | None = None  # another file, if any, with the users in another order
 
     @classmethod
     def of(cls, source: Source, ids: list[str] | None, n_rows: int) -> Self:
@@ -203,6 +204,12 @@ def _read_groups(
     grouped_users = _UsersOfFile.of(segments, ids, len(group_of_user))
     if ids is not None or set(users_of_runs.ids) == set(grouped_users.ids):
         return group_of_user[users_of_runs.rows_in(grouped_users)]
+    if users is not None and users.in_other_order is not None:
+        msg = (
+            f"{segments} has labels without ids, and {users.source} and {users.in_other_order} "
+            "have the users in different orders; expected a .csv of user and group"
+        )
+        raise CommandError(msg)
     n_users = len(rows_of_runs.ids)
     if len(group_of_user) == n_users + 1:
         msg = (
@@ -232,6 +239,7 @@ def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _Users
         first_users = first_users or users
         if users.ids != first_users.ids:  # most files have one order
             rows = first_users.rows_in(users)
+            first_users = first_users._replace(in_other_order=source)
             users.rows_in(first_users)  # refuses a user whom the first file lacks
             for metric, column in values.items():
                 if column.ndim:  # no metric of all lists

@@ -306,6 +306,24 @@ def test_the_exit_status_is_the_verdict(rules, status, capsys):
     assert err.splitlines() == notes
 
 
+def test_labels_without_ids_are_refused_beside_files_of_two_orders(capsys):
+    """The first file would decide whose label is whose, unless ids are the numbers of rows."""
+    group_files()
+    for name in ("u{}", "{}"):
+        users = [name.format(user) for user in range(40)]
+        write_per_user(Path("one.csv"), {"mrr": np.arange(40) / 40}, users)
+        write_per_user(Path("two.csv"), {"mrr": np.arange(40)[::-1] / 40}, users[::-1])
+        argv = ["one.csv", "two.csv", "--by", "groups.npy"]
+        if name == "{}":
+            values = {"one": {"mrr": np.arange(40) / 40}, "two": {"mrr": np.arange(40) / 40}}
+            assert printed(capsys, *argv) == f"{compare(values, by=GROUPS)}\n"
+            continue
+        assert error(capsys, *argv) == (
+            "--by 'groups.npy' has labels without ids, and FILE 'one.csv' and FILE 'two.csv' have "
+            "the users in different orders; expected a .csv of user and group"
+        )
+
+
 def test_the_gate_and_the_movers_are_those_of_the_library(capsys):
     group_files()
     users = [f"u{user}" for user in range(40)]
