@@ -63,10 +63,7 @@ _MAX_ROWS = 20  # of the printed table
 _WINDOW = 2.0  # a random number is between the value divided by this, and times it
 _NO_DEPARTURE = "as in a system"
 # Words for a match of a ring whose definitions depart from no system's.
-_UNNAMED = {
-    "unused options": "options that no listed call uses",
-    "another metric": "another metric",
-}
+_UNNAMED = {"unused options": "options of no known call", "another metric": "another metric"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -200,11 +200,12 @@ class Gate(Printed):
             notes.append(
                 f"at least, at most: bounds of the difference to {one_line(self.baseline)}"
             )
-            if any(_parts_of(verdict.rule)["percent"] for verdict in self._bounded()):
-                baseline = one_line(self.baseline)
+            parts_of_rules = [_parts_of(verdict.rule) for verdict in self._bounded()]
+            shares = [float(parts["margin"]) for parts in parts_of_rules if parts["percent"]]
+            if shares:
                 notes[-1] += (
-                    "; with a margin of -1 %, they are the margin plus the bounds of the "
-                    f"difference to 99 % of {baseline}"
+                    f"; with a margin of {shares[0]:+g} %, they are the margin plus the bounds of "
+                    f"the difference to {100 + shares[0]:g} % of {one_line(self.baseline)}"
                 )
             notes += [
                 self._decision(),
@@ -484,7 +485,7 @@ def _what_is_needed(verdicts: Sequence[Verdict]) -> str:
         of_group = " of the rule's group"
     line = (
         f"needed: size of a new sample, in users{of_group} with a value; all rules that allow a "
-        "loss hold in 80 % of such samples if the models are equal"
+        "loss hold together in 80 % of samples of these sizes if the models are equal"
     )
     fewest = min(verdict.n_users or 0 for verdict in verdicts)
     if fewest < _FEW_TO_PLAN:

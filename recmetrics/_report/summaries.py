@@ -582,7 +582,7 @@ class Summary(Printed):
             if lacking:
                 levels_of.setdefault(", ".join(dict.fromkeys(lacking)), []).append(level)
         for metrics, levels in levels_of.items():
-            yield one_line(f"{', '.join(levels)}: not computed for {metrics}")
+            yield one_line(f"{', '.join(levels)}: not given for {metrics}")
 
     def _left_out(self, nouns: str) -> Iterator[str]:
         """Say how many of all users are left out of which metrics, and why."""

@@ -305,7 +305,7 @@ def test_chance_and_ceiling_stand_beside_each_mean(capsys):
     assert heading.split()[:4] == ["metric", "mean", "chance", "ceiling"]
     assert ndcg.split()[2:4] == [f"{found['ndcg@3'][name]:.4f}" for name in ("chance", "ceiling")]
     assert coverage.split()[2:4] == ["-", "-"]
-    assert "chance, ceiling: not computed for coverage@3" in notes
+    assert "chance, ceiling: not given for coverage@3" in notes
     assert "chance" not in evaluated(capsys, *BASE, "-m", "ndcg@3")["of"]["ndcg@3"]
 
 

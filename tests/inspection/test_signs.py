@@ -164,7 +164,7 @@ def test_the_filter_of_link_prediction(form):
     assert "exclude the other true items, not the target" in str(report)
     with pytest.warns(RecmetricsWarning, match="the one relevant item of 1 of the 30") as caught:
         Metrics.compute(GOOD, TARGETS, "mrr", exclude=exclude)
-    advice = re.search(r"type (exclude\[.*= 0)$", str(caught[0].message))[1]
+    advice = re.search(r"type (exclude\[.*? = 0);", str(caught[0].message))[1]
     exec(advice, {"exclude": exclude, "targets": TARGETS, "numpy": np})
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -687,7 +687,10 @@ def test_a_new_sample_is_planned_for_all_rules_that_equal_models_can_hold():
 
 def test_an_open_rule_says_how_many_users_its_margin_needs():
     verdict = only(gate := even().gate("ndcg@10 >= -0.02"))
-    needed = "all rules that allow a loss hold in 80 % of such samples if the models are equal"
+    needed = (
+        "all rules that allow a loss hold together in 80 % of samples of these sizes if the models "
+        "are equal"
+    )
     assert needed in str(gate).splitlines()[-1]
     rough = f"{needed}; a rough estimate, made from only {{}} users"
     assert rough.format(98) in str(even(n=98).gate("ndcg@10 >= -0.02"))

@@ -100,7 +100,7 @@ def test_levels_and_notes_beside_the_means():
     assert lines[3].split()[1:5] == ["0.3000", "0.9000", "-", "-"]
     assert lines[-1] == "two lines"
     assert lines[-2] == "left out: 1 of 4 sessions has no relevant item"
-    assert lines[-3] == "best: not computed for coverage@10"
+    assert lines[-3] == "best: not given for coverage@10"
     with pytest.raises(ShapeError) as caught:
         summary(values, levels={"chance": {"mrr@10": [0.4, 0.2]}})
     assert str(caught.value) == (
