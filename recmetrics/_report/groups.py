@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
+from recmetrics._core.inputs import are_permuted
 from recmetrics._core.results import MAX_GROUPS, read_raw_weights, read_weights, require_per_user
 from recmetrics._report.bounds import Floats
 
@@ -31,12 +32,13 @@ def in_order_of(
     labels = index.tolist()
     users = ids()
     if users is None:
-        _refuse_other_order(argument, labels)
+        if are_permuted(labels):
+            _refuse_permuted_rows(argument, len(labels))
         return entries
 
     has_ids = {*users} <= {*labels}
     order = _rows_in(index, frame, has_ids=has_ids) or users
-    if order is users and not has_ids and index.name is None and labels == _counted(users):
+    if order is users and not has_ids and index.name is None and labels == [*range(len(users))]:
         return entries
     if order is users and has_ids and _is_counted(index) and labels != users:
         _refuse_counted_index(argument, labels, users)
@@ -44,11 +46,6 @@ def in_order_of(
         _refuse_index(argument, index, users)
     entry_of_label = dict(zip(labels, entries.tolist(), strict=True))
     return [entry_of_label[label] for label in order]
-
-
-def _counted(rows: Sequence[Any]) -> list[int]:
-    """The numbers of rows."""
-    return list(range(len(rows)))
 
 
 def _is_counted(index: Any) -> bool:
@@ -76,16 +73,15 @@ def _rows_in(index: Any, frame: Any, *, has_ids: bool) -> list[Any]:
     return own.tolist() if is_alike or _is_counted(index) or not has_ids else []
 
 
-def _refuse_other_order(argument: str, labels: Sequence[Any]) -> None:
+def _refuse_permuted_rows(argument: str, n_rows: int) -> NoReturn:
     """Refuse a Series of row numbers in another order, where users are rows."""
-    if labels != _counted(labels) and {*labels} == {*_counted(labels)}:
-        msg = (
-            f"{argument} is a Series whose index has the row numbers 0 to {len(labels) - 1:,} in "
-            f"another order, and the results have no ids; if it is in the order of the users, type "
-            f"{argument}={argument}.to_numpy(), and if its index has their row numbers, "
-            f"{argument}={argument}.sort_index()"
-        )
-        raise InputError(msg, argument=argument)
+    msg = (
+        f"{argument} is a Series whose index has the row numbers 0 to {n_rows - 1:,} in another "
+        f"order, and the results have no ids; if it is in the order of the users, type "
+        f"{argument}={argument}.to_numpy(), and if its index has their row numbers, "
+        f"{argument}={argument}.sort_index()"
+    )
+    raise InputError(msg, argument=argument)
 
 
 def _refuse_counted_index(argument: str, labels: Sequence[Any], users: Sequence[Any]) -> NoReturn:
@@ -103,8 +99,8 @@ def _refuse_counted_index(argument: str, labels: Sequence[Any], users: Sequence[
 def _refuse_index(argument: str, index: Any, users: Sequence[Any]) -> NoReturn:
     """Refuse a Series whose index has not each user once."""
     labels = index.tolist()
-    known = {*labels}
-    lacking = [user for user in users if user not in known]
+    ids_in_index = {*labels}
+    lacking = [user for user in users if user not in ids_in_index]
     msg = f"{argument} is a Series whose index has an id several times"
     if lacking:
         msg = (

@@ -205,11 +205,13 @@ class Compared:
         """
         records: Sequence[Mean | Difference] = self.means if against is None else self.differences
         overall, of_groups = split(records)
-        known = {(each.metric, each.model, getattr(each, "against", None)) for each in overall}
-        if (metric, model, against) not in known:
+        names_of_records = {
+            (each.metric, each.model, getattr(each, "against", None)) for each in overall
+        }
+        if (metric, model, against) not in names_of_records:
             table = "means" if against is None else "differences"
             msg = f"metric={metric!r}, model={model!r}, against={against!r} is no record of {table}"
-            if (metric, against, model) in known:
+            if (metric, against, model) in names_of_records:
                 msg += f"; type model={against!r}, against={model!r}"
             raise ArgumentError(msg)
         defined = []

@@ -520,10 +520,12 @@ class Summary(Printed):
 
     def _notes_on_intervals(self, nouns: str) -> list[str]:
         """Say how the intervals are computed; ``nouns`` is the word for users."""
-        of_all_lists = dict.fromkeys(each.metric for each in self.records if each.n_users is None)
+        metrics_of_all_lists = dict.fromkeys(
+            mean.metric for mean in self.records if mean.n_users is None
+        )
         notes = [grids.intervals_by(self.confidence, self.n_resamples, nouns)]
-        if of_all_lists:
-            names = ", ".join(map(one_line, of_all_lists))
+        if metrics_of_all_lists:
+            names = ", ".join(map(one_line, metrics_of_all_lists))
             notes.append(f"no interval, one value for all lists: {names}")
         notes += grids.ends_of_means(self.records, FEW_USERS, self.noun, nouns)
         if self.observed:

@@ -51,9 +51,9 @@ def relevance_in(frame: Frame) -> str | None:
 
 
 def note_on_unread_grades(truth: Frame, name: str, *, reads_grades: bool) -> str:
-    """Tell of a column that is not read, and would change the values if it were; else "".
+    """Write a note on a column of grades that no metric reads; "" where it would change nothing.
 
-    Where no metric ``reads_grades``, this needs rows that are not relevant.
+    Where no metric ``reads_grades``, only rows that are not relevant would change the values.
     """
     numbers = truth.get_column(name).to_numpy()
     if numbers.dtype.kind not in "biuf" or not numbers.size:

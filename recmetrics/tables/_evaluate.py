@@ -428,7 +428,7 @@ def _measure(
 
 
 class _Misleading(NamedTuple):
-    """What a call warns of where it returns no summary, which has fields of these names."""
+    """Facts that may mislead: fields of a summary, and warnings of a call without one."""
 
     swallowed: tuple[int, int]
     n_tied: int

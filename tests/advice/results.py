@@ -17,12 +17,11 @@ STREAM = BOTH + (
     "stream.update(scores[:1], truth[:1])\n"
     "this = StreamEvaluator.from_state(stream.state())\n"
 )
+TARGETS = "scores = np.array([[4.0, 3, 2, 1], [1, 2, 4, 3]])\ntargets = np.array([1, 3])\n"
 CASES = [
     Case(
         "; if a target may be recommended",
-        "scores = np.array([[4.0, 3, 2, 1], [1, 2, 4, 3]])\n"
-        "targets = np.array([1, 3])\n"
-        "exclude = [[0, 1], []]\n",
+        f"{TARGETS}exclude = [[0, 1], []]\n",
         "Metrics.compute(scores, targets, 'mrr', exclude=exclude)",
         {"mrr": [1 / 1, 1 / 2]},
         advice="of lists, type (exclude=.+)$",
@@ -30,9 +29,7 @@ CASES = [
     ),
     Case(
         "; if a target may be recommended",
-        "import numpy\n"
-        "scores = np.array([[4.0, 3, 2, 1], [1, 2, 4, 3]])\n"
-        "targets = np.array([1, 3])\n"
+        f"import numpy\n{TARGETS}"
         "truth = np.array([[0, 1, 0, 0], [0, 0, 0, 1]])\n"
         "exclude = np.array([[1, 1, 0, 0], [0, 0, 0, 0]])\n",
         "Metrics.compute(scores, truth, 'mrr', exclude=exclude)",

@@ -24,6 +24,7 @@ names what was given, what was expected and what to type.
 """
 
 from recmetrics._core.inputs.arrays import (
+    are_permuted,
     as_array,
     call_on,
     check_2d,

@@ -43,7 +43,7 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         return np.asarray(value)
     _refuse_ids(value, name, axis)
     if axis == "item":
-        _refuse_other_order(value, name)
+        _refuse_permuted_index(value, name)
     if sp.issparse(value):
         argument, of_user, _ = name.partition(" of user ")
         advice = f"scipy.sparse.vstack({argument})" if of_user else f"{name}.toarray()"
@@ -109,17 +109,21 @@ def _refuse_ids(value: Any, name: str, axis: str) -> None:
         raise InputTypeError(msg)
 
 
-def _refuse_other_order(value: Any, name: str) -> None:
+def are_permuted(labels: list[Any]) -> bool:
+    """Say whether labels are the numbers 0, 1, ..., n - 1 in another order."""
+    in_order = list(range(len(labels)))
+    return labels != in_order and {*labels} == {*in_order}
+
+
+def _refuse_permuted_index(value: Any, name: str) -> None:
     """Refuse what pandas holds of each item in another order, as ``value_counts`` gives it."""
     for axis, call in {"index": "sort_index()", "columns": "sort_index(axis=1)"}.items():
         index: Any = getattr(value, axis, None)
         if not hasattr(index, "is_unique"):  # not of pandas
             continue
-        labels = index.tolist()
-        in_order = list(range(len(labels)))
-        if labels != in_order and {*labels} == {*in_order}:
+        if are_permuted(index.tolist()):
             msg = (
-                f"{name} has the numbers 0 to {len(labels) - 1:,} as its {axis}, not in order, but "
+                f"{name} has the numbers 0 to {len(index) - 1:,} as its {axis}, not in order, but "
                 f"is read by position; type {name}.{call}"
             )
             raise InputError(msg)

@@ -86,7 +86,7 @@ def read_users(
             if scores.table is not None:
                 sets = {"truth": ground_truth, **keywords}
                 for name in ("truth", "exclude", "candidates"):
-                    _refuse_other_order(scores.table, sets.get(name), name)
+                    _refuse_other_labels(scores.table, sets.get(name), name)
     return _users(truth, keywords, request, side)
 
 
@@ -126,7 +126,7 @@ def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
     warn(f"{msg}; {MAY_BE_EXCHANGED}")
 
 
-def _refuse_other_order(scores: Any, table: Any, name: str) -> None:
+def _refuse_other_labels(scores: Any, table: Any, name: str) -> None:
     """Refuse a table that names the users or the items of the scores in another order.
 
     Arrays have no names, and those that pandas makes are numbers from 0 on, which say nothing.
