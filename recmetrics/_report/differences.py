@@ -102,9 +102,9 @@ def compare(
         together, and separately those of the groups.
     by
         (n_users,) the group of each user, such as a segment or a quartile of activity, or the name
-        of a column. Adds the means and differences of each group, and the worst group. The users of
-        data frames are in the order of the rows of the first one. A Series of pandas is matched by
-        its index, if that has the ids of these users; one made without an index is in order.
+        of a column. Adds the means and differences of each group, and the worst group. A Series of
+        pandas is matched by its index, if that has the ids of the users of data frames. Entries
+        without ids are in the order of the rows, which must be the same in all data frames.
     weights
         (n_users,) the weight of each user, finite and >= 0, such as the number of visits, or the
         name of a column. Means, differences, intervals, effect sizes and tests are then weighted.

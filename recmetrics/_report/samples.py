@@ -233,9 +233,13 @@ def read_samples(
     level_tables = [table for level in levels for table in tables[level]]
     n_users = require_alike(model_tables, level_tables)
     first_frame = next(iter(tables.values()))[0].frame
-    by = in_order_of(lambda: users, first_frame, "by", by)
-    weights = in_order_of(lambda: users, first_frame, "weights", weights)
-    groups, user_weights = read_users("no result is", labels, n_users, by, weights, is_part=is_part)
+    ordered = {}
+    for argument, entries in {"by": by, "weights": weights}.items():
+        ordered[argument] = in_order_of(lambda: users, first_frame, argument, entries)
+        if ordered[argument] is entries and not isinstance(entries, str | None):
+            runs_of_models = chain.from_iterable(runs[model] for model in results)
+            _require_one_order(argument, runs_of_models)
+    groups, user_weights = read_users("no result is", labels, n_users, is_part=is_part, **ordered)
     all_users = groups.pop(None)
     try:
         groups = {None: all_users} | {group: groups[group] for group in sorted(groups)}
@@ -266,6 +270,25 @@ def read_samples(
         keys=_identifying(next((table.keys for table in model_tables if table.keys), ()), users),
         metric_weights=_common_weights(model_tables),
     )
+
+
+def _require_one_order(argument: str, tables: Iterable[Table]) -> None:
+    """Refuse entries without ids where data frames have their users in different orders."""
+    frames = [table for table in tables if table.keys]
+    if not frames:
+        return
+    first_frame = frames[0]
+    row_of_user = dict(zip(first_frame.users(), count()))
+    for frame in frames[1:]:
+        rows = [row_of_user[user] for user in frame.users() if user in row_of_user]
+        if rows != sorted(rows):
+            msg = (
+                f"{argument} has no ids, and the users of {frame.name} are in another order than "
+                f"those of {first_frame.name}; expected the name of a column, or a pandas Series "
+                f"with the ids as its index: if {argument} is in the order of {first_frame.name}, "
+                f"type {argument}=pandas.Series({argument}, index=ids) with the ids of its users"
+            )
+            raise InputError(msg, argument=argument)
 
 
 def _identifying(keys: tuple[str, ...], users: Sequence[Any] | None) -> tuple[str, ...]:

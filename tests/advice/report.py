@@ -112,6 +112,19 @@ CASES = [
         then=COMPARED,
     ),
     Case(
+        "with the ids as its index: if {} is in the order of {}, type",
+        "import pandas\n"
+        "ids = ['w', 'x', 'y', 'z']\n"
+        "old = pandas.DataFrame({'user': ids, 'mrr': [0.0, 0.0, 0.0, 0.0]})\n"
+        "new = pandas.DataFrame({'user': ids[::-1], 'mrr': [1.0, 0.5, 0.25, 0.0]})\n"
+        "by = ['p', 'p', 'q', 'q']\n",
+        "recmetrics.compare({'old': old, 'new': new}, by=by)",
+        [[None, 7 / 16], ["p", (0 + 1 / 4) / 2], ["q", (1 / 2 + 1) / 2]],
+        advice="type (by=.*) with",
+        altered="by=by[::-1]",
+        then="[[each.group, each.difference] for each in answer.differences]",
+    ),
+    Case(
         "; the ids of the results are of type {}: type",
         TWO + "import pandas as pd\n"
         "by = pd.Series(['p', 'p', 'q', 'q'], index=[11, 12, 13, 14])\n"

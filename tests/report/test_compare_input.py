@@ -535,6 +535,33 @@ def test_a_series_is_matched_by_the_ids_in_its_index():
     assert means["b"] == (0.0 + 0.5) / 2
 
 
+@BACKENDS
+def test_entries_without_ids_need_users_in_one_order(backend):
+    """Else the first frame would decide whose group is whose."""
+    users = [*"uvwxyz"]
+    old = frame(backend, users, OLD)
+    swapped = frame(backend, ["v", "u", *users[2:]], [NEW[1], NEW[0], *NEW[2:]])
+    groups = [*"pqpqpq"]
+    weights = np.arange(1.0, 7.0)
+    for argument, entries in {"by": groups, "weights": weights}.items():
+        results = {"old": old, "new": swapped}
+        assert message_of(InputError, compare, results, **{argument: entries}) == (
+            f"{argument} has no ids, and the users of 'new' are in another order than those of "
+            "'old'; expected the name of a column, or a pandas Series with the ids as its index: "
+            f"if {argument} is in the order of 'old', type "
+            f"{argument}=pandas.Series({argument}, index=ids) with the ids of its users"
+        )
+        with pytest.raises(InputError, match="of run 2 of 'new' are in another order than"):
+            compare({"old": old, "new": [old, swapped]}, **{argument: entries})
+    new = frame(backend, users, NEW)
+    found = compare({"old": old, "new": new}, levels={"top": swapped}, by=groups, weights=weights)
+    arrays = {"old": {"hit@1": OLD}, "new": {"hit@1": NEW}}
+    expected = compare(arrays, by=groups, weights=weights)
+    assert [each.difference for each in found.differences] == [
+        each.difference for each in expected.differences
+    ]
+
+
 @pytest.mark.parametrize("as_index", [False, True])
 def test_ids_in_an_index_that_counts_are_no_row_numbers(as_index):
     """The ids of the users are 0 to 3, in another order than the rows."""
