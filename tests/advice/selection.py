@@ -1,6 +1,6 @@
 """Advice on rankings, factors, discounts and tensors of a GPU."""
 
-from math import log2
+from math import log2, nan
 
 from advice import Case
 from advice.inputs import COMPUTE, COMPUTE_FACTORS, COMPUTE_RANKED, FACTORS
@@ -15,6 +15,18 @@ ON_GPU = (
 SENT = "scores = torch.tensor(scores).as_subclass(OnGpu)\n"
 LISTS = RANKING + "truth = [[1], [0]]\n"
 
+PADDING = [
+    Case(
+        "; if it pads sequences, type",
+        "scores = np.array([[9.0, 3, 2, 1], [9, 2, 4, 3], [9, 1, 1, 1], [9, 1, 1, 1]])\n"
+        "targets = np.array([1, 3, 0, 0])\n"
+        "import warnings\n",
+        "Metrics.compute(scores, targets, 'mrr', candidates=[1, 2, 3])",
+        {"mrr": [1 / 1, 1 / 2, nan, nan]},
+        advice="type (targets.*), which",
+        altered="targets[targets == 1] = -1",
+    )
+]
 RANKINGS = [
     Case(
         "unknown={} needs the size of the catalogue, which",
@@ -163,4 +175,4 @@ DEVICE = [
         MRR,
     ),
 ]
-CASES = [*RANKINGS, *OF_FACTORS, *DISCOUNTS, *DEVICE]
+CASES = [*PADDING, *RANKINGS, *OF_FACTORS, *DISCOUNTS, *DEVICE]

@@ -201,6 +201,26 @@ def test_candidates_without_the_relevant_items(form, n_users):
     assert caught(compute, candidates=np.flatnonzero(negatives[0])) == []  # of all users alike
 
 
+def test_targets_that_are_padding():
+    """Several rows with the one target that the candidates of all users lack."""
+    scores = np.random.default_rng(0).random((6, 5))
+    padded = np.array([0, 0, 3, 1, 4, 2])
+    padding = (
+        "item 0 is the target of several rows and not among the candidates, so these rows have no "
+        "hit; if it pads sequences, type targets[targets == 0] = -1, which leaves these rows out "
+        "of the means"
+    )
+    stream = recmetrics.StreamEvaluator("mrr")
+    for call in (partial(Metrics.compute, metrics_list="mrr"), stream.update):
+        assert caught(call, scores, padded, candidates=[1, 2, 3, 4]) == [
+            (RecmetricsWarning, padding)
+        ]
+        for targets in ([0, 3, 1, 4, 2, 2], [0, 0, 3, 3, 1, 1], [-1, -1, 3, 1, 4, 2]):
+            candidates = [1, 2, 4] if targets[1] == 0 else [1, 2, 3, 4]
+            assert caught(call, scores, np.array(targets), candidates=candidates) == []
+        assert caught(call, scores, padded) == []
+
+
 @pytest.mark.parametrize("form", [np.array, sp.csr_array, sp.coo_array, lists_of])
 @pytest.mark.parametrize("of_truth", [np.array, sp.csc_array, lists_of])
 def test_every_form_is_counted(form, of_truth):

@@ -122,6 +122,7 @@ def find_hits(
         add_work(work_beyond(scores, users, cutoffs.hits, hits))
     if cutoffs.hits is not None and not hits.n_hits.any():
         _warn_of_lacking(users)
+    _warn_of_padding(users)
     list_values = {} if reader is None else reader.values
     n_invalid = getattr(ranker, "n_invalid", None)  # of lists
     if relevant is not None and slots is not None:
@@ -187,6 +188,25 @@ def _warn_of_lacking(users: Users) -> None:
             f"candidates have no relevant item of {n_lacking:,} of the {n_with_relevant:,} users "
             "with relevant items, so these users cannot have a hit; add the relevant items to the "
             "candidates",
+            argument="candidates",
+        )
+
+
+def _warn_of_padding(users: Users) -> None:
+    """Warn if the targets of several rows are one item that the candidates of all users lack.
+
+    Item 0 often pads sequences. A row that has it as its target counts as one without a hit.
+    """
+    if not isinstance(users.candidates, SharedSet) or users.truth.mean_items > 1:
+        return
+    targets = users.truth.rows(slice(0, users.truth.n_users)).items
+    lacking = targets[~np.isin(targets, users.candidates.items)]
+    if lacking.size >= 2 and np.all(lacking == lacking[0]):
+        item = int(lacking[0])
+        warn(
+            f"item {item} is the target of several rows and not among the candidates, so these "
+            f"rows have no hit; if it pads sequences, type targets[targets == {item}] = -1, which "
+            "leaves these rows out of the means",
             argument="candidates",
         )
 
