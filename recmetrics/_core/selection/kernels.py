@@ -55,7 +55,7 @@ _PREFETCH_LINES = 128  # cache lines between the scores that are read and those 
 BLOCK_SCORES = 64  # counted together
 _GATHERED_BLOCKS = 64  # of a row that are looked through before items of these are collected
 # To collect one of the k best in a pool takes as long as so many comparisons of a count.
-_COMPARED_PER_COLLECTED = 768
+COMPARED_PER_COLLECTED = 768
 _TILE_SCORES = 4096  # stay in cache while they are compared with many relevant items
 _RUN_ITEMS = 24  # sorted by insertion, before such runs are merged
 
@@ -915,7 +915,7 @@ def rank_rows(
         # Ranks are counted in the whole row, or, where that takes longer than to collect it, in a
         # pool of the few items that reach the bound.
         values = row
-        n_counted = n_items + _COMPARED_PER_COLLECTED * k
+        n_counted = n_items + COMPARED_PER_COLLECTED * k
         if n_lanes > 0 and bound > scores.least and n_possible * n_items > n_counted:
             count = _fill_pool(row, bound, excluded_items, tied, memory.pool)
             if count >= 0:

@@ -3,8 +3,8 @@
 All constants are microseconds of CPU of one core, measured with ndcg@10, ndcg@100, ndcg@500, auc
 and coverage@10 on float32 scores of 100 x 500 to 256 x 3,700 and 1 to 74 relevant items a user.
 Once hits are known, the sums are within a factor of 1.7 of what was measured, for random scores and
-for those of good models, but up to 3.5 times too much for 74 relevant items. What another machine
-takes longer, it takes longer to compile, too.
+for those of good models, but up to 3.5 times too much for 74 relevant items. ``ties="expected"``
+takes up to 2.5 times as long. What another machine takes longer, it takes longer to compile, too.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from recmetrics._core.inputs import Rankings, ScoreMatrix, SparseScores, Users, is_half
 from recmetrics._core.selection.device import DeviceFactors, DeviceScores
 from recmetrics._core.selection.hits import Hits
-from recmetrics._core.selection.kernels import LEAST_PER_HIDDEN
+from recmetrics._core.selection.kernels import COMPARED_PER_COLLECTED, LEAST_PER_HIDDEN
 from recmetrics._core.selection.matrix import MANY_RELEVANT
 from recmetrics._core.selection.memory import n_lanes_for
 from recmetrics._core.selection.tied import EqualScores
@@ -25,10 +25,10 @@ _HIDING_SCORE = 1.0  # more for a score of a row that is copied, to hide its exc
 _HALF_SCORE = 1.2  # more for a score of half precision, which is converted
 _SELECTED_ITEM = 9.0  # one of the k best
 _RELEVANT_ITEM = 20.0
-_COMPARED_PAIR = 1.1  # a relevant item and a score, where rows are too short for lanes, or a hit
+# A relevant item and a score: of a hit, of a candidate, or of a row that is too short for lanes.
+_COMPARED_PAIR = 1.1
 _SHORT_SCORE = 2.0  # a score of a row that is too short for lanes
 _COMPARED_PAIR_TO_THE_END = 1.7  # such a pair without a cutoff
-_MOST_OF_HITS = 10_000.0  # the hits of a user, of which many are compared with few scores
 _BINNED_SCORE = 9.5  # a score whose bin is searched for, measured with 110 relevant items
 _LISTED_SCORE = 1.6  # a score of a row from which a list is made
 _LISTED_SHORT_SCORE = 8.0  # one of a row that is too short for lanes
@@ -56,14 +56,17 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
     if isinstance(scores, EqualScores | DeviceScores | DeviceFactors):  # ranked without kernels
         return work
     if isinstance(scores, SparseScores):
-        return work + _STORED_SCORE * scores.mean_items * n_users
-    if users.candidates is not None:
-        candidate_work = 0.0
+        n_stored = scores.mean_items * n_users
         if k is not None:
-            candidate_work += _CANDIDATE
+            work += _work_of_pairs(n_users, n_relevant, n_stored)
+        return work + _STORED_SCORE * n_stored
+    if users.candidates is not None:
+        n_candidates = users.candidates.count()
+        if k is not None:
+            work += _CANDIDATE * n_candidates + _work_of_pairs(n_users, n_relevant, n_candidates)
         if depth is not None:
-            candidate_work += _LISTED_CANDIDATE
-        return work + candidate_work * users.candidates.count()
+            work += _LISTED_CANDIDATE * n_candidates
+        return work
 
     n_items = scores.shape[1]
     if isinstance(scores, ScoreMatrix) and is_half(scores.array.dtype):
@@ -77,6 +80,15 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
         score_work = _LISTED_SCORE if n_lanes_for(depth, n_items) else _LISTED_SHORT_SCORE
         work += score_work * n_users * n_items + _LISTED_ITEM * n_users * min(depth, n_items)
     return work
+
+
+def _work_of_pairs(n_users: int, n_relevant: int, n_read: float) -> float:
+    """Estimate the work of comparing the relevant items of each user with the scores that are read.
+
+    Of all users together, ``n_relevant`` items are relevant and ``n_read`` scores are read.
+    """
+    mean_read = n_read / max(1, n_users)
+    return _COMPARED_PAIR * min(n_relevant, n_read) * mean_read
 
 
 def _work_of_hiding(n_users: int, n_items: int, n_excluded: int) -> float:
@@ -110,7 +122,9 @@ def _work_of_hits(scores: Any, users: Users, k: int, n_hits: IntArray | float) -
     is_whole = isinstance(scores, ScoreMatrix) and not isinstance(scores, SparseScores)
     if not is_whole or users.candidates is not None or not n_lanes_for(k, scores.shape[1]):
         return 0.0
-    work_of_user = np.minimum(_MOST_OF_HITS, _COMPARED_PAIR * n_hits * scores.shape[1])
+    n_items = scores.shape[1]
+    most_pairs = n_items + COMPARED_PER_COLLECTED * k  # from more on, the pool is compared
+    work_of_user = _COMPARED_PAIR * np.minimum(most_pairs, n_hits * n_items)
     return float(np.broadcast_to(work_of_user, users.truth.n_users).sum())
 
 
