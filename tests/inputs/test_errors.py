@@ -388,6 +388,8 @@ DAMAGED = {  # the format and its damaged fields
     "csr, values in a column": ("csr", {"data": np.ones((4, 1))}),
     "csr, pointers of fewer users": ("csr", {"indptr": [0, 4]}),
     "csr, index beyond": ("csr", {"indices": [1, 2, 0, 4]}),
+    "csr, index beyond, not in order": ("csr", {"indptr": [0, 4, 4], "indices": [1, 9, 0, 3]}),
+    "csr, negative index": ("csr", {"indices": [-1, 2, 0, 3]}),
     "csc, negative index": ("csc", {"indices": [1, 0, 0, -1]}),
     "bsr, blocks of one value": ("bsr", {"data": np.ones(4)}),
     "bsr, index beyond": ("bsr", {"indices": [0, 9, 0, 1]}),

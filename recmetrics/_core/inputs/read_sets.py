@@ -27,7 +27,7 @@ from recmetrics._core.inputs.arrays import (
     users_of_entries,
 )
 from recmetrics._core.inputs.sets import DenseSets, ItemSets, Rows, SharedSet, SparseSets
-from recmetrics._core.inputs.sparse import as_scipy, is_canonical, rows_of_sparse
+from recmetrics._core.inputs.sparse import as_scipy, ascend_in_rows, rows_of_sparse
 from recmetrics._core.options import whole_number
 from recmetrics._core.types import IntArray
 
@@ -451,7 +451,7 @@ def _from_lists(
         start, items = _without_padding(start, items, name_of)
         users = users_of_entries(start)
     rows = Rows(start, items, np.ones(len(items)))
-    if is_canonical(start, items):
+    if ascend_in_rows(start, items):
         return rows
     rows, any_repeated = rows.ascending(n_threads)
     if not any_repeated:
