@@ -39,8 +39,8 @@ _NUMBER = r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
 # A margin in %, with its sign unless it is 0.
 PER_CENT = re.compile(rf"\s*([+-]{_NUMBER}|0+\.?0*)\s*%\s*", re.IGNORECASE | re.ASCII)
 _RULE = re.compile(
-    r"\s*(?P<metric>\S(.*?[^=<>\s])?)\s*(?P<sign>>=|<=|>|<)\s*"
-    rf"(?P<margin>[+-]?{_NUMBER})\s*(?P<percent>%?)\s*"
+    r"\s*(?P<difference>(?P<metric>\S(.*?[^=<>\s])?)\s*(?P<sign>>=|<=|>|<)\s*"
+    rf"(?P<margin>[+-]?{_NUMBER})\s*(?P<percent>%?))\s*"
     r"(in\s+((?P<every>every\s+group)|'(?P<quoted>[^']+)'|\"(?P<double>[^\"]+)\"|(?P<group>\S+)))?\s*",
     re.IGNORECASE | re.ASCII,
 )
@@ -237,7 +237,7 @@ class Gate(Printed):
             if verdict.n_users is None:  # of all lists
                 continue
             has_enough = verdict.n_needed is not None and verdict.n_users >= verdict.n_needed
-            (with_enough if has_enough else with_few).append(_rule_in_group(verdict))
+            (with_enough if has_enough else with_few).append(self._rule_of(verdict))
         if with_enough:
             yield (
                 f"open with as many users as needed or more ({', '.join(with_enough)}): equal "
@@ -253,7 +253,7 @@ class Gate(Printed):
             yield f"open{of_rules}: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
                 yield "needed is not computed: more users do not reduce the variation between runs"
-        beyond_margin = list(map(_rule_in_group, filter(_is_beyond_margin, open_verdicts)))
+        beyond_margin = list(map(self._rule_of, filter(_is_beyond_margin, open_verdicts)))
         if beyond_margin:
             yield (
                 f"the observed difference is beyond the margin ({', '.join(beyond_margin)}), so "
@@ -262,6 +262,15 @@ class Gate(Printed):
         with_needed = [verdict for verdict in self.verdicts if verdict.n_needed]
         if with_needed:
             yield _what_is_needed(with_needed)
+
+    def _rule_of(self, verdict: Verdict) -> str:
+        """Write the rule of a verdict, with its group, and with its model where there are more."""
+        rule = _parts_of(verdict.rule)["difference"].strip()
+        if verdict.group is not None:
+            rule += f" in {verdict.group}"
+        if len(self.of) > 1:
+            rule = f"{verdict.model}: {rule}"
+        return one_line(rule)
 
     def _users_for_gain(self, verdict: Verdict) -> str:
         """Say what to call for the users who show that a rule on a gain holds."""
@@ -462,14 +471,6 @@ def _asks_for_gain(verdict: Verdict) -> bool:
     direction = -1 if _is_upper(verdict.rule) else 1
     is_of_all_users = verdict.n_users is not None and verdict.group is None
     return is_of_all_users and verdict.margin * direction >= 0
-
-
-def _rule_in_group(verdict: Verdict) -> str:
-    """Write the rule of a verdict, with the group where it is judged."""
-    rule, _, _ = verdict.rule.partition(" in ")
-    if verdict.group is not None:
-        rule += f" in {verdict.group}"
-    return one_line(rule)
 
 
 def _is_beyond_margin(verdict: Verdict) -> bool:

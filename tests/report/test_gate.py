@@ -163,9 +163,13 @@ def test_an_open_rule_with_as_many_users_as_needed():
     both = recmetrics.compare(
         {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}, by=["few"] * 100 + ["many"] * 3900
     )
-    text = str(both.gate(["ndcg@10 >= -0.02", "ndcg@10 >= -0.02 in few"]))
+    text = str(both.gate(["ndcg@10 >= -0.02", "ndcg@10 >= -0.02 IN few"]))
     assert "\nopen with as many users as needed or more (ndcg@10 >= -0.02): equal models" in text
     assert "\nopen (ndcg@10 >= -0.02 in few): too few users to decide" in text
+    values = {"old": old, "a": new, "b": old - 0.001}
+    models = {name: {"ndcg@10": column} for name, column in values.items()}
+    text = str(recmetrics.compare(models, baseline="old").gate(rule := f"ndcg@10 >= {margin}"))
+    assert f"\n{beyond.format(f'a: {rule}')} rather fail" in text
 
 
 def test_the_bounds_of_a_margin_in_per_cent_are_explained():
