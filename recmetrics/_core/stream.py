@@ -311,7 +311,7 @@ class StreamEvaluator(Accumulator):
             a session already has its next item; such a target is no hit. Also if the system of the
             convention weighs users in the mean of a metric.
         """
-        warn_of_swallowed(*self._results.swallowed)
+        warn_of_swallowed(*self._results.swallowed, nouns="events")
         for text, weight in self._results.request.weights.items():
             warn(
                 f"the mean of {text} is plain, and the system of the convention weighs each user "

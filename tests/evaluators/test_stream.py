@@ -114,11 +114,11 @@ def test_exclude_and_candidates_are_those_of_the_rows():
 def test_excluded_truth_is_told():
     one = stream("mrr")
     one.update(SCORES[:2], [1, 2], exclude=[[1], [2]])
-    with pytest.warns(RecmetricsWarning, match="the one relevant item of 2 of the 2 users"):
+    with pytest.warns(RecmetricsWarning, match="the one relevant item of 2 of the 2 events"):
         one.mean()
     other = stream("mrr")
     other.update(SCORES[[0, 1, 3]], [1, 2, 2], exclude=[[1], [2], [0]])
-    with pytest.warns(RecmetricsWarning, match="the one relevant item of 4 of the 5 users"):
+    with pytest.warns(RecmetricsWarning, match="the one relevant item of 4 of the 5 events"):
         one.merge(other).mean()
 
 

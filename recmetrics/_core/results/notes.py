@@ -122,11 +122,13 @@ def who_is_swallowed(
     return note
 
 
-def warn_of_swallowed(n_swallowed: int, n_users: int, n_relevant: int | None = None) -> None:
+def warn_of_swallowed(
+    n_swallowed: int, n_users: int, n_relevant: int | None = None, nouns: str = "users"
+) -> None:
     """Warn if ``exclude`` holds all relevant items of most users, or the one item of any."""
     has_one = n_swallowed > 0 and _has_one_target(n_users, n_relevant)
     if has_one or _is_most(n_swallowed, n_users):
-        warn(who_is_swallowed(n_swallowed, n_users, n_relevant), argument="exclude")
+        warn(who_is_swallowed(n_swallowed, n_users, n_relevant, nouns), argument="exclude")
 
 
 def _is_most(n_swallowed: int, n_users: int) -> bool:
