@@ -33,7 +33,13 @@ def in_order_of(
     users = ids()
     if users is None:
         if are_permuted(labels):
-            _refuse_permuted_rows(argument, len(labels))
+            msg = (
+                f"{argument} is a Series whose index has the row numbers 0 to {len(labels) - 1:,} "
+                f"in another order, and the results have no ids; if it is in the order of the "
+                f"users, type {argument}={argument}.to_numpy(), and if its index has their row "
+                f"numbers, {argument}={argument}.sort_index()"
+            )
+            raise InputError(msg, argument=argument)
         return entries
 
     has_ids = {*users} <= {*labels}
@@ -71,17 +77,6 @@ def _rows_in(index: Any, frame: Any, *, has_ids: bool) -> list[Any]:
         return []
     is_alike = own.tolist() == labels and _is_counted(own) == _is_counted(index)
     return own.tolist() if is_alike or _is_counted(index) or not has_ids else []
-
-
-def _refuse_permuted_rows(argument: str, n_rows: int) -> NoReturn:
-    """Refuse a Series of row numbers in another order, where users are rows."""
-    msg = (
-        f"{argument} is a Series whose index has the row numbers 0 to {n_rows - 1:,} in another "
-        f"order, and the results have no ids; if it is in the order of the users, type "
-        f"{argument}={argument}.to_numpy(), and if its index has their row numbers, "
-        f"{argument}={argument}.sort_index()"
-    )
-    raise InputError(msg, argument=argument)
 
 
 def _refuse_counted_index(argument: str, labels: Sequence[Any], users: Sequence[Any]) -> NoReturn:

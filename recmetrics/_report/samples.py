@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -232,14 +233,9 @@ def read_samples(
     model_tables = [table for model in results for table in tables[model]]
     level_tables = [table for level in levels for table in tables[level]]
     n_users = require_alike(model_tables, level_tables)
-    first_frame = next(iter(tables.values()))[0].frame
-    ordered = {}
-    for argument, entries in {"by": by, "weights": weights}.items():
-        ordered[argument] = in_order_of(lambda: users, first_frame, argument, entries)
-        if ordered[argument] is entries and not isinstance(entries, str | None):
-            runs_of_models = chain.from_iterable(runs[model] for model in results)
-            _require_one_order(argument, runs_of_models)
-    groups, user_weights = read_users("no result is", labels, n_users, is_part=is_part, **ordered)
+    by = _in_order_of(users, model_tables, "by", by)
+    weights = _in_order_of(users, model_tables, "weights", weights)
+    groups, user_weights = read_users("no result is", labels, n_users, by, weights, is_part=is_part)
     all_users = groups.pop(None)
     try:
         groups = {None: all_users} | {group: groups[group] for group in sorted(groups)}
@@ -272,23 +268,31 @@ def read_samples(
     )
 
 
-def _require_one_order(argument: str, tables: Iterable[Table]) -> None:
-    """Refuse entries without ids where data frames have their users in different orders."""
-    frames = [table for table in tables if table.keys]
-    if not frames:
-        return
-    first_frame = frames[0]
-    row_of_user = dict(zip(first_frame.users(), count()))
-    for frame in frames[1:]:
-        rows = [row_of_user[user] for user in frame.users() if user in row_of_user]
-        if rows != sorted(rows):
+def _in_order_of(
+    users: Sequence[Any] | None, tables: Sequence[Table], argument: str, entries: Any
+) -> Any:
+    """Put entries, one for each user, into the order of ``users``, that of the first table.
+
+    Entries without ids are refused where data frames have their users in different orders.
+    """
+    ordered = in_order_of(lambda: users, tables[0].frame, argument, entries)
+    if ordered is not entries or isinstance(entries, str | None):
+        return ordered
+    rows: dict[Any, int] = {}  # of each user in the first data frame
+    for table in filter(attrgetter("keys"), tables):
+        if not rows:
+            first_table = table
+            rows = dict(zip(table.users(), count()))
+        in_order = list(filter(rows.__contains__, table.users()))
+        if in_order != sorted(in_order, key=rows.__getitem__):
             msg = (
-                f"{argument} has no ids, and the users of {frame.name} are in another order than "
-                f"those of {first_frame.name}; expected the name of a column, or a pandas Series "
-                f"with the ids as its index: if {argument} is in the order of {first_frame.name}, "
+                f"{argument} has no ids, and the users of {table.name} are in another order than "
+                f"those of {first_table.name}; expected the name of a column, or a pandas Series "
+                f"with the ids as its index: if {argument} is in the order of {first_table.name}, "
                 f"type {argument}=pandas.Series({argument}, index=ids) with the ids of its users"
             )
             raise InputError(msg, argument=argument)
+    return entries
 
 
 def _identifying(keys: tuple[str, ...], users: Sequence[Any] | None) -> tuple[str, ...]:
