@@ -323,10 +323,12 @@ def _chosen(source: Source, columns: Columns, frame: pl.LazyFrame) -> pl.LazyFra
     return frame.select(names).with_columns(polars.col(ids).cast(polars.String))
 
 
-def read_any(source: Source, labels: Collection[str] = ()) -> pl.DataFrame:
+def read_any(source: Source, labels: Collection[str] = (), n_labels: int = 0) -> pl.DataFrame:
     """Read all columns of a table, each of the type that its cells have.
 
-    Numbers with a decimal comma would be text: they are refused, but for the columns ``labels``.
+    Cells stay text where integers, or numbers of ``labels`` and of the first ``n_labels`` columns,
+    would be written otherwise: 01 and 1 are two ids, 1.10 and 1.1 two labels. Numbers with a
+    decimal comma would be text: they are refused, but for ``labels``.
     """
     expected = "a .csv, .tsv or .parquet with a header"
     layout = _layout(source, expected)
@@ -336,9 +338,16 @@ def read_any(source: Source, labels: Collection[str] = ()) -> pl.DataFrame:
         if layout is None:
             return polars.read_parquet(source.path, glob=False)
         with source.open_bytes() as file:
-            frame = polars.read_csv(
-                file.read(), separator=layout.separator, infer_schema_length=None
-            )
+            data = file.read()
+        frame = polars.read_csv(data, separator=layout.separator, infer_schema_length=None)
+        cells = polars.read_csv(data, separator=layout.separator, infer_schema=False)
+        for name in frame.columns:
+            is_label = name in (*labels, *frame.columns[:n_labels])
+            column = frame[name]
+            if is_label or column.dtype.is_integer():
+                is_other = column.cast(polars.String) != cells[name]
+                if is_other.any():
+                    frame = frame.with_columns(cells[name])
         for text in frame.drop(labels, strict=False).select(polars.col(polars.String)):
             has_comma = text.str.contains(",")
             numbers = (
@@ -419,8 +428,13 @@ def _first_line(source: Source) -> str:
 
 
 def _is_filled(line: str) -> bool:
-    """Say whether a line holds fields: it is neither empty nor a comment of TREC."""
-    return bool(line.strip()) and not line.startswith("#")
+    """Say whether a line holds fields: it is neither empty nor a comment of TREC.
+
+    A comment begins with #, as some ids of queries do, and has not the fields of a line.
+    """
+    if line.startswith("#"):
+        return _trec_form(line, is_table=False) is not None
+    return bool(line.strip())
 
 
 def _trec_form(line: str, *, is_table: bool) -> TrecForm | None:
@@ -545,7 +559,10 @@ def _read_trec(source: Source, text: str, columns: Columns, form: TrecForm) -> p
     import polars
 
     lines = polars.Series("line", text.split("\n"))
-    lines = lines.filter(~lines.str.contains(r"^(#|\s*$)"))
+    is_filled = ~lines.str.contains(r"^(#|\s*$)")
+    for row in lines.str.starts_with("#").arg_true():
+        is_filled[row] = _is_filled(lines[row])
+    lines = lines.filter(is_filled)
     fields = lines.str.extract_groups(_TREC_FIELDS[form]).struct.unnest()
     frame = fields.rename(dict(zip(fields.columns, columns.of_trec(form), strict=True)))
     is_wrong = frame[columns.ids[0]].is_null()
@@ -572,8 +589,9 @@ def _dates(source: Source, layout: _Layout, text: pl.Series) -> pl.Series:
             fault = f"has a time zone in {text[row]!r}, where the first row has none"
         expected = "expected a zone such as Z or +01:00 behind each time, or behind none"
         raise _in_row(source, layout, row, f"{fault}; {expected}")
+    unit: Literal["ns", "us"] = "ns" if text.str.contains(r"\.\d{7}").any() else "us"
     try:
-        dates = iso_dates.str.to_datetime(strict=False, time_zone="UTC")
+        dates = iso_dates.str.to_datetime(strict=False, time_unit=unit, time_zone="UTC")
     except polars.exceptions.ComputeError:  # pragma: no cover  # no date; newer ones give null
         return polars.repeat(None, len(text), eager=True)
     return dates if has_zone.all() else dates.dt.replace_time_zone(None)

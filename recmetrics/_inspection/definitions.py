@@ -52,12 +52,12 @@ TruthOf: TypeAlias = Literal["all items", "list items"]
 """The relevant items that count: all, or those that may be in the list of the user."""
 
 _OWN, _ONE, _UNUSED, _ANOTHER, _SEVERAL = range(len(RINGS))
-_TIES = {
+TIES_IN_WORDS = {
     "index": "equal scores by item index",
     "expected": "mean over the orders of equal scores",
     "reversed": "equal scores by descending item index",
 }
-_TRUTHS = {
+TRUTHS_IN_WORDS = {
     "all items": "relevant items outside the list count",
     "list items": "relevant items outside the list do not count",
 }
@@ -120,12 +120,12 @@ class Variant(NamedTuple):
             treatment = "left out" if number is None else f"count {number:g}"
             rules.append(f"users without relevant items {treatment}")
         if self.ties != of_system.ties:
-            rules.append(_TIES[self.ties])
+            rules.append(TIES_IN_WORDS[self.ties])
         if self.weight != of_system.weight:
             weight = "equal" if self.weight == "1" else self.weight
             rules.append(f"weight of a user in the mean: {weight}")
         if self.truth != of_system.truth:
-            rules.append(_TRUTHS[self.truth])
+            rules.append(TRUTHS_IN_WORDS[self.truth])
         if self.batch is not None:
             rules.append(f"mean of the means of batches of {self.batch}")
         scope = [f"without {name}" for name in self.without]

@@ -34,6 +34,8 @@ from recmetrics._core.spec import (
 from recmetrics._core.types import Candidates, FloatArray, NaNPolicy, Scores, Truth
 from recmetrics._inspection.definitions import (
     RINGS,
+    TIES_IN_WORDS,
+    TRUTHS_IN_WORDS,
     Definitions,
     Measured,
     OfSystem,
@@ -239,7 +241,12 @@ def _settings(match: Match) -> list[str]:
         settings.append(f"ties={match.ties!r}")
     if match.weight != "1":
         settings.append(f"mean weighted by {match.weight}")
-    return settings
+    words = []
+    if match.ties == "reversed":
+        words.append(TIES_IN_WORDS["reversed"])
+    if match.truth == "list items":
+        words.append(TRUTHS_IN_WORDS["list items"])
+    return settings + [setting for setting in words if setting not in match.departures]
 
 
 def _notes_on_calls(rows: Sequence[Match]) -> Iterator[str]:
@@ -253,6 +260,9 @@ def _notes_on_calls(rows: Sequence[Match]) -> Iterator[str]:
         "another argument what follows it, such as undefined='zero'; convention= follows the "
         "defaults of a system, and these calls may have other options"
     )
+    in_words = [setting for row in rows for setting in _settings(row) if "=" not in setting]
+    if in_words:
+        yield f"what follows in words, such as {in_words[0]!r}, is no argument of Metrics.compute"
 
 
 def _names_of_systems(match: Match) -> str:

@@ -223,7 +223,7 @@ def _moments(
         second_distances=sum_of_power(1, 2),
         second_squares=max(0.0, sum_of_power(2, 2)),
     )
-    if squares <= n * (ROUNDING * mean) ** 2:  # distances that are rounding of the mean
+    if squares <= total_weight * (ROUNDING * mean) ** 2:  # distances that are rounding of the mean
         squares = 0.0
         cubes = 0.0
         sums = sums._replace(second_distances=0.0, second_squares=0.0)

@@ -202,7 +202,18 @@ def _read_groups(
     group_of_user, ids = read_segments(segments)
     users_of_runs = users or rows_of_runs
     grouped_users = _UsersOfFile.of(segments, ids, len(group_of_user))
-    if ids is not None or set(users_of_runs.ids) == set(grouped_users.ids):
+    is_in_one_order = users_of_runs.in_other_order is None
+    has_row_numbers = set(users_of_runs.ids) == set(grouped_users.ids)
+    if ids is None and has_row_numbers and is_in_one_order:
+        if users_of_runs.ids == grouped_users.ids:
+            return group_of_user
+        msg = (
+            f"{segments} has labels without ids, and the users of {users_of_runs.source} are the "
+            f"numbers 0 to {len(group_of_user) - 1:,} in another order; expected a .csv of user "
+            "and group"
+        )
+        raise CommandError(msg)
+    if ids is not None or has_row_numbers:
         return group_of_user[users_of_runs.rows_in(grouped_users)]
     if users is not None and users.in_other_order is not None:
         msg = (

@@ -129,7 +129,7 @@ def from_file(
     # A command names the file, and its option with it.
     with nullcontext() if source.in_shell else at_fault(label):
         if label == "similarity":
-            frame = read_any(source)
+            frame = read_any(source, n_labels=2)
             frame = frame.cast(dict.fromkeys(frame.columns[:2], str))
         else:
             frame = read(source, _columns_in_file(source, label, options))
@@ -165,6 +165,8 @@ def with_integer_ids(
         integers |= {name for name in names if schema[name].is_integer()}
     for label in files:
         names = integers & set(frames[label].collect_schema())
+        if label == "similarity" and options["item"] in names:
+            names |= set(frames[label].collect_schema().names()[:2])
         casts = [nw.col(name).cast(nw.Int64) for name in sorted(names)]
         with suppress(Exception):  # of any type, by the library
             frame = frames[label].with_columns(*casts)

@@ -194,6 +194,9 @@ class ItemTables:
         items = self._items[name]
         other_items = self._items[_OTHERS + name]
         other_column, value_column = self._columns(name)
+        both = np.concatenate((items, other_items))
+        recs = self._frames["recs"]
+        warn_of_foreign_ids(recs, frame, name, self._item, self._items["recs"], both)
         refuse_repeats(frame, name, [self._item, other_column], [items, other_items])
         values = numbers_of(frame, name, value_column)
 

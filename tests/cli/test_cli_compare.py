@@ -324,6 +324,18 @@ def test_labels_without_ids_are_refused_beside_files_of_two_orders(capsys):
         )
 
 
+def test_labels_without_ids_are_refused_beside_row_numbers_in_another_order(capsys):
+    """They may be in the order of the rows, or in that of the numbers."""
+    group_files()
+    users = list(map(str, RNG.permutation(40)))
+    for name, values in {"one": OLD, "two": NEW}.items():
+        write_per_user(Path(f"{name}.csv"), values, users)
+    assert error(capsys, "one.csv", "two.csv", "--by", "groups.npy") == (
+        "--by 'groups.npy' has labels without ids, and the users of FILE 'one.csv' are the numbers "
+        "0 to 39 in another order; expected a .csv of user and group"
+    )
+
+
 def test_the_gate_and_the_movers_are_those_of_the_library(capsys):
     group_files()
     users = [f"u{user}" for user in range(40)]
@@ -434,6 +446,30 @@ def test_a_decimal_comma_in_one_table_of_all_models(separator, capsys):
     )
     write("1", "0.5")
     assert json.loads(printed(capsys, *argv, "--json"))["models"] == ["64,32", "8,4"]
+
+
+def test_labels_and_ids_in_one_table_stay_as_they_are_written(capsys):
+    """1.1 and 1.10 are two versions, 001 is the name of a model, and 01 another user than 1."""
+    pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    with Path("values.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["model", "user", "version", "mrr", "layers"])
+        for user in range(20):
+            for copy in (f"{user}", f"0{user}"):
+                version = "1.1" if copy == f"{user}" else "1.10"
+                loss = 0.25 if version == "1.1" else -0.25
+                writer.writerow(["001", copy, version, 0.5, 3])
+                writer.writerow(["002", copy, version, 0.5 - loss, 3])
+    argv = ["values.csv", "--model", "model", "--baseline", "001", "--movers", "1", "--json"]
+    found = json.loads(printed(capsys, *argv, "--by", "version"))
+    assert found["models"] == ["001", "002"]
+    differences = {each["group"]: each["difference"] for each in found["differences"]}
+    assert differences == {None: 0.0, "1.1": -0.25, "1.10": 0.25}
+    assert {mean["n_users"] for mean in found["means"]} == {40, 20}
+    assert [each["user"] for each in found["movers"][0]["gains"]] == [["00", 3]]
+    grouped = json.loads(printed(capsys, *argv, "-m", "mrr", "--by", "layers"))
+    assert {each["group"] for each in grouped["means"]} == {None, 3}
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

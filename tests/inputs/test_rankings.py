@@ -15,6 +15,7 @@ from recmetrics import (
     Metrics,
     NaNScoreError,
     ShapeError,
+    StreamEvaluator,
 )
 
 INDICES = [np.array([0, 5]), np.array([2])]
@@ -183,6 +184,21 @@ def test_a_metric_that_counts_all_items_takes_a_shorter_ranking_with_a_cutoff(na
 
 LOWEST = np.finfo(np.float32).min
 PAIR = np.array([[3, 1, 0], [2, 3, 1]]), np.array([[2, 1, 1], [5, LOWEST, LOWEST]], np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
+def test_items_may_be_unsigned(dtype):
+    ranking = np.array([[17, 4, 9], [9, 4, 3]], dtype)
+    truth = [[9], [4]]
+    expected = [1 / 3, 1 / 2]
+    assert Metrics.compute_ranked(ranking, truth, "mrr", n_items=20)["mrr"].tolist() == expected
+    stream = StreamEvaluator("mrr", n_items=20)
+    stream.update_ranked(ranking, truth)
+    assert stream.compute()["mrr"].tolist() == expected
+    assert Metrics.compute_ranked(ranking[:, :0], truth, "mrr", n_items=20)["mrr"].tolist() == [
+        0,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -142,6 +142,11 @@ def test_equal_scores_may_rank_by_descending_item():
     # trec_eval ranks the second item first.
     (match,) = [m for m in identify([[1, 1]], [[0, 1]], "1.0", "hit@1").matches if m.ring == "own"]
     assert (match.ties, match.systems) == ("reversed", ("trec_eval: success_1",))
+    words = "equal scores by descending item index"
+    printed = str(identify([[1, 1]], [[0, 1]], "1.0", "hit@1"))
+    assert f"\nhit@1, {words} " in printed
+    no_argument = "\nwhat follows in words, such as {!r}, is no argument of Metrics.compute\n"
+    assert no_argument.format(words) in printed
 
 
 def test_relevant_items_without_a_row_do_not_count_where_rows_are_read():
@@ -151,6 +156,9 @@ def test_relevant_items_without_a_row_do_not_count_where_rows_are_read():
     rows = identify(scores, truth, "1.0", "recall(denom=relevant)@1", exclude=exclude).matches[0]
     assert (rows.truth, rows.departures) == ("list items", ())  # 1 / 1, not 1 / 2
     assert "torchmetrics: RetrievalRecall(top_k=1)" in rows.systems
+    printed = str(identify(scores, truth, "1.0", "recall(denom=relevant)@1", exclude=exclude))
+    settings = "undefined='zero', relevant items outside the list do not count"
+    assert f"\nrecall(denom=relevant)@1, {settings} " in printed
 
 
 def test_the_mean_may_be_that_of_batches_with_a_short_last_one():

@@ -258,6 +258,31 @@ def test_nobody_of_a_weighted_group_has_a_value():
     assert recmetrics.summary(stream).records[-1].n_effective == 0
 
 
+@pytest.mark.parametrize("factor", [1e-26, 1e-80, 1e80])
+def test_bounds_do_not_depend_on_the_unit_of_weights(factor):
+    found = recmetrics.compare(stream_of(weights=WEIGHTS * factor, metrics=METRICS[:3]))
+    expected = recmetrics.compare(stream_of(weights=WEIGHTS, metrics=METRICS[:3]))
+    ends = [(each.low, each.high, each.effect_size) for each in found.differences]
+    assert ends == [
+        pytest.approx((each.low, each.high, each.effect_size)) for each in expected.differences
+    ]
+    assert min(high - low for low, high, _ in ends) > 0
+
+
+@pytest.mark.parametrize("weight", [1e-91, 1e91])
+def test_weights_whose_powers_are_no_numbers_are_refused(weight):
+    """A stream keeps sums of their third powers."""
+    stream = StreamEvaluator("mrr", keep="means")
+    for weights in ([1.0, weight], [0.0, weight]):
+        with pytest.raises(
+            InputError, match="expected 0, or a number from 1e-90 to 1e\\+90, since"
+        ):
+            stream.update([[2.0, 1.0], [1.0, 2.0]], [0, 0], weights=weights)
+    values = {"mrr": [1.0, 0.5]}
+    [mean] = recmetrics.summary(values, weights=[weight, weight])
+    assert mean.mean == (1.0 + 0.5) / 2
+
+
 def test_groups_may_be_objects_of_pandas():
     stream = stream_of(by=GROUPS.astype(object))
     assert recmetrics.summary(stream).groups == ("a", "b", "c")

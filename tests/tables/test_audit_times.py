@@ -309,6 +309,20 @@ def test_nanoseconds_of_a_csv_keep_their_order(tmp_path, capsys, monkeypatch):
     assert "at_own_test" not in document["findings"]
 
 
+def test_nanoseconds_of_dates_in_a_csv_keep_their_order(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    noon = "2024-01-01T12:00:00.000000"
+    write_times("train.csv", f"{noon}100", f"{noon}300")
+    write_times("truth.csv", f"{noon}200")
+    document = json.loads(printed(capsys, "audit-times", "train.csv", "truth.csv", "--json"))
+    assert document["findings"]["after_own_test"]["rows"] == 1
+    assert "at_own_test" not in document["findings"]
+    write_times("train.csv", "1600-01-01", "2020-01-03")  # beyond what nanoseconds can say
+    write_times("truth.csv", "2020-01-02")
+    document = json.loads(printed(capsys, "audit-times", "train.csv", "truth.csv", "--json"))
+    assert document["findings"]["after_own_test"]["rows"] == 1
+
+
 def test_times_of_a_csv_may_be_fractions(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_times("train.csv", 10.25, 10.75)

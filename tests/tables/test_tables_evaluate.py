@@ -81,6 +81,12 @@ def test_similarity_holds_both_ways(kind):
         "similarity, columns 'item', 'other': row 1 (counted from 0) holds item='x', other='y' "
         "again, first in row 0; expected one row for each"
     )
+    foreign = {"item": ["X", "X"], "other": ["Y", "Z"], "value": [0.5, 0.25]}
+    told = "^similarity, column 'item': no id of recs occurs here; recs begins with 'x', similarity"
+    with pytest.warns(RecmetricsWarning, match=told):
+        evaluated(["diversity"], lists, truth, kind, similarity=foreign)
+    foreign["other"] = ["y", "Z"]
+    assert evaluated(["diversity"], lists, truth, kind, similarity=foreign)["diversity"][0] == 1
 
 
 def test_the_order_of_rows_does_not_move_the_tail():

@@ -251,6 +251,22 @@ def test_tables_of_items_in_files():
     assert value("recall(of=rest)@1", strata={"rest": Path("shares.csv")}) == 0
 
 
+@pytest.mark.parametrize("ids", [("01", "02", "3"), ("1.10", "1.20", "1.3"), ("1", "2", "3")])
+@pytest.mark.usefixtures("folder")
+def test_ids_of_a_file_of_similarities_stay_as_they_are(ids):
+    first, second, third = ids
+    Path("a.csv").write_text(f"user,item,rank\n1,{first},1\n1,{second},2\n1,{third},3\n")
+    pairs = f"{first},{second},0.5\n{third},{first},0.25\n{second},{third},0.0\n"
+    Path("similarity.csv").write_text(f"item,other,value\n{pairs}")
+    expected = 1 - (0.5 + 0.25 + 0.0) / 3
+    got = evaluate_table("a.csv", "a.csv", "diversity", similarity="similarity.csv", rank="rank")
+    assert read(got)["diversity"] == [pytest.approx(expected)]
+    if ids[0] == "1":  # beside integers they are integers
+        recs = make("pandas", {"user": [1, 1, 1], "item": [1, 2, 3], "rank": [1, 2, 3]})
+        got = evaluate_table(recs, recs, "diversity", similarity="similarity.csv")
+        assert read(got)["diversity"] == [pytest.approx(expected)]
+
+
 @pytest.mark.parametrize(
     ("recs", "message"),
     [
@@ -360,6 +376,17 @@ def test_a_run_and_qrels():
     assert values("a.run", "a.qrels", convention="trec") == {"q1": 1 / 2, "q2": 1}
     got = evaluate_table("a.run", "a.qrels", "hit@1", user="q", item="d", convention="trec")
     assert read(got) == {"q": ["q1", "q2"], "nrecs": [2, 1], "hit@1": [0, 1]}
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_id_of_a_query_may_begin_with_the_sign_of_a_comment():
+    """A comment has not the fields of a line."""
+    Path("a.run").write_text("# made by hand, in one go\nq1 Q0 a 1 1 x\n#tag Q0 a 1 3 x\n#\n")
+    Path("a.qrels").write_text("# judged\nq1 0 a 1\n#tag 0 b 1\n")
+    assert values("a.run", "a.qrels") == {"q1": 1, "#tag": 0}
+    Path("bad.run").write_text("#tag Q0 a 1 3 x\n# a comment\nq1 Q0 a 1 one x\n")
+    with pytest.raises(InputError, match=r"bad\.run', line 3: holds 'one' as score"):
+        values("bad.run", "a.qrels")
 
 
 @EVERY_KIND

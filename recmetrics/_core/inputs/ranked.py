@@ -222,7 +222,8 @@ class Rankings:
     @property
     def largest_item(self) -> int:
         """The largest item of all rankings, -1 where there is none."""
-        return int(self.lists.items.max(initial=-1))
+        items = self.lists.items
+        return int(items.max()) if items.size else -1
 
     @property
     def is_strict(self) -> bool:

@@ -15,6 +15,7 @@ from recmetrics._core.spec import MetricSpec, Request, UserWeight
 from recmetrics._core.types import FloatArray
 
 MAX_GROUPS = 50  # more are numbers that a person has not put into bins
+_LARGEST_WEIGHT = 1e90  # so that no sum of third powers overflows, or is 0
 
 
 def mean_of(values: FloatArray, weights: FloatArray | None = None) -> float:
@@ -123,6 +124,24 @@ def require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
 
 
 def read_raw_weights(weights: Any, n_users: int) -> FloatArray:
+    """Read the weights of some of the users, (n_users,), whose sums are added to those of others.
+
+    They stay as they are, since the largest weight of all is not known. Sums take third powers.
+    """
+    array = _finite_weights(weights, n_users)
+    is_wrong = (array > _LARGEST_WEIGHT) | ((array > 0) & (array < 1 / _LARGEST_WEIGHT))
+    if is_wrong.any():
+        user = int(is_wrong.argmax())
+        msg = (
+            f"weights holds {array[user]:g} for user {user}; expected 0, or a number from "
+            f"{1 / _LARGEST_WEIGHT:g} to {_LARGEST_WEIGHT:g}, since sums of powers are kept; "
+            "multiply all weights by one number, also those of other updates"
+        )
+        raise InputError(msg, argument="weights")
+    return array
+
+
+def _finite_weights(weights: Any, n_users: int) -> FloatArray:
     """Read the weights of users, (n_users,), finite and >= 0."""
     require_per_user("weights", "number", weights, n_users)
     with at_fault("weights"):
@@ -142,7 +161,7 @@ def read_raw_weights(weights: Any, n_users: int) -> FloatArray:
 
 def read_weights(weights: Any, n_users: int) -> FloatArray:
     """Read the weights of users, (n_users,), and divide them by the largest weight."""
-    array = read_raw_weights(weights, n_users)
+    array = _finite_weights(weights, n_users)
     if not array.any():
         msg = "weights are all 0; expected a number above 0 for at least one user"
         raise InputError(msg, argument="weights")
