@@ -21,6 +21,7 @@ from recmetrics._core.errors import (
     did_you_mean,
     install,
 )
+from recmetrics._core.inputs import refuse_other_indexes
 from recmetrics._core.results import read_floats, spec_of
 from recmetrics._core.spec import MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
@@ -29,6 +30,10 @@ from recmetrics._printing import one_line
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows, is_missing
 from recmetrics._report.settings import several
+
+_TO_MATCH = (
+    "to match users by the index, give each result as pandas.DataFrame(values).rename_axis('user')"
+)
 
 
 class Columns(NamedTuple):
@@ -51,6 +56,7 @@ class Table:
     model: tuple[str, ...] = ()  # those that name the model
     # The weights of users in the mean of each metric whose system weighs them, (n_rows,).
     user_weights: Mapping[str, Floats] = field(default_factory=dict)
+    series: Mapping[str, Any] = field(default_factory=dict)  # of pandas, in place of arrays
 
     def users(self, *columns: str) -> list[tuple[Any, ...]]:
         """A tuple for each row, of its keys and its cells in ``columns``.
@@ -160,11 +166,14 @@ def read_table(
                 "a metric or holds decimal numbers; type metrics='NAME' for a column of integers"
             )
         raise InputError(msg)
-    values = {
-        metric: _read_values(f"metric {metric!r} of {name}", metric, column)
-        for metric, column in table.values.items()
-    }
-    return replace(table, values=values, user_weights=user_weights)
+    values = {}
+    series = {}
+    for metric, column in table.values.items():
+        label = f"metric {metric!r} of {name}"
+        values[metric] = _read_values(label, metric, column)
+        if table.frame is None and hasattr(getattr(column, "index", None), "is_unique"):
+            series[label] = column
+    return replace(table, values=values, user_weights=user_weights, series=series)
 
 
 def values_of(source: Any) -> Any:
@@ -459,6 +468,7 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
 
     Levels may lack metrics. A result alone may have infinite values, since it has no differences.
     """
+    require_one_index((*models, *levels))
     first_table = models[0]
     user_metrics = [metric for metric, column in first_table.values.items() if column.ndim]
     n_users = 0
@@ -488,6 +498,15 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
                 msg = f"{label} is infinite{users}; differences of infinite values are undefined"
                 raise InputError(msg)
     return n_users
+
+
+def require_one_index(tables: Iterable[Table], **entries: Any) -> None:
+    """Refuse Series of pandas whose indexes differ, as values in arrays or entries beside them."""
+    series: dict[str, Any] = {}
+    for table in tables:
+        series |= table.series
+    if series:
+        refuse_other_indexes(series | entries, _TO_MATCH)
 
 
 def _require_metrics(table: Table, other: Table) -> None:

@@ -33,6 +33,7 @@ from recmetrics._report.result_tables import (
     read_table,
     require_alike,
     require_named,
+    require_one_index,
     spec_if_known,
     values_of_all_lists,
 )
@@ -233,6 +234,7 @@ def read_samples(
     model_tables = [table for model in results for table in tables[model]]
     level_tables = [table for level in levels for table in tables[level]]
     n_users = require_alike(model_tables, level_tables)
+    require_one_index(model_tables, by=by, weights=weights)
     by = _in_order_of(users, model_tables, "by", by)
     weights = _in_order_of(users, model_tables, "weights", weights)
     groups, user_weights = read_users("no result is", labels, n_users, by, weights, is_part=is_part)

@@ -252,6 +252,7 @@ def read_models(
     def ids() -> list[Any] | None:
         return ids_of(table, table.users())
 
+    result_tables.require_one_index([table], by=by, weights=weights)
     by = in_order_of(ids, table.frame, "by", by)
     weights = in_order_of(ids, table.frame, "weights", weights)
     if table.model:
@@ -354,6 +355,9 @@ def _records(
             if is_system and group is not None:
                 continue  # one value for all users: none for a group
             group_values = samples.of(group, metric, model)
+            users_with_value = users
+            if levels and not is_system:
+                users_with_value = group_values.users
             fields = samples.describe(group, metric, model, group_values)
             # One value of all lists has no spread and no quantiles.
             fields["std"] = math.nan
@@ -367,7 +371,7 @@ def _records(
             record = Mean(
                 **fields,
                 why=_reason(metric, group_values, "" if is_system else update_reason),
-                levels=_level_means(levels, metric, users, level_weights),
+                levels=_level_means(levels, metric, users_with_value, level_weights),
             )
             yield record, group_values
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from asserts import assert_identical
+from asserts import assert_identical, message_of
 from problems import plain_specs
 
 from recmetrics import (
@@ -276,3 +276,21 @@ def test_one_group_of_many_that_has_a_tie_is_not_warned_of():
     scores = np.arange(202.0)
     scores[1] = scores[0]
     Metrics.compute_groups(scores, np.tile([1, 0], 101), "mrr", sizes=[2] * 101)
+
+
+def test_series_of_rows_need_one_index():
+    """A column that is sorted alone keeps the numbers of its rows, but not their places."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = pd.DataFrame({"query": [*"aabb"], "label": [1, 0, 0, 1], "score": [0.9, 0.1, 0.2, 0.8]})
+
+    def mrr(table, score):
+        return Metrics.compute_groups(score, table["label"], "mrr", ids=table["query"])["mrr"]
+
+    turned = table[::-1]
+    for rows in (table, turned):
+        assert mrr(rows, rows["score"]).tolist() == [1, 1]
+        assert mrr(rows, rows["score"].to_numpy()).tolist() == [1, 1]
+    assert message_of(InputError, mrr, table, turned["score"]) == (
+        "relevance and scores are Series whose indexes differ, but both are read by position; "
+        "expected one row for each, in one order: columns of one table"
+    )

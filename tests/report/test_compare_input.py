@@ -535,6 +535,39 @@ def test_a_series_is_matched_by_the_ids_in_its_index():
     assert means["b"] == (0.0 + 0.5) / 2
 
 
+def test_series_in_arrays_of_values_need_one_index():
+    """They are read by position; as data frames they are matched by it."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    users = [*"uvwxyz"]
+    advice = (
+        "Series whose indexes differ, but both are read by position; to match users by the index, "
+        "give each result as pandas.DataFrame(values).rename_axis('user')"
+    )
+    old = pd.Series(OLD, index=users)
+    new = pd.Series(NEW[::-1], index=users[::-1])
+    counted = pd.Series(OLD)
+    for first, second in ((old, new), (counted, counted[::-1]), (counted[::-1], counted)):
+        results = {"old": {"hit@1": first}, "new": {"hit@1": second}}
+        assert message_of(InputError, compare, results) == (
+            f"metric 'hit@1' of 'new' and metric 'hit@1' of 'old' are {advice}"
+        )
+    for argument in ("by", "weights"):
+        for call, values in ((recmetrics.summary, {"hit@1": old}), (compare, None)):
+            results = values or {"old": {"hit@1": old}, "new": {"hit@1": NEW}}
+            message = message_of(InputError, call, results, **{argument: new})
+            assert message.startswith(f"{argument} and metric 'hit@1' of ")
+            assert message.endswith(advice)
+
+    expected = only(compare({"old": {"hit@1": OLD}, "new": {"hit@1": NEW}}))
+    frames = {
+        name: pd.DataFrame({"hit@1": column}).rename_axis("user")
+        for name, column in (("old", old), ("new", new))
+    }
+    assert only(compare(frames)) == expected
+    for second in (new[::-1], NEW, pd.Series(NEW)):
+        assert only(compare({"old": {"hit@1": old}, "new": {"hit@1": second}})) == expected
+
+
 @BACKENDS
 def test_entries_without_ids_need_users_in_one_order(backend):
     """Else the first frame would decide whose group is whose."""

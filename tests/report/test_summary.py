@@ -259,3 +259,22 @@ def test_a_summary_imports_no_statistics():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_level_is_the_mean_of_the_users_with_a_value():
+    """Others may have one of the level, as users without an update have a chance."""
+    nan = math.nan
+    values = {"hit@1": [1.0, 0.0, nan, nan], "mrr": [0.5, nan, nan, 1.0]}
+    chance = {"hit@1": [0.5, 0.25, 1.0, nan], "mrr": [0.25, 1.0, 1.0, 0.75]}
+    found = summary(values, levels={"chance": chance}, by=["a", "a", "b", "b"])
+    levels = {(mean.group, mean.metric): mean.levels["chance"] for mean in found}
+    assert math.isnan(levels.pop(("b", "hit@1")))  # nobody of the group has a value
+    assert levels == {
+        (None, "hit@1"): (0.5 + 0.25) / 2,
+        (None, "mrr"): (0.25 + 0.75) / 2,
+        ("a", "hit@1"): (0.5 + 0.25) / 2,
+        ("a", "mrr"): 0.25,
+        ("b", "mrr"): 0.75,
+    }
+    weighted = summary(values, levels={"chance": chance}, weights=[3.0, 1.0, 1.0, 1.0])
+    assert weighted.records[0].levels == {"chance": pytest.approx((3 * 0.5 + 0.25) / 4)}

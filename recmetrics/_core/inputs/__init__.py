@@ -36,6 +36,7 @@ from recmetrics._core.inputs.arrays import (
     is_half,
     is_sparse_tensor,
     places_of_entries,
+    refuse_other_indexes,
     starts_of,
     users_of_entries,
 )

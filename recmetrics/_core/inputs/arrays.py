@@ -115,6 +115,32 @@ def are_permuted(labels: list[Any]) -> bool:
     return labels != in_order and {*labels} == {*in_order}
 
 
+def refuse_other_indexes(arguments: Mapping[str, Any], advice: str) -> None:
+    """Refuse Series of pandas, which are read by position, if their indexes differ.
+
+    ``arguments`` are of any type, by name. An index that pandas counts where none is given differs
+    from one of the same numbers in another order alone.
+    """
+    first_name = ""
+    first_index: Any = None
+    for name, value in arguments.items():
+        index: Any = getattr(value, "index", None)
+        if not hasattr(index, "is_unique"):  # not of pandas
+            continue
+        if first_index is None:
+            first_name = name
+            first_index = index
+        is_counted = hasattr(index, "step") or hasattr(first_index, "step")
+        if not index.equals(first_index) and not (
+            is_counted and {*index.tolist()} != {*first_index.tolist()}
+        ):
+            msg = (
+                f"{name} and {first_name} are Series whose indexes differ, but both are read by "
+                f"position; {advice}"
+            )
+            raise InputError(msg)
+
+
 def _refuse_permuted_index(value: Any, name: str) -> None:
     """Refuse what pandas holds of each item in another order, as ``value_counts`` gives it."""
     for axis, call in {"index": "sort_index()", "columns": "sort_index(axis=1)"}.items():

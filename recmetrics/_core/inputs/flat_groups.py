@@ -23,6 +23,7 @@ from recmetrics._core.inputs.arrays import (
     check_real,
     half_to_single,
     places_of_entries,
+    refuse_other_indexes,
     starts_of,
 )
 from recmetrics._core.inputs.scores import SparseScores
@@ -42,6 +43,8 @@ def read_groups(
     Gives the scores and the truth, with a group as a user, and the id of each group. Without
     ``ids``, a group's id is its number. ``drops_negative``: a negative relevance is not relevant.
     """
+    rows = {"scores": scores, "relevance": relevance, "ids": ids}
+    refuse_other_indexes(rows, "expected one row for each, in one order: columns of one table")
     with at_fault("scores"):
         values = _flat(scores, "scores")
     with at_fault("relevance"):

@@ -7,6 +7,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputTypeError, ShapeError, at_fault, warn
 from recmetrics._core.inputs import (
+    ItemSets,
     Rankings,
     Rows,
     ScoreMatrix,
@@ -122,7 +123,8 @@ def find_hits(
         add_work(work_beyond(scores, users, cutoffs.hits, hits))
     if cutoffs.hits is not None and not hits.n_hits.any():
         _warn_of_lacking(users)
-    _warn_of_padding(users)
+    if isinstance(users.candidates, SharedSet):
+        _warn_of_padding(users.truth, users.candidates)
     list_values = {} if reader is None else reader.values
     n_invalid = getattr(ranker, "n_invalid", None)  # of lists
     if relevant is not None and slots is not None:
@@ -192,15 +194,15 @@ def _warn_of_lacking(users: Users) -> None:
         )
 
 
-def _warn_of_padding(users: Users) -> None:
+def _warn_of_padding(truth: ItemSets, candidates: SharedSet) -> None:
     """Warn if the targets of several rows are one item that the candidates of all users lack.
 
     Item 0 often pads sequences. A row that has it as its target counts as one without a hit.
     """
-    if not isinstance(users.candidates, SharedSet) or users.truth.mean_items > 1:
+    if truth.mean_items > 1:
         return
-    targets = users.truth.rows(slice(0, users.truth.n_users)).items
-    lacking = targets[~np.isin(targets, users.candidates.items)]
+    targets = truth.rows(slice(0, truth.n_users)).items
+    lacking = targets[~np.isin(targets, candidates.items)]
     if lacking.size >= 2 and np.all(lacking == lacking[0]):
         item = int(lacking[0])
         warn(
