@@ -173,8 +173,8 @@ class StreamEvaluator(Accumulator):
             ``keep="means"``, in every update. ``recmetrics.summary`` and ``compare`` then have the
             groups.
         weights
-            (n_batch,) the weight of each event, finite and >= 0; 0 leaves it out of all means.
-            Needs ``keep="means"``. None: each weighs 1.
+            (n_batch,) the weight of each event: 0, which leaves it out of all means, or from 1e-90
+            to 1e90. Needs ``keep="means"``. None: each weighs 1.
 
         Raises
         ------

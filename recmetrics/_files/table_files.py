@@ -340,7 +340,7 @@ def read_any(source: Source, labels: Collection[str] = (), n_labels: int = 0) ->
         with source.open_bytes() as file:
             data = file.read()
         frame = polars.read_csv(data, separator=layout.separator, infer_schema_length=None)
-        cells = polars.read_csv(data, separator=layout.separator, infer_schema=False)
+        cells = polars.read_csv(data, separator=layout.separator, infer_schema_length=0)
         for name in frame.columns:
             is_label = name in (*labels, *frame.columns[:n_labels])
             column = frame[name]

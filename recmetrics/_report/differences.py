@@ -68,8 +68,9 @@ def compare(
           numbers as values would. The bootstrap, and tests other than "t", need values.
 
         All results must contain the same metrics for the same users. Arrays must have the users in
-        the same order. Rows of frames are matched by the columns that identify the user: all but
-        those of metrics, counts, groups and weights, and every named level of a pandas index.
+        the same order, and Series the same index. Rows of frames are matched by the columns that
+        identify the user: all but those of metrics, counts, groups and weights, and every named
+        level of a pandas index.
         Metrics of all lists, of shape (), are shown but not tested. Means alone are an error:
         intervals and tests need the value of every user.
     metrics
