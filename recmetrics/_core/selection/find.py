@@ -121,10 +121,8 @@ def find_hits(
     hits, n_swallowed_users = ranker.hits(cutoffs.hits, request, reader)
     if counts_work():
         add_work(work_beyond(scores, users, cutoffs.hits, hits))
-    if cutoffs.hits is not None and not hits.n_hits.any():
-        _warn_of_lacking(users)
-    if isinstance(users.candidates, SharedSet):
-        _warn_of_padding(users.truth, users.candidates)
+    if cutoffs.hits is not None and users.candidates is not None:
+        _warn_of_candidates(users, hits)
     list_values = {} if reader is None else reader.values
     n_invalid = getattr(ranker, "n_invalid", None)  # of lists
     if relevant is not None and slots is not None:
@@ -172,17 +170,23 @@ def _sink_of(request: Request, cutoffs: Cutoffs, sink: ListSink | None) -> ListS
     return exposures(request, cutoffs) if sink is None else sink
 
 
-def _warn_of_lacking(users: Users) -> None:
+def _warn_of_candidates(users: Users, hits: Hits) -> None:
+    """Warn of candidates that lack relevant items by mistake."""
+    if isinstance(users.candidates, SharedSet):
+        _warn_of_padding(users.truth, users.candidates)
+    elif users.candidates is not None and not hits.n_hits.any():
+        _warn_of_lacking(users.truth, users.candidates)
+
+
+def _warn_of_lacking(truth: ItemSets, candidates: ItemSets) -> None:
     """Warn if the own candidates of most users have none of their relevant items.
 
     The caller has found no hit at all. Who samples negatives, and forgets to add the relevant item,
     sees no other sign than values of 0.
     """
-    if users.candidates is None or isinstance(users.candidates, SharedSet):
-        return
-    everyone = slice(0, users.truth.n_users)
-    relevant = users.truth.rows(everyone)
-    is_candidate = relevant.among(users.candidates.rows(everyone))
+    everyone = slice(0, truth.n_users)
+    relevant = truth.rows(everyone)
+    is_candidate = relevant.among(candidates.rows(everyone))
     n_with_relevant = int(np.count_nonzero(np.diff(relevant.start)))
     n_lacking = n_with_relevant - len(np.unique(relevant.users()[is_candidate]))
     if n_with_relevant >= _MIN_USERS and 2 * n_lacking > n_with_relevant:
