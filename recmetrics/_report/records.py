@@ -206,7 +206,7 @@ class Compared:
         records: Sequence[Mean | Difference] = self.means if against is None else self.differences
         overall, of_groups = split(records)
         names_of_records = {
-            (each.metric, each.model, getattr(each, "against", None)) for each in overall
+            (record.metric, record.model, getattr(record, "against", None)) for record in overall
         }
         if (metric, model, against) not in names_of_records:
             table = "means" if against is None else "differences"

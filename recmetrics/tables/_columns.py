@@ -53,7 +53,7 @@ def relevance_in(frame: Frame) -> str | None:
 def note_on_unread_grades(truth: Frame, name: str, *, reads_grades: bool) -> str:
     """Write a note on a column of grades that no metric reads; "" where it would change nothing.
 
-    Where no metric ``reads_grades``, only rows that are not relevant would change the values.
+    Only rows that are not relevant would change the values where no metric ``reads_grades``.
     """
     numbers = truth.get_column(name).to_numpy()
     if numbers.dtype.kind not in "biuf" or not numbers.size:

@@ -109,6 +109,12 @@ def _refuse_ids(value: Any, name: str, axis: str) -> None:
         raise InputTypeError(msg)
 
 
+def _index_of(value: Any, axis: str = "index") -> Any:
+    """The index of what pandas holds, or its columns; None of anything else, such as a list."""
+    index = getattr(value, axis, None)
+    return index if hasattr(index, "is_unique") else None
+
+
 def are_permuted(labels: list[Any]) -> bool:
     """Say whether labels are the numbers 0, 1, ..., n - 1 in another order."""
     in_order = list(range(len(labels)))
@@ -124,16 +130,16 @@ def refuse_other_indexes(arguments: Mapping[str, Any], advice: str) -> None:
     first_name = ""
     first_index: Any = None
     for name, value in arguments.items():
-        index: Any = getattr(value, "index", None)
-        if not hasattr(index, "is_unique"):  # not of pandas
+        index = _index_of(value)
+        if index is None:
             continue
         if first_index is None:
             first_name = name
             first_index = index
+        if index.equals(first_index):
+            continue
         is_counted = hasattr(index, "step") or hasattr(first_index, "step")
-        if not index.equals(first_index) and not (
-            is_counted and {*index.tolist()} != {*first_index.tolist()}
-        ):
+        if not is_counted or {*index.tolist()} == {*first_index.tolist()}:
             msg = (
                 f"{name} and {first_name} are Series whose indexes differ, but both are read by "
                 f"position; {advice}"
@@ -144,10 +150,8 @@ def refuse_other_indexes(arguments: Mapping[str, Any], advice: str) -> None:
 def _refuse_permuted_index(value: Any, name: str) -> None:
     """Refuse what pandas holds of each item in another order, as ``value_counts`` gives it."""
     for axis, call in {"index": "sort_index()", "columns": "sort_index(axis=1)"}.items():
-        index: Any = getattr(value, axis, None)
-        if not hasattr(index, "is_unique"):  # not of pandas
-            continue
-        if are_permuted(index.tolist()):
+        index = _index_of(value, axis)
+        if index is not None and are_permuted(index.tolist()):
             msg = (
                 f"{name} has the numbers 0 to {len(index) - 1:,} as its {axis}, not in order, but "
                 f"is read by position; type {name}.{call}"
