@@ -14,6 +14,7 @@ from recmetrics._core.inputs import (
     Users,
     array_of_indices,
     as_indices,
+    read_labels,
     read_which_users,
     read_whole_users,
     refuse_indices,
@@ -417,6 +418,8 @@ class Evaluator(Accumulator):
             )
             raise ArgumentError(msg)
         batch = self._users.take(user_index)
+        if scores.tables:
+            read_labels(scores.tables, batch.labels)
         sink = store.sink(n_rows, store.cutoffs)
         return user_index, find_hits(scores, batch, store.request, sink, store.cutoffs)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -13,7 +14,9 @@ from recmetrics._core.inputs import (
     NO_SIDE,
     Rankings,
     Side,
+    arguments_read,
     read_count,
+    read_labels,
     read_side,
     read_users,
     with_profile,
@@ -126,7 +129,8 @@ class StreamEvaluator(Accumulator):
         n_items = read_count(n_items)
         self._side = NO_SIDE
         if request.of_side:
-            self._side = read_side(request.of_side, shared, None, n_items)
+            side = read_side(request.of_side, shared, None, n_items)
+            self._side = replace(side, labels=read_labels(arguments_read(shared, side)))
             n_items = self._side.n_items
         self._results = Store(request, keep, (None, n_items), self._side)
 
@@ -456,15 +460,15 @@ class StreamEvaluator(Accumulator):
                 )
                 raise ArgumentError(msg)
             side_data = with_profile(side_data, profile, n_rows)
-        item_sets = {"exclude": exclude, "candidates": candidates}
+        of_users = {"exclude": exclude, "candidates": candidates, "profile": profile}
         selections = {
-            model: self._find(scores, truth, item_sets, side_data)
+            model: self._find(scores, truth, of_users, side_data)
             for model, scores in sources.items()
         }
         store.add_events(selections, labels=labels, weights=event_weights)
 
     def _find(
-        self, scores: Source, truth: Truth, item_sets: Mapping[str, Any], side_data: Side
+        self, scores: Source, truth: Truth, of_users: Mapping[str, Any], side_data: Side
     ) -> Selection:
         """Find the hits of a model in a batch, which is refused if it does not fit."""
         store = self._results
@@ -473,7 +477,7 @@ class StreamEvaluator(Accumulator):
         longest_length = longest_list(scores)
         # Before the truth is read, which would be refused for not having the items of the scores.
         store.check_size(n_items)
-        users = read_users(scores, truth, item_sets, request, side_data)
+        users = read_users(scores, truth, of_users, request, side_data)
         # A matrix of truth gives the size of the catalogue where rankings do not.
         cutoffs = store.cutoffs_for(users.n_items, longest_length)
         # Where this batch does not give the size, the store may know it.

@@ -27,6 +27,7 @@ from recmetrics._core.inputs import (
     SparseSets,
     Users,
     read_count,
+    read_labels,
     read_set_if_given,
 )
 from recmetrics._core.metrics import MeasuresList, MeasureSpec, compared, read_measures
@@ -129,6 +130,7 @@ def overlap(
 
     exclude = shared.get("exclude")
     candidates = shared.get("candidates")
+    read_labels({"a": a, "b": b, "exclude": exclude, "candidates": candidates})
     for name, sets in (("exclude", exclude), ("candidates", candidates)):
         shape_of_sets = tuple(getattr(sets, "shape", ()))
         if len(shape_of_sets) == 2 and shape_of_sets != shape:

@@ -393,7 +393,7 @@ INDICES = [
         MRR,
     ),
     Case(
-        "{} is a table whose {} are not in the order of those of scores",
+        "the {} of {} should be {}, in that order, since tables are",
         "import pandas as pd\n"
         "scores = pd.DataFrame([[3.0, 2.0, 1.0], [1.0, 3.0, 2.0]], ['u', 'v'], ['x', 'y', 'z'])\n"
         "truth = pd.DataFrame([[1, 0], [0, 1]], ['v', 'u'], ['x', 'y'])\n"

@@ -821,45 +821,7 @@ def test_an_evaluation_refuses_what_it_cannot_print(error, values, options, mess
     assert message_of(error, Evaluation, values, **options) == message
 
 
-# --- Tables that name users and items ------------------------------------------------------------
-
-
-def wide(columns="xyz", index="uv"):
-    """Scores as a table of pandas; both users would have the item y last but one."""
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    scores = pandas.DataFrame([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0]], list("uv"), list("xyz"))
-    return scores.reindex(index=list(index), columns=list(columns))
-
-
-@pytest.mark.parametrize(
-    ("columns", "index", "axes", "labels"),
-    [
-        ("zyx", "uv", "columns", "columns=scores.columns"),
-        ("xyz", "vu", "index", "index=scores.index"),
-        ("yxz", "vu", "index and columns", "index=scores.index, columns=scores.columns"),
-    ],
-)
-@pytest.mark.parametrize("name", ["truth", "exclude", "candidates"])
-def test_tables_that_name_their_items_in_another_order(columns, index, axes, labels, name):
-    tables = {"truth": wide() > 2, "exclude": wide() < 0, "candidates": wide() > 0}
-    tables[name] = tables[name].reindex(index=list(index), columns=list(columns))
-    truth = tables.pop("truth")
-    message = message_of(InputError, Metrics.compute, wide(), truth, "mrr", **tables)
-    assert message == (
-        f"{name} is a table whose {axes} are not in the order of those of scores, but tables are "
-        f"read by position; type {name}.reindex({labels}, fill_value=0)"
-    )
-
-
-def test_tables_without_names_are_read_by_position():
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    truth = wide() > 2
-    expected = [1 / 1, 1 / 1]
-    assert Metrics.compute(wide(), truth, "mrr")["mrr"].tolist() == expected
-    numbered = pandas.DataFrame(truth.to_numpy())
-    assert Metrics.compute(wide(), numbered, "mrr")["mrr"].tolist() == expected
-    of_others = truth.set_axis(list("abc"), axis=1)  # no name of the scores
-    assert Metrics.compute(wide(), of_others, "mrr")["mrr"].tolist() == expected
+# --- Tables that name items ----------------------------------------------------------------------
 
 
 def test_items_of_pandas_in_another_order_are_refused():
@@ -902,12 +864,3 @@ def test_items_of_pandas_in_another_order_are_refused():
     assert np.isnan(Metrics.compute(scores, truth, metric, strata=of_tail)[metric])
     items = pandas.Series([2, 0], index=[1, 0])  # indices in any order, and no mask
     assert Metrics.compute(scores, truth, "hit@1", candidates=items)["hit@1"] == 1
-
-
-def test_tables_of_polars_have_columns_alone():
-    polars = pytest.importorskip("polars", reason="polars is not installed")
-    scores = polars.DataFrame({"x": [3.0, 1.0], "y": [2.0, 2.0]})
-    truth = polars.DataFrame({"x": [1, 0], "y": [0, 1]})
-    assert Metrics.compute(scores, truth, "mrr")["mrr"].tolist() == [1 / 1, 1 / 1]
-    message = message_of(InputError, Metrics.compute, scores, truth.select("y", "x"), "mrr")
-    assert message.endswith("; type truth.select(scores.columns)")

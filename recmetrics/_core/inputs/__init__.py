@@ -5,6 +5,7 @@
                 NaN is refused here
     ranked      ``Rankings`` in row blocks; ``repeats=`` and ``unknown=``: items that a ranking
                 names twice, or that are outside the catalogue, are found and taken out here
+    labels      the labels of tables, which must stand in one order
     sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``
     sparse      sparse matrices of SciPy, whose structure is checked before it is followed
     read_sets   truth, exclude and candidates in any form -> ``ItemSets``; errors about their
@@ -41,6 +42,7 @@ from recmetrics._core.inputs.arrays import (
     users_of_entries,
 )
 from recmetrics._core.inputs.flat_groups import note_on_leading_ties, read_groups
+from recmetrics._core.inputs.labels import NO_TABLES, read_labels, tables_among
 from recmetrics._core.inputs.ranked import FlatLists, InvalidItems, Rankings
 from recmetrics._core.inputs.read_sets import (
     CLIP_OR_SCORE,
@@ -93,6 +95,7 @@ from recmetrics._core.inputs.side import (
 )
 from recmetrics._core.inputs.sparse import as_scipy
 from recmetrics._core.inputs.users import (
+    arguments_read,
     digests_of,
     read_set_if_given,
     read_users,

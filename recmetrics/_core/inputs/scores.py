@@ -22,6 +22,7 @@ from recmetrics._core.inputs.arrays import (
     check_matrix,
     is_half,
 )
+from recmetrics._core.inputs.labels import NO_TABLES
 from recmetrics._core.inputs.sets import Rows, Users, entries_of
 from recmetrics._core.inputs.sparse import as_scipy, stored_entries
 from recmetrics._core.jit import add_work, kernel, prefetch
@@ -84,14 +85,14 @@ _NATIVE: dict[np.dtype[Any], tuple[Any, Any]] = {
 class ScoreMatrix:
     """The score matrix of one call: checked, and read block by block."""
 
-    table: Any = None  # of pandas or polars, whose users or items have names
+    tables = NO_TABLES  # the scores as given, where their users or items have labels
 
     def __init__(self, scores: Any) -> None:
         self.array = as_array(scores, "scores")
         check_matrix(self.array, "scores")
         self.shape: tuple[int, int] = self.array.shape
         if hasattr(scores, "columns"):
-            self.table = scores
+            self.tables = {"scores": scores}
 
     def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:
         """Read a block of whole rows, as ``native`` does."""

@@ -2,10 +2,12 @@
 
 import hashlib
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from recmetrics._core.errors import (
     InputError,
@@ -17,6 +19,7 @@ from recmetrics._core.errors import (
     warn,
 )
 from recmetrics._core.inputs.arrays import as_array
+from recmetrics._core.inputs.labels import read_labels
 from recmetrics._core.inputs.ranked import Rankings
 from recmetrics._core.inputs.read_sets import (
     CLIP,
@@ -43,6 +46,8 @@ from recmetrics._core.types import WhichUsers
 
 _INSPECTED_SCORES = 1 << 14  # so many scores of the first rows are read for a warning
 _LARGEST_GRADE = 5  # of a common scale of ratings
+# Most calls hold no tables; these need no look at their labels.
+_WITHOUT_LABELS = {np.ndarray, np.memmap, sp.csr_array, sp.csr_matrix, list, tuple, NoneType}
 
 
 def read_users(
@@ -83,11 +88,8 @@ def read_users(
             raise
         if isinstance(scores, ScoreMatrix):
             _warn_if_exchanged(scores, truth)
-            if scores.table is not None:
-                sets = {"truth": ground_truth, **keywords}
-                for name in ("truth", "exclude", "candidates"):
-                    _refuse_other_labels(scores.table, sets.get(name), name)
-    return _users(truth, keywords, request, side)
+    tables = {**scores.tables, "truth": ground_truth}
+    return _users(truth, tables, keywords, request, side)
 
 
 def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
@@ -126,34 +128,6 @@ def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
     warn(f"{msg}; {MAY_BE_EXCHANGED}")
 
 
-def _refuse_other_labels(scores: Any, table: Any, name: str) -> None:
-    """Refuse a table that names the users or the items of the scores in another order.
-
-    Arrays have no names, and those that pandas makes are numbers from 0 on, which say nothing.
-    """
-    other_axes = []
-    for axis in ("index", "columns"):
-        labels = getattr(scores, axis, ())
-        other_labels = getattr(table, axis, ())
-        if hasattr(labels, "step") or hasattr(other_labels, "step"):  # a RangeIndex
-            continue
-        if callable(other_labels):  # the method index of a list
-            continue
-        if list(labels) != list(other_labels) and {*labels} & {*other_labels}:
-            other_axes.append(axis)
-    if other_axes:
-        axes = " and ".join(other_axes)
-        keywords = ", ".join(f"{axis}=scores.{axis}" for axis in other_axes)
-        call = f"reindex({keywords}, fill_value=0)"
-        if not hasattr(table, "reindex"):  # of polars
-            call = "select(scores.columns)"
-        msg = (
-            f"{name} is a table whose {axes} are not in the order of those of scores, but tables "
-            f"are read by position; type {name}.{call}"
-        )
-        raise InputError(msg, argument=name)
-
-
 def read_whole_users(
     ground_truth: Any, n_items: int | None, keywords: Mapping[str, Any], request: Request
 ) -> Users:
@@ -161,27 +135,50 @@ def read_whole_users(
     with at_fault("truth"):
         if_negative = None if request.drops_negative else CLIP_OR_CHOOSE
         truth = read_whole_truth(ground_truth, n_items, request.n_threads, if_negative)
-    return _users(truth, keywords, request)
+    return _users(truth, {"truth": ground_truth}, keywords, request)
 
 
 def _users(
-    truth: ItemSets, keywords: Mapping[str, Any], request: Request, side: Side | None = None
+    truth: ItemSets,
+    tables: Mapping[str, Any],
+    keywords: Mapping[str, Any],
+    request: Request,
+    side: Side | None = None,
 ) -> Users:
     """Read exclude, candidates and side information of the users of a truth.
 
+    ``tables`` are the scores and the truth as given, whose labels those of the keywords must have.
     ``side`` is that of ``read_users``.
     """
     shape = truth.n_users, truth.n_items  # n_items is known where exclude or candidates are taken
     n_threads = request.n_threads
-    exclude = read_set_if_given(keywords.get("exclude"), "exclude", shape, n_threads)
-    candidates = read_set_if_given(keywords.get("candidates"), "candidates", shape, n_threads)
+    exclude = candidates = None
+    if keywords.get("exclude") is not None:
+        exclude = read_set_if_given(keywords["exclude"], "exclude", shape, n_threads)
+    if keywords.get("candidates") is not None:
+        candidates = read_set_if_given(keywords["candidates"], "candidates", shape, n_threads)
     if side is None:
         side = NO_SIDE
         if request.of_side:
             side = read_side(request.of_side, keywords, truth.n_users, truth.n_items)
     elif truth.n_items is not None:
         check_strata(side, truth.n_items)
-    return Users(truth, exclude, candidates, side, side.n_items or truth.n_items)
+    given = {**tables, **arguments_read(keywords, side)}
+    labels = side.labels
+    if not _WITHOUT_LABELS.issuperset(map(type, given.values())):
+        labels = read_labels(given, labels)
+    n_items = side.n_items or truth.n_items
+    return Users(truth, exclude, candidates, side, n_items, labels=labels)
+
+
+def arguments_read(keywords: Mapping[str, Any], side: Side) -> dict[str, Any]:
+    """The sets and the side information of a call that are read, by argument, as given."""
+    given = {"exclude": keywords.get("exclude"), "candidates": keywords.get("candidates")}
+    for name in side.values:
+        given[name] = keywords.get(name)
+    for name in side.strata:
+        given[f"strata[{name!r}]"] = (keywords.get("strata") or {}).get(name)
+    return given
 
 
 def read_set_if_given(

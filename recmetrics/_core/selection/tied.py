@@ -4,11 +4,12 @@ The expectation over the orders of its ties is that of a random ranking, and the
 best possible ranking. The hits follow from counts alone.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._core.inputs import Users, places_of_entries
+from recmetrics._core.inputs import NO_TABLES, Users, places_of_entries
 from recmetrics._core.selection.hits import Hits, empty_hits, join
 from recmetrics._core.selection.lists import Lists, Reader
 from recmetrics._core.selection.rankers import recommendable
@@ -22,6 +23,11 @@ class EqualScores(NamedTuple):
     """Scores that are equal for all items."""
 
     shape: tuple[int, int]
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """The scores as given: none were."""
+        return NO_TABLES
 
 
 class TiedRanker:

@@ -1,0 +1,232 @@
+"""Tables that name users and items: in one order they are read, in another one refused."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from asserts import message_of
+
+import recmetrics
+from recmetrics import Evaluator, InputError, Metrics, StreamEvaluator
+
+pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+
+# Users u and v. The first has the items x, y, z in this order, the second z, y, x.
+SCORES = pandas.DataFrame([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0]], list("uv"), list("xyz"))
+TRUTH = pandas.DataFrame([[0, 1, 0], [1, 0, 0]], list("uv"), list("xyz"))
+MRR = [1 / 2, 1 / 3]
+
+
+def advised(error):
+    """What the error says to type."""
+    return str(error).rpartition("; type ")[2]
+
+
+@pytest.mark.parametrize(
+    ("columns", "index", "sides", "labels", "typed"),
+    [
+        ("zyx", "uv", "columns", "scores.columns", "columns=scores.columns"),
+        ("xyz", "vu", "index", "scores.index", "index=scores.index"),
+        (
+            "yxz",
+            "vu",
+            "index and columns",
+            "scores.index and scores.columns",
+            "index=scores.index, columns=scores.columns",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["truth", "exclude", "candidates"])
+def test_sets_in_another_order(columns, index, sides, labels, typed, name):
+    tables = {"truth": TRUTH, "exclude": SCORES < 0, "candidates": SCORES > 0}
+    tables[name] = tables[name].reindex(index=list(index), columns=list(columns))
+    truth = tables.pop("truth")
+    message = message_of(InputError, Metrics.compute, SCORES, truth, "mrr", **tables)
+    assert message == (
+        f"the {sides} of {name} should be {labels}, in that order, since tables are read by "
+        f"position; type {name}.reindex({typed}, fill_value=0)"
+    )
+
+
+OF_ITEMS = pandas.Index(list("xyz"))
+UNIT = pandas.DataFrame(np.eye(3), OF_ITEMS)
+FLAGS = pandas.Series([True, True, False], OF_ITEMS)
+NUMBERS = pandas.Series([1 / 2, 1 / 4, 1 / 8], OF_ITEMS)
+GENRES = pandas.DataFrame([[1, 0], [1, 0], [0, 1]], OF_ITEMS, ["old", "new"])
+PROFILE = pandas.DataFrame([[1, 0], [0, 1]], list("uv"), ["old", "new"])
+# By argument: a metric and the value of each user.
+BESIDE_SCORES = {
+    "popularity": (NUMBERS, "popularity@1", [1 / 2, 1 / 8]),
+    "propensity": (NUMBERS, "recall(weigh=ips)@2", [4 / 1, 0.0]),
+    "features": (GENRES, "diversity@2", [0.0, 1.0]),
+    "similarity": (UNIT.set_axis(OF_ITEMS, axis=1), "diversity@2", [1.0, 1.0]),
+    "genres": (GENRES, "calibration@1", [0.0, 0.0]),
+    "profile": (PROFILE, "calibration@1", [0.0, 0.0]),
+    "candidates": (FLAGS, "mrr", [1 / 2, 1 / 2]),
+    "strata": (FLAGS, "recall(of=strata)@2", [1 / 1, 0.0]),
+}
+BESIDE_GENRES = {"genres": {"profile": PROFILE}, "profile": {"genres": GENRES}}
+
+
+@pytest.mark.parametrize("name", BESIDE_SCORES)
+def test_side_information_in_another_order(name):
+    """``value_counts``, for one, has the most frequent item first."""
+    table, metric, expected = BESIDE_SCORES[name]
+
+    def compute(given):
+        keywords = {name: {name: given} if name == "strata" else given}
+        keywords |= BESIDE_GENRES.get(name, {})
+        return Metrics.compute(SCORES, TRUTH, metric, **keywords)[metric]
+
+    assert compute(table) == pytest.approx(expected)
+    with pytest.raises(InputError, match=rf"^the index .*of {name}.* in that order") as refused:
+        compute(table[::-1])
+    assert refused.value.argument == name
+    typed = eval(
+        advised(refused.value),
+        {"scores": SCORES, name: {name: table[::-1]} if name == "strata" else table[::-1]},
+    )
+    assert compute(typed) == pytest.approx(expected)
+
+
+def test_the_rows_and_columns_of_one_table():
+    similarity = UNIT.set_axis(OF_ITEMS[::-1], axis=1)
+    keywords = {"similarity": similarity}
+    call = Metrics.compute, SCORES.to_numpy(), TRUTH.to_numpy(), "diversity@2"
+    message = message_of(InputError, *call, **keywords)
+    assert advised(message) == "similarity.reindex(columns=similarity.index)"
+
+
+def test_the_columns_of_genres_and_profile():
+    keywords = {"genres": GENRES, "profile": PROFILE[["new", "old"]]}
+    message = message_of(InputError, Metrics.compute, SCORES, TRUTH, "calibration@1", **keywords)
+    assert advised(message) == "profile.reindex(columns=genres.columns, fill_value=0)"
+    as_train = TRUTH[["z", "y", "x"]]  # of three columns, so of items
+    keywords = {"genres": GENRES, "profile": as_train}
+    message = message_of(InputError, Metrics.compute, SCORES, TRUTH, "calibration@1", **keywords)
+    assert advised(message) == "profile.reindex(columns=scores.columns, fill_value=0)"
+
+
+def test_one_item_of_each_user():
+    target = pandas.Series([1, 0], ["v", "w"])  # v has y, and u is not there
+    message = message_of(InputError, Metrics.compute, SCORES, target, "mrr")
+    assert advised(message) == "truth.reindex(scores.index, fill_value=-1)"
+    typed = target.reindex(SCORES.index, fill_value=-1)
+    values = Metrics.compute(SCORES, typed, "mrr")["mrr"].tolist()
+    assert values == pytest.approx([math.nan, 1 / 2], nan_ok=True)
+
+
+def test_lists_of_the_items_of_each_user():
+    lists = pandas.Series([[0, 1], [0]], ["v", "w"])  # v has x and y, and u is not there
+    message = message_of(InputError, Metrics.compute, SCORES, lists, "mrr")
+    assert advised(message) == "[truth.get(user, []) for user in scores.index]"
+    typed = [lists.get(user, []) for user in SCORES.index]
+    values = Metrics.compute(SCORES, typed, "mrr")["mrr"].tolist()
+    assert values == pytest.approx([math.nan, 1 / 2], nan_ok=True)
+    values = Metrics.compute(SCORES, TRUTH, "mrr", candidates=lists.set_axis(list("uv")))["mrr"]
+    assert values.tolist() == [1 / 2, 1 / 1]
+    message = message_of(
+        InputError, Metrics.compute, SCORES, TRUTH, "mrr", candidates=lists.set_axis(list("vu"))
+    )
+    assert advised(message) == "[candidates.get(user, []) for user in scores.index]"
+
+
+def test_an_array_of_scores_beside_tables():
+    exclude = (TRUTH * 0)[["z", "y", "x"]]
+    for call in (
+        lambda: Metrics.compute(SCORES.to_numpy(), TRUTH, "mrr", exclude=exclude),
+        lambda: Metrics.chance(TRUTH, "mrr", exclude=exclude),
+        lambda: Metrics.ceiling(TRUTH, "mrr", exclude=exclude),
+        lambda: Evaluator(TRUTH, "mrr", exclude=exclude),
+    ):
+        message = message_of(InputError, call)
+        assert advised(message) == "exclude.reindex(columns=truth.columns, fill_value=0)"
+
+
+def test_factors_and_rankings():
+    users = pandas.DataFrame(np.eye(2), list("uv"))
+    items = pandas.DataFrame(SCORES.to_numpy().T, list("xyz"))
+    assert Metrics.compute_factors(users, items, TRUTH, "mrr")["mrr"].tolist() == MRR
+    turned = items[::-1]
+    message = message_of(InputError, Metrics.compute_factors, users, turned, TRUTH, "mrr")
+    assert advised(message) == "truth.reindex(columns=item_factors.index, fill_value=0)"
+    message = message_of(InputError, Metrics.compute_factors, users[::-1], items, TRUTH, "mrr")
+    assert advised(message) == "truth.reindex(index=user_factors.index, fill_value=0)"
+    bias = pandas.Series([0.0, 9.0, 0.0], list("yxz"))
+    message = message_of(
+        InputError, Metrics.compute_factors, users, items, TRUTH, "mrr", item_bias=bias
+    )
+    assert advised(message) == "item_bias.reindex(item_factors.index)"
+
+    ranking = pandas.DataFrame([[0, 1], [2, 0]], list("uv"))
+    assert Metrics.compute_ranked(ranking, TRUTH, "mrr")["mrr"].tolist() == [1 / 2, 1 / 2]
+    message = message_of(InputError, Metrics.compute_ranked, ranking, TRUTH[::-1], "mrr")
+    assert advised(message) == "truth.reindex(index=ranking.index, fill_value=0)"
+
+
+def test_batches_of_an_evaluator():
+    evaluator = pickle.loads(pickle.dumps(Evaluator(TRUTH, "mrr")))
+    message = message_of(InputError, evaluator.update, SCORES[["z", "y", "x"]])
+    assert advised(message) == "scores.reindex(columns=truth.columns)"
+    message = message_of(InputError, evaluator.update, SCORES[::-1])
+    assert advised(message) == "scores.reindex(index=truth.index[0:2])"
+    message = message_of(InputError, evaluator.update, SCORES, users=[1, 0])
+    assert advised(message) == "scores.reindex(index=truth.index[users])"
+    assert evaluator.counts()["mrr"].not_updated == 2
+    evaluator.update(SCORES[::-1], users=[1, 0])
+    assert evaluator.compute()["mrr"].tolist() == MRR
+    turned = pandas.DataFrame(np.eye(2), list("vu"))
+    items = SCORES.to_numpy().T
+    message = message_of(InputError, evaluator.update_factors, turned, items, users=[0, 1])
+    assert advised(message) == "user_factors.reindex(index=truth.index[0:2])"
+
+
+def test_batches_of_a_stream():
+    stream = StreamEvaluator("popularity@1", popularity=NUMBERS)
+    turned = SCORES[["z", "y", "x"]], TRUTH[["z", "y", "x"]]
+    message = message_of(InputError, stream.update, *turned)
+    assert advised(message) == "scores.reindex(columns=popularity.index)"
+    stream.update(SCORES, TRUTH)
+    assert stream.mean() == {"popularity@1": (1 / 2 + 1 / 8) / 2}
+    stream = StreamEvaluator("calibration@1", genres=GENRES)
+    message = message_of(InputError, stream.update, SCORES, TRUTH, profile=PROFILE[::-1])
+    assert advised(message) == "profile.reindex(index=scores.index, fill_value=0)"
+
+
+def test_the_scores_of_two_models():
+    message = message_of(InputError, recmetrics.overlap, SCORES, SCORES[["z", "y", "x"]], "overlap")
+    assert advised(message) == "b.reindex(columns=a.columns)"
+    assert recmetrics.overlap(SCORES, SCORES, "overlap@2")["overlap@2"].tolist() == [1.0, 1.0]
+    exclude = (SCORES < 0)[::-1]
+    message = message_of(InputError, recmetrics.overlap, SCORES, SCORES, "overlap", exclude=exclude)
+    assert advised(message) == "exclude.reindex(index=a.index, fill_value=0)"
+
+
+def test_tables_without_labels_are_read_by_position():
+    def mrr(truth, **keywords):
+        return Metrics.compute(SCORES, truth, "mrr", **keywords)["mrr"].tolist()
+
+    assert mrr(TRUTH) == MRR
+    assert mrr(pandas.DataFrame(TRUTH.to_numpy())) == MRR
+    counted = TRUTH.set_axis([0, 1], axis=0).set_axis([0, 1, 2], axis=1)
+    assert mrr(counted) == MRR
+    of_others = TRUTH.set_axis(list("abc"), axis=1)  # no item of the scores
+    assert mrr(of_others) == MRR
+    unused = NUMBERS[::-1]  # no metric reads it
+    assert mrr(TRUTH, popularity=unused) == MRR
+    shared = pandas.Series([1, 0], ["z", "y"])  # two items, whatever their labels
+    assert mrr(TRUTH, candidates=shared) == [1 / 2, 1 / 2]
+
+
+def test_tables_of_polars_have_columns_alone():
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    scores = polars.DataFrame({"x": [3.0, 1.0], "y": [2.0, 2.0]})
+    truth = polars.DataFrame({"x": [1, 0], "y": [0, 1]})
+    assert Metrics.compute(scores, truth, "mrr")["mrr"].tolist() == [1 / 1, 1 / 1]
+    turned = truth.select("y", "x")
+    message = message_of(InputError, Metrics.compute, scores, turned, "mrr")
+    assert advised(message) == "truth.select([*scores.columns])"
+    message = message_of(InputError, Metrics.compute, scores.to_pandas(), turned, "mrr")
+    assert advised(message) == "truth.select([*scores.columns])"
+    assert turned.select([*scores.to_pandas().columns]).equals(truth)
