@@ -237,6 +237,17 @@ def test_a_definition_that_returns_no_number(value):
     )
 
 
+@pytest.mark.parametrize("field", ["scores", "propensities", "relevant_propensities"])
+def test_a_definition_that_reads_what_it_does_not_get(field):
+    @recmetrics.metric
+    def lost(user: OneUser, k: int) -> float:
+        """What the items of the top are worth."""
+        return sum(getattr(user, field)[:k])
+
+    with pytest.raises(ArgumentError, match=rf"^the function of a metric reads user\.{field}, "):
+        Metrics.compute(SCORES, TRUTH, "lost@1", propensity=[0.5] * 4)
+
+
 @pytest.mark.parametrize("kind", [bool, int, np.bool_, np.float32])
 def test_a_definition_may_return_any_number(kind):
     @recmetrics.metric

@@ -7,7 +7,7 @@ import re
 import typing
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, overload
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args, get_origin, overload
 
 import numpy as np
 
@@ -275,7 +275,7 @@ def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
                 value = reference(one_user, k_of_user, **option_values)
             except Exception as error:  # of code that is not ours
                 # The whole call, since a kernel may have only a block of the users.
-                call = f"{reference.__name__}({one_user!r:.300}, {k_of_user})"
+                call = f"{reference.__name__}({OneUser(*one_user)!r:.300}, {k_of_user})"
                 error.add_note(f"in the metric {reference.__name__!r}, called as {call}")
                 raise
             if not isinstance(value, Real | np.bool_):
@@ -302,6 +302,30 @@ def _value(option: Option, code: Any) -> Any:
     return None if option.default is None and code == 0.0 else code
 
 
+class _OneUserOfHits(OneUser):
+    """One user as the function of a metric reads it: hits hold neither scores nor propensities."""
+
+    @property
+    def scores(self) -> NoReturn:
+        _refuse_to_read("scores")
+
+    @property
+    def propensities(self) -> NoReturn:
+        _refuse_to_read("propensities")
+
+    @property
+    def relevant_propensities(self) -> NoReturn:
+        _refuse_to_read("relevant_propensities")
+
+
+def _refuse_to_read(field: str) -> NoReturn:
+    msg = (
+        f"the function of a metric reads user.{field}, which it does not get; expected a function "
+        "of user.gains and user.relevances"
+    )
+    raise ArgumentError(msg)
+
+
 def _one_user(hits: Hits, user: int, depth: int) -> OneUser:
     """One user's list, cut at rank ``depth``, as the function of a metric reads it."""
     start, end = hits.start[user : user + 2]
@@ -309,4 +333,4 @@ def _one_user(hits: Hits, user: int, depth: int) -> OneUser:
     for slot in range(start, start + hits.n_hits[user]):
         if hits.first[slot] <= depth:
             gains[hits.first[slot] - 1] = float(hits.gain[slot])
-    return OneUser(gains, hits.ideal[start:end].tolist(), [])
+    return _OneUserOfHits(gains, hits.ideal[start:end].tolist(), [])
