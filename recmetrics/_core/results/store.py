@@ -590,7 +590,8 @@ class Accumulator:
 
         It has neither truth nor side information, so it takes no updates. To continue updating,
         merge it into an evaluator built with the same arguments as the first one; an ``Evaluator``
-        then needs ``users`` with each batch.
+        then needs ``users`` with each batch. The arrays are kept without a copy, so do not write
+        into them, such as into a buffer that receives the next state.
 
         Raises
         ------
