@@ -118,7 +118,8 @@ def compare(
     levels
         Reference levels by name, to show below the means of the models, such as ``{"chance":
         Metrics.chance(truth, ["ndcg@10"])}``, without metrics of all lists. Levels are only shown,
-        and may have fewer metrics.
+        and may have fewer metrics. Beside frames with the ids of users, values in arrays need them,
+        too: ``{"chance": pandas.DataFrame({"user": users, **chance})}``.
     paired_runs
         True if run i of one model corresponds to run i of the others, as for folds or splits of the
         data. A resample then draws the same runs of all models with several runs. By default, the

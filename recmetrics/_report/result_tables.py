@@ -134,21 +134,29 @@ def _read_names(argument: str, value: Any) -> tuple[str, ...]:
 
 
 def read_table(
-    label: str, source: Any, columns: Columns, forms: str, *, is_level: bool = False
+    label: str,
+    source: Any,
+    columns: Columns,
+    forms: str,
+    *,
+    is_level: bool = False,
+    takes_means: bool = False,
 ) -> Table:
-    """Read the values of a result; a level may lack metrics that are asked for.
+    """Read the values of a result; a level may lack columns that are asked for.
 
     In errors, ``label`` names the result, and ``forms`` are the forms that it may have.
+    ``takes_means`` allows one number in the place of the values of all users.
     """
     if isinstance(source, Table):  # read already
         return source
-    name = label.removeprefix("the result of ")  # shorter, for errors that name a metric, too
+    # Shorter, for errors that name a metric, too.
+    name = label.removeprefix("the result of ").removeprefix("the level ")
     user_weights: Mapping[str, Floats] = {}
     if is_evaluation(source) or callable(getattr(source, "compute", None)):
         user_weights = getattr(source, "user_weights", user_weights)
     source = values_of(source)
     if not isinstance(source, Mapping):
-        table = _read_frame(name, source, columns)
+        table = _read_frame(name, source, columns, is_level=is_level)
     else:
         metrics = source if columns.metrics is None else columns.metrics
         if not is_level:
@@ -170,7 +178,7 @@ def read_table(
     series = {}
     for metric, column in table.values.items():
         label = f"metric {metric!r} of {name}"
-        values[metric] = _read_values(label, metric, column)
+        values[metric] = _read_values(label, metric, column, takes_means=takes_means)
         if table.frame is None and hasattr(getattr(column, "index", None), "is_unique"):
             series[label] = column
     return replace(table, values=values, user_weights=user_weights, series=series)
@@ -226,22 +234,11 @@ def code_of_frame(path: str | PathLike[str]) -> str:
     return f"polars.read_{kind}({str(path)!r})"
 
 
-def values_of_levels(levels: Any) -> dict[str, Mapping[str, Any]]:
-    """Read the values of levels that are shown beside one result."""
-    require_named("levels", levels)
-    values_by_level = {name: values_of(level) for name, level in levels.items()}
-    for name, values in values_by_level.items():
-        if not hasattr(values, "keys"):
-            msg = (
-                f"the level {name!r} is a {type(values).__name__}; expected a dict of metric and "
-                "values, as Metrics.chance returns it"
-            )
-            raise InputTypeError(msg)
-    return values_by_level
+def _read_frame(name: str, native: Any, columns: Columns, *, is_level: bool) -> Table | None:
+    """Read a data frame; None for any other object. ``name`` is that of the result, in errors.
 
-
-def _read_frame(name: str, native: Any, columns: Columns) -> Table | None:
-    """Read a data frame; None for any other object. ``name`` is that of the result, in errors."""
+    A level may lack columns that are asked for.
+    """
     if not hasattr(type(native), "columns"):
         return None
     frame, index_columns = _read_rows(native)
@@ -253,7 +250,10 @@ def _read_frame(name: str, native: Any, columns: Columns) -> Table | None:
         model = ("model",)
     arguments = dict.fromkeys(metrics, "metrics") | dict.fromkeys(model, "model")
     for column, argument in (*arguments.items(), *columns.labels.items()):
-        require(name, column, frame.columns, argument)
+        if not is_level:
+            require(name, column, frame.columns, argument)
+    has_column = {*frame.columns}.__contains__
+    model = tuple(filter(has_column, model))
 
     # Of the other columns, numbers with the names of metrics are values, the rest identifies users.
     assigned = {*metrics, *model, *columns.labels, *COUNT_COLUMNS}
@@ -265,7 +265,8 @@ def _read_frame(name: str, native: Any, columns: Columns) -> Table | None:
     measured = [column for column in numbers if spec_if_known(column)]
     if columns.metrics is None:
         _require_no_floats(name, numbers, measured)
-    values = {metric: _without_nulls(frame[metric]) for metric in metrics or measured}
+    metrics_read = filter(has_column, measured if columns.metrics is None else columns.metrics)
+    values = {metric: _without_nulls(frame[metric]) for metric in metrics_read}
     keys = tuple(column for column in frame.columns if column not in {*measured, *assigned})
     table = Table(name, values, frame, keys, model)
     _require_different_rows(table)
@@ -411,8 +412,11 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
         yield f"{', '.join(map(one_line, names))}: {reason}"
 
 
-def _read_values(label: str, metric: Any, column: Any) -> Floats:
-    """Read the values of a metric, (n_users,), or () for a metric of all lists; refuse a mean."""
+def _read_values(label: str, metric: Any, column: Any, *, takes_means: bool) -> Floats:
+    """Read the values of a metric, (n_users,), or () for a metric of all lists.
+
+    One number of a metric of users is a mean, refused without ``takes_means``.
+    """
     if not isinstance(metric, str):
         msg = f"{label}: names of metrics must be strings"
         raise InputError(msg)
@@ -427,7 +431,7 @@ def _read_values(label: str, metric: Any, column: Any) -> Floats:
     is_mean = not isinstance(column, np.ndarray)
     if spec is not None:
         is_mean = spec.metric.per_user
-    if is_mean:
+    if is_mean and not takes_means:
         msg = (
             f"{label} is one number, {column}; expected the value of every user, (n_users,), from "
             "which intervals are computed: give what Metrics.compute or the compute() of an "

@@ -15,7 +15,7 @@ from itertools import chain, count
 from operator import attrgetter
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -39,11 +39,12 @@ from recmetrics._report.result_tables import (
 )
 from recmetrics._report.statistics import mean_over_runs
 
-_NAME = "the result of {!r}"  # of a model or level, in errors
+_NAME = "the result of {!r}"  # of a model, in errors
 _FORMS = (  # that a result may have, in errors
     "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, or "
     "a data frame with a float column per metric"
 )
+_LEVEL_FORMS = "a dict of metric and values, as Metrics.chance returns it"
 
 
 class Values(NamedTuple):
@@ -228,12 +229,12 @@ def read_samples(
         )
     _check_names(results, levels)
     runs = {model: _read_runs(model, result, columns) for model, result in results.items()}
-    for level, result in levels.items():
-        runs[level] = [read_table(_NAME.format(level), result, columns, _FORMS, is_level=True)]
-    tables, labels, users = _in_one_order(runs, columns.labels, levels)
-    model_tables = [table for model in results for table in tables[model]]
-    level_tables = [table for level in levels for table in tables[level]]
-    n_users = require_alike(model_tables, level_tables)
+    tables, labels, users = _in_one_order(runs, columns.labels)
+    model_tables = list(chain.from_iterable(tables.values()))
+    level_tables = {}
+    for name, level in levels.items():
+        level_tables[name] = [read_level(name, level, columns, model_tables, users)]
+    n_users = require_alike(model_tables, list(chain.from_iterable(level_tables.values())))
     require_one_index(model_tables, by=by, weights=weights)
     by = _in_order_of(users, model_tables, "by", by)
     weights = _in_order_of(users, model_tables, "weights", weights)
@@ -247,7 +248,7 @@ def read_samples(
 
     arrays = {}
     values = {}
-    for model, model_runs in tables.items():
+    for model, model_runs in chain(tables.items(), level_tables.items()):
         arrays[model] = _stacked(model_runs)
         values[model] = {m: mean_over_runs(array) for m, array in arrays[model].items()}
     columns_of_metric = model_tables[0].values
@@ -413,7 +414,7 @@ def _of_users(table: Table, users: Collection[Any]) -> Table:
 
 
 def _in_one_order(
-    runs_of_model: Mapping[str, Sequence[Table]], columns: Iterable[str], levels: Collection[str]
+    runs_of_model: Mapping[str, Sequence[Table]], columns: Iterable[str]
 ) -> tuple[Mapping[str, Sequence[Table]], dict[str, list[Any]], list[Any] | None]:
     """Put the users of all results into the order of the first one.
 
@@ -447,7 +448,7 @@ def _in_one_order(
             tables[model].append(replace(table, values=values | values_of_all_lists(table)))
     ordered_users = list(first_users)
     if first_table.keys:
-        tables, ordered_users = _with_arrays(tables, first_table, ordered_users, levels)
+        tables, ordered_users = _with_arrays(tables, first_table, ordered_users)
     labels_in_order = {
         column: [label_of_user[user] for user in ordered_users]
         for column, label_of_user in labels.items()
@@ -456,22 +457,22 @@ def _in_one_order(
 
 
 def _with_arrays(
-    tables: Mapping[str, list[Table]], first_table: Table, users: list[Any], levels: Collection[str]
+    tables: Mapping[str, list[Table]], first_table: Table, users: list[Any]
 ) -> tuple[Mapping[str, list[Table]], list[Any]]:
     """Put data frames, whose ids are the numbers of rows, and arrays into the order of the first.
 
     ``users`` are those of the data frames, in order; the result has the new order. With other ids,
-    arrays cannot be compared with data frames; a level stays as it is.
+    arrays cannot be compared with data frames.
     """
     all_tables = list(chain.from_iterable(tables.values()))
+    arrays = [table for table in all_tables if table.frame is None]
     columns = chain.from_iterable(table.values.values() for table in all_tables)
     has_other_shapes = {column.shape for column in columns} - {(len(users),), ()}  # refused later
-    if has_other_shapes or all(table.frame is not None for table in all_tables):
+    if has_other_shapes or not arrays:
         return tables, users
-    rows = _rows_of_ids(users)
+    rows = _rows_of_ids(ids_of(first_table, users) or ())
     if rows is None:
-        _refuse_arrays(tables, first_table, len(users), levels)
-        return tables, users
+        _refuse_arrays(arrays[0], first_table, len(users), "values")
     first_is_frame = next(iter(tables.values()))[0].frame is not None
     if not first_is_frame:  # the data frames follow the arrays
         rows = np.argsort(rows).tolist()
@@ -512,42 +513,119 @@ def _users_of_runs(rows_of_runs: Sequence[dict[Any, Any]]) -> Sequence[dict[Any,
     return rows_of_runs
 
 
-def _rows_of_ids(users: Collection[tuple[Any, ...]]) -> list[int] | None:
-    """The rows of arrays whose numbers are the ids of users; None if the ids are other ones."""
-    row_of_id: dict[tuple[str, ...], int] = {(str(row),): row for row in range(len(users))}
+def read_level(
+    name: str,
+    source: Any,
+    columns: Columns,
+    tables: Sequence[Table],
+    ids: Sequence[Any] | None,
+    *,
+    takes_means: bool = False,
+) -> Table:
+    """Read the values of a level, and put them into the order of the users of a result.
+
+    ``tables`` are those of the result, in one order; ``ids`` are the ids of its users, None if they
+    have none. ``takes_means`` allows one number in the place of the values of all users.
+    """
+    label = f"the level {name!r}"
+    level = read_table(label, source, columns, _LEVEL_FORMS, is_level=True, takes_means=takes_means)
+    values = level.values | values_of_all_lists(level)
+    metrics_of_users = [metric for metric, column in values.items() if column.ndim]
+    level_ids = None
+    if metrics_of_users:  # else the level has no need of users
+        level_ids, ids = _matched_ids(level, tables, ids)
+    if level_ids is None or ids is None:  # users are matched by place
+        return replace(level, values=values)
+
+    row_of_id = dict(zip(level_ids, count()))
+    rows = np.array([row_of_id.get(user_id, -1) for user_id in ids], np.intp)
+    for metric in metrics_of_users:
+        _require_values_of_users(level, metric, tables, ids, rows == -1)
+        if len(values[metric]) == len(level_ids):  # others are refused later, by their shape
+            # The appended NaN is at place -1, which users who are absent read.
+            values[metric] = np.append(values[metric], np.nan)[rows]
+    return replace(level, values=values)
+
+
+def _matched_ids(
+    level: Table, tables: Sequence[Table], ids: Sequence[Any] | None
+) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
+    """The ids of the users of a level, and of those of a result, by which they are matched.
+
+    If only one of both has ids, these must be the numbers of the rows of the other one.
+    """
+    first_table = next((table for table in tables if table.keys), tables[0])
+    level_ids: Sequence[Any] | None = ids_of(level, level.users())
+    if ids is not None and level_ids is not None:
+        _require_same_columns(first_table, level)
+    elif ids is not None:
+        n_users = len({*ids})
+        ids = _rows_of_ids(ids)
+        if ids is None:
+            _refuse_arrays(level, first_table, n_users, "level")
+        level_ids = range(n_users)
+    elif level_ids is not None:
+        n_users = len(level_ids)
+        level_ids = _rows_of_ids(level_ids)
+        if level_ids is None:
+            _refuse_arrays(first_table, level, n_users, "values")
+        ids = range(n_users)
+    return level_ids, ids
+
+
+def _require_values_of_users(
+    level: Table, metric: str, tables: Sequence[Table], ids: Sequence[Any], is_absent: Any
+) -> None:
+    """Refuse a level that lacks users who have a value of a metric.
+
+    ``is_absent`` is True for the users, of those with ``ids``, whom it lacks.
+    """
+    for table in tables:
+        if not table.keys or metric not in table.values or not is_absent.any():
+            continue
+        lacking = np.flatnonzero(is_absent & ~np.isnan(table.values[metric]))
+        if lacking.size:
+            _refuse_ids_of_two_types({table.name: table.users(), level.name: level.users()})
+            user = ids[lacking[0]]
+            if len(table.keys) == 1:
+                user = (user,)
+            msg = (
+                f"{table.name} has a value of {metric!r} of {named_user(table.keys, user)} and "
+                f"{level.name} has no such user; expected all users with a value in the results"
+            )
+            raise InputError(msg)
+
+
+def _rows_of_ids(ids: Sequence[Any]) -> list[int] | None:
+    """The rows of arrays whose numbers are the ids of users; None if the ids are other ones.
+
+    A user of several rows is one row of the arrays.
+    """
+    row_of_id = {str(row): row for row in range(len({*ids}))}
     rows = []
-    for user in users:
-        row = row_of_id.get(tuple(map(str, user)))
+    for user_id in ids:
+        row = row_of_id.get(str(user_id))
         if row is None:
             return None
         rows.append(row)
     return rows
 
 
-def _refuse_arrays(
-    tables: Mapping[str, list[Table]], first_table: Table, n_users: int, levels: Collection[str]
-) -> None:
-    """Refuse models in arrays beside models in data frames whose ids are no numbers of rows."""
-    arrays = []
-    n_frames = 0
-    for model, tables_of_model in tables.items():
-        for table in tables_of_model:
-            if model not in levels and table.frame is None:
-                arrays.append(table)
-            elif model not in levels:
-                n_frames += 1
-    if not arrays or not n_frames:
-        return
-    columns = ", ".join(map(repr, first_table.keys))
-    advice = f"give {arrays[0].name} as a data frame with the columns {columns}, too"
-    if len(first_table.keys) == 1:
+def _refuse_arrays(arrays: Table, frame: Table, n_users: int, variable: str) -> NoReturn:
+    """Refuse a result in arrays beside one in a data frame whose ids are no numbers of rows.
+
+    ``variable`` is what the advice calls the arrays.
+    """
+    columns = ", ".join(map(repr, frame.keys))
+    advice = f"give {arrays.name} as a data frame with the columns {columns}, too"
+    if len(frame.keys) == 1:
         advice = (
-            f"for arrays, type pandas.DataFrame({{{columns}: users, **values}}), with the ids of "
-            "their rows"
+            f"for arrays, type pandas.DataFrame({{{columns}: users, **{variable}}}), with the ids "
+            "of their rows"
         )
     msg = (
-        f"{arrays[0].name} has no ids of users and {first_table.name} has; expected ids in both, "
-        f"or the row numbers 0 to {n_users - 1} as ids: {advice}"
+        f"{arrays.name} has no ids of users and {frame.name} has; expected ids in both, or the row "
+        f"numbers 0 to {n_users - 1} as ids: {advice}"
     )
     raise InputError(msg)
 
@@ -581,14 +659,8 @@ def ids_of(table: Table, users: Iterable[Any]) -> list[Any] | None:
     return [tuple(map(plain, user)) for user in users]
 
 
-def _require_same_users(
-    first_table: Table, first_users: Collection[Any], table: Table, users: Collection[Any]
-) -> None:
-    """Refuse a data frame of several models, or with lists of other users than the first one.
-
-    ``users`` are those of the table, or of all folds of its model; ``first_users`` those of
-    ``first_table``.
-    """
+def _require_same_columns(first_table: Table, table: Table) -> None:
+    """Refuse a data frame of several models, or with other columns of ids than the first one."""
     if table.model and len(table.rows_by_model()) > 1:
         columns = ", ".join(map(repr, table.model))
         msg = (
@@ -603,6 +675,17 @@ def _require_same_users(
             "same; a metric column must hold numbers, or it is read as one of these"
         )
         raise InputError(msg)
+
+
+def _require_same_users(
+    first_table: Table, first_users: Collection[Any], table: Table, users: Collection[Any]
+) -> None:
+    """Refuse a data frame of several models, or with lists of other users than the first one.
+
+    ``users`` are those of the table, or of all folds of its model; ``first_users`` those of
+    ``first_table``.
+    """
+    _require_same_columns(first_table, table)
     if not table.keys:  # lists are matched by place, and their number is compared later
         return
     for user in chain(first_users, users):

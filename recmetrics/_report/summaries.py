@@ -15,14 +15,7 @@ import numpy as np
 
 from recmetrics._core.errors import InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.options import check_count, check_share
-from recmetrics._core.results import (
-    Missing,
-    left_out,
-    mean_of,
-    read_floats,
-    who_lacks,
-    why_undefined,
-)
+from recmetrics._core.results import Missing, left_out, mean_of, who_lacks, why_undefined
 from recmetrics._core.types import Convention
 from recmetrics._files import Source, read_per_user
 from recmetrics._printing import Grid, Printed, grids, named, number, one_line, plural, split
@@ -31,7 +24,7 @@ from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean
 from recmetrics._report.groups import Rows, in_order_of, read_users
 from recmetrics._report.merged import each_model, read_sums
 from recmetrics._report.records import Mean, document, frame_of, widened_ends
-from recmetrics._report.samples import Samples, ids_of
+from recmetrics._report.samples import Samples, ids_of, read_level
 from recmetrics._report.settings import read_seed
 from recmetrics._report.statistics import Basis, Sample
 
@@ -95,7 +88,8 @@ def summary(
     levels
         Reference levels by name, to show beside the means, such as ``{"chance":
         Metrics.chance(truth, ["ndcg@10"])}``, without metrics of all lists: for each metric the
-        values of the same users, or one number. They may lack some metrics.
+        values of the same users, or one number. They may lack some metrics. Values beside a frame
+        are matched by the ids of users, as in ``compare``.
     confidence
         The confidence of the intervals, above 0 and below 1.
     noun
@@ -138,7 +132,8 @@ def summary(
         notes = notes or values.notes
     noun = result_tables.noun_of(values, noun)
     keeps_sums = result_tables.keeps_sums(values)
-    level_values = result_tables.values_of_levels({} if levels is None else levels)
+    if levels is not None:
+        result_tables.require_named("levels", levels)
     update_reason = _reason_of_updates(values)
     with at_fault("values"):
         if keeps_sums:
@@ -149,7 +144,7 @@ def summary(
         else:
             table = _read_table(values, columns)
             models = read_models(table, by, weights, columns)
-            level_arrays = _read_levels(level_values, table.values)
+            level_arrays = _read_levels(levels or {}, table, columns)
             weighed = tuple(table.user_weights)
     confidence = check_share("confidence", confidence, 0.0)
     seed = read_seed(rng)
@@ -295,25 +290,29 @@ def _of_rows(entries: Any, ids: Callable[[], list[Any] | None], n_rows: int) -> 
 
 
 def _read_levels(
-    levels: Mapping[str, Mapping[str, Any]], values: Mapping[str, Floats]
+    levels: Mapping[str, Any], table: result_tables.Table, columns: result_tables.Columns
 ) -> dict[str, dict[str, Floats]]:
     """Read the reference levels, by name and metric: values of the same users, or one number.
 
-    Metrics that ``values`` lacks are left out.
+    Metrics that ``table`` lacks are left out.
     """
-    arrays: dict[str, dict[str, Floats]] = {name: {} for name in levels}
-    for name, columns in levels.items():
-        for metric in values.keys() & columns.keys():
-            label = f"metric {metric!r} of {name!r}"
-            array = read_floats(label, columns[metric])
-            shape = values[metric].shape
+    arrays: dict[str, dict[str, Floats]] = {}
+    if not levels:
+        return arrays
+    ids = ids_of(table, table.users())
+    columns = columns._replace(metrics=tuple(table.values))
+    for name, source in levels.items():
+        level = read_level(name, source, columns, [table], ids, takes_means=True)
+        result_tables.require_one_index([table, level])
+        for metric, array in level.values.items():
+            shape = table.values[metric].shape
             if array.shape not in ((), shape):
                 msg = (
-                    f"{label} has shape {array.shape}; expected that of the values, {shape}, or "
-                    "one number"
+                    f"metric {metric!r} of {level.name} has shape {array.shape}; expected that of "
+                    f"the values, {shape}, or one number"
                 )
                 raise ShapeError(msg)
-            arrays[name][metric] = array
+        arrays[name] = level.values
     return arrays
 
 

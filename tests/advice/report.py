@@ -20,6 +20,13 @@ LONG = (
     "frame = pd.DataFrame({'user': ['x', 'y', 'x', 'y'], 'arm': ['a', 'a', 'b', 'b'],\n"
     "                      'mrr': [0.0, 0.5, 1.0, 0.5]})\n"
 )
+# A frame whose users are not in the order of the level.
+LEVEL = (
+    "import pandas\n"
+    "users = ['a', 'b', 'c', 'd']; level = {'mrr': [0.0, 0.25, 0.5, 1.0]}\n"
+    "by = ['heavy', 'heavy', 'light', 'light']\n"
+    "frame = pandas.DataFrame({'user': users[::-1], 'mrr': [0.5, 0.5, 0.0, 0.5]})\n"
+)
 COMPARED = "[each.difference for each in answer.differences]"
 # A stream of sums; old has the ranks 2 and 3, new 1 and 1.
 SUMS = BOTH + (
@@ -100,6 +107,27 @@ CASES = [
         advice="type (pandas.*), with",
         to="values",
         then=COMPARED,
+    ),
+    Case(
+        "for arrays, type pandas.DataFrame(",
+        LEVEL,
+        "recmetrics.compare({'old': frame, 'new': frame}, by=by, levels={'chance': level})",
+        [["heavy", (1 / 2 + 1) / 2], ["light", (0 + 1 / 4) / 2]],
+        advice="type (pandas.*), with",
+        to="level",
+        altered="pandas.DataFrame({'user': users[::-1], **level})",
+        then="[[each.group, each.mean] for each in answer.means"
+        " if each.group and each.model == 'chance']",
+    ),
+    Case(
+        "for arrays, type pandas.DataFrame(",
+        LEVEL,
+        "recmetrics.summary(frame, by=by, levels={'chance': level})",
+        [["heavy", (1 / 2 + 1) / 2], ["light", (0 + 1 / 4) / 2]],
+        advice="type (pandas.*), with",
+        to="level",
+        altered="pandas.DataFrame({'user': users[::-1], **level})",
+        then="[[each.group, each.levels['chance']] for each in answer if each.group]",
     ),
     Case(
         "of which none is named like a metric or holds decimal numbers",

@@ -96,17 +96,123 @@ def test_the_weights_of_a_system_keep_their_users_beside_a_level_in_a_data_frame
     assert only(found).difference == only(expected).difference
 
 
-def test_levels_in_arrays_beside_ids_of_text():
-    """Their order does not matter to their means; groups take them by place."""
+def test_levels_in_arrays_beside_ids_of_text_are_refused():
+    """Nobody knows whose values they are; as for models in arrays."""
     frames = {
         name: frame("pandas", [*"uvwxyz"], column) for name, column in (("a", OLD), ("b", NEW))
     }
-    found = compare(frames, levels={"chance": {"hit@1": OLD}})
-    assert found.means[2].mean == pytest.approx(np.mean(OLD))
-    arrays = {"a": {"hit@1": OLD}, "b": {"hit@1": NEW}}
-    assert compare(arrays, levels={"chance": frames["a"]}).means[2].mean == pytest.approx(
-        np.mean(OLD)
+    expected = (
+        "{} has no ids of users and {} has; expected ids in both, or the row numbers 0 to 5 as "
+        "ids: for arrays, type pandas.DataFrame({{'user': users, **{}}}), with the ids of their "
+        "rows"
     )
+    arrays = {"hit@1": OLD}
+    levels = {"chance": arrays}
+    message = message_of(InputError, compare, frames, levels=levels, by=[*"pqpqpq"])
+    assert message == expected.format("'chance'", "'a'", "level")
+    message = message_of(InputError, recmetrics.summary, frames["a"], levels=levels)
+    assert message == expected.format("'chance'", "values", "level")
+
+    levels = {"chance": frames["a"]}
+    models = {"a": arrays, "b": {"hit@1": NEW}}
+    message = message_of(InputError, compare, models, levels=levels)
+    assert message == expected.format("'a'", "'chance'", "values")
+    message = message_of(InputError, recmetrics.summary, arrays, levels=levels)
+    assert message == expected.format("values", "'chance'", "values")
+
+    several = {"a": frames["a"].assign(session=0), "b": frames["b"].assign(session=0)}
+    message = message_of(InputError, compare, several, levels={"chance": arrays})
+    assert message.endswith(
+        ": give 'chance' as a data frame with the columns 'user', 'session', too"
+    )
+
+
+def test_levels_without_values_of_users_need_no_ids():
+    frames = {
+        name: frame("pandas", [*"uvwxyz"], column).assign(**{"coverage@1": 0.5})
+        for name, column in (("a", OLD), ("b", NEW))
+    }
+    levels = {"random": {"coverage@1": np.array(0.75)}}
+    assert [m.mean for m in compare(frames, levels=levels).means if m.model == "random"] == [0.75]
+    levels["best"] = {"hit@1": 1.0}
+    found = recmetrics.summary(frames["a"], levels=levels)
+    assert [mean.levels for mean in found] == [{"best": 1.0}, {"random": 0.75}]
+
+
+def means_of_level(values, level, results=None, **options):
+    """The mean of a level in each group, as ``summary`` shows it, the same as ``compare`` does."""
+    results = {"a": values, "b": values} if results is None else results
+    found = compare(results, levels={"level": level}, **options)
+    compared = {mean.group: mean.mean for mean in found.means if mean.model == "level"}
+    for mean in recmetrics.summary(values, levels={"level": level}, **options):
+        assert mean.levels == {"level": pytest.approx(compared[mean.group])}
+    return compared
+
+
+@BACKENDS
+def test_levels_in_frames_are_matched_by_id(backend):
+    """The level lacks y, who has no value, and the column of groups; it has z more."""
+    columns = {"user": [*"vwxy"], "segment": [*"ppqq"], "hit@1": [0.1, 0.2, 0.3, None]}
+    values = maker(backend)(columns)
+    level = frame(backend, [*"zxwv"], [9.0, 3.0, 2.0, 1.0])
+    means = {None: (1 + 2 + 3) / 3, "p": (1 + 2) / 2, "q": 3.0}
+    assert means_of_level(values, level, by="segment") == means
+    assert means_of_level(values, frame("polars", [*"xwv"], [3, 2, 1]), by="segment") == means
+    with_models = [
+        dict(zip(columns, row, strict=True), model=model)
+        for model in "ab"
+        for row in zip(*columns.values(), strict=True)
+    ]
+    rows = {name: [row[name] for row in with_models] for name in with_models[0]}
+    table = maker(backend)(rows)
+    assert means_of_level(table, level, results=table, by="segment") == means
+
+
+def test_levels_beside_the_numbers_of_rows():
+    """Arrays are in the order of these numbers, which are the ids of the frames."""
+    values = frame("pandas", [3, 0, 2, 1], [None, 0.5, 0.5, 0.5]).assign(segment=[*"pqpq"])
+    level = {"hit@1": [1.0, 2.0, 3.0, math.nan]}  # of 0, 1, 2, 3
+    means = {None: (1 + 2 + 3) / 3, "p": 3.0, "q": (1 + 2) / 2}
+    assert means_of_level(values, level, by="segment") == means
+    texts = values.assign(user=values["user"].astype(str))
+    assert means_of_level(texts, level, by="segment") == means
+    arrays = {"hit@1": [0.5, 0.5, 0.5, math.nan]}
+    shuffled = frame("pandas", [3, 0, 2, 1], [None, 1.0, 3.0, 2.0])
+    assert means_of_level(arrays, shuffled, by=[*"qqpp"]) == means
+
+
+def test_levels_that_lack_users_with_a_value_are_refused():
+    values = frame("pandas", [*"uvwxyz"], OLD)
+    calls = {
+        "'a'": lambda level: compare({"a": values, "b": values}, levels={"best": level}),
+        "values": lambda level: recmetrics.summary(values, levels={"best": level}),
+    }
+    for name, call in calls.items():
+        assert message_of(InputError, call, values[2:]) == (
+            f"{name} has a value of 'hit@1' of user 'u' and 'best' has no such user; expected all "
+            "users with a value in the results"
+        )
+        assert message_of(InputError, call, values.assign(user=range(6))) == (
+            f"the users of {name} are of type str ('u'), and the users of 'best' are of type int "
+            "(0); expected ids of one type; convert those of one of them"
+        )
+        assert message_of(InputError, call, values.rename(columns={"user": "member"})).startswith(
+            f"the lists of {name} are identified by the columns ['user'] and those of 'best' by "
+            "['member']; "
+        )
+    columns = {"user": [0, 0, 1, 1], "session": [0, 1, 0, 1]}
+    sessions = maker("pandas")(columns | {"hit@1": [0.5, 1.0, 0.0, 0.5]})
+    assert means_of_level(sessions, sessions[::-1]) == {None: 0.5}
+    message = message_of(InputError, recmetrics.summary, sessions, levels={"best": sessions[1:]})
+    assert " of user 0, session 0 and 'best' has no such user; " in message
+
+
+def test_series_of_levels_have_the_index_of_the_values():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    values = {"hit@1": pd.Series([0.5, 1.0], index=["u", "v"])}
+    level = {"hit@1": pd.Series([0.0, 1.0], index=["v", "u"])}
+    with pytest.raises(InputError, match=r"^metric 'hit@1' of 'best' and metric 'hit@1' of values"):
+        recmetrics.summary(values, levels={"best": level})
 
 
 def test_a_series_is_matched_by_id_where_a_user_is_absent():

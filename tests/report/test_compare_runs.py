@@ -348,7 +348,7 @@ def test_runs_that_cannot_be_paired():
 
 
 def test_levels_and_summaries_are_of_one_result():
-    with pytest.raises(InputTypeError, match=r"^the result of 'chance' is a list; expected what "):
+    with pytest.raises(InputTypeError, match=r"^the level 'chance' is a list; expected a dict of "):
         compare({"a": GOOD, "b": GOOD}, levels={"chance": ALS})
     with pytest.raises(InputTypeError) as caught:
         recmetrics.summary(ALS)
