@@ -73,7 +73,7 @@ def evaluate(
     **options
         Other keywords of ``evaluate_table``, such as ``score``, ``rank`` and ``convention``, but
         not ``in_order``, ``return_summary`` and ``per_user``. The tables among them are of pandas,
-        and go to every worker.
+        and go to every worker; if ids are timestamps, they hold whole microseconds since 1970.
 
     Returns
     -------
@@ -93,6 +93,9 @@ def evaluate(
     if exclude is not None:
         tables["exclude"] = exclude
     tables = _checked(tables, options)
+    timestamps = _timestamps_among([*keys, user, item], tables)
+    tables = {label: _with_microseconds(table, timestamps) for label, table in tables.items()}
+    recs = tables["recs"]
 
     from pyspark.sql import functions
     from pyspark.sql.types import NumericType
@@ -128,7 +131,7 @@ def evaluate(
     # Equal ids have one hash only if they are of one type.
     is_number = isinstance(recs.schema[user].dataType, NumericType)
     id_type = "double" if is_number else "string"
-    buckets = [_by_bucket(table, [user], chunks, id_type) for table in (tables["recs"], right)]
+    buckets = [_by_bucket(table, [user], chunks, id_type) for table in (recs, right)]
     by_bucket = buckets[0].cogroup(buckets[1])
     measure = partial(
         evaluate_on_worker,
@@ -142,7 +145,10 @@ def evaluate(
     if of_all_lists:
         measure_all = partial(measure_all_on_worker, metrics_list=metrics_list, options=options)
         values = _with_all_lists(values, measure_all, keys, schema_of([*keys, *of_all_lists]))
-    return values.select([f"`{name}`" for name in empty.columns])
+    columns = {name: functions.col(f"`{name}`") for name in empty.columns}
+    for name in {*keys, user}.intersection(timestamps):
+        columns[name] = functions.timestamp_micros(columns[name]).alias(name)
+    return values.select([*columns.values()])
 
 
 def _require_spark(table: Any, label: str, instead: str) -> None:
@@ -189,6 +195,44 @@ def _with_doubles(table: Any, ids: Collection[str]) -> Any:
         if kind.startswith("decimal") and name not in ids
     }
     return table.withColumns(doubles)
+
+
+def _timestamps_among(ids: Iterable[str], tables: Mapping[str, Any]) -> list[str]:
+    """Name the columns of ids that hold timestamps, which none of the tables has as another type.
+
+    Spark gives pandas the local times of the session: two hours of a change to winter time would be
+    one. They are evaluated as whole numbers, which would be equal to other whole numbers.
+    """
+    from pyspark.sql.types import TimestampType
+
+    timestamps = []
+    for name in ids:
+        types = {
+            table.schema[name].dataType: label
+            for label, table in tables.items()
+            if name in table.columns
+        }
+        if TimestampType() not in types:
+            continue
+        if len(types) > 1:
+            columns = [
+                f"{label}, column {name!r} holds {dtype.simpleString()}"
+                for dtype, label in types.items()
+            ]
+            msg = f"{', and '.join(columns)}; expected ids of one type; cast one of them"
+            raise InputTypeError(msg, argument="recs")
+        timestamps.append(name)
+    return timestamps
+
+
+def _with_microseconds(table: Any, timestamps: Iterable[str]) -> Any:
+    """Make columns of timestamps, where the table has them, microseconds since 1970."""
+    from pyspark.sql import functions
+
+    microseconds = {
+        name: functions.unix_micros(f"`{name}`") for name in timestamps if name in table.columns
+    }
+    return table.withColumns(microseconds)
 
 
 @contextmanager
@@ -375,6 +419,7 @@ def _sum_on_workers(values: Any, reader: ValueReader, chunks: int | None) -> Val
     numbers = [reader.weights, *(reader.columns.metrics or ())]
     values = _with_doubles(values, {*values.columns}.difference(numbers))
     user = reader.user_columns(values.limit(0).toPandas())
+    values = _with_microseconds(values, _timestamps_among(user, {"values": values}))
     names = values.columns
     # Spark 4.3 warns of a partial function, since it looks for type hints.
     sums = _by_bucket(values, user, chunks).applyInPandas(

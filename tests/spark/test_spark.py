@@ -23,7 +23,7 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
 import pandas as pd
 
 import recmetrics.spark
-from recmetrics import ArgumentError, InputError
+from recmetrics import ArgumentError, InputError, InputTypeError
 from recmetrics.tables import evaluate_table
 
 ROOT = Path(__file__).parents[2]
@@ -195,6 +195,60 @@ def test_lists_of_times_that_the_truth_lacks(spark):
     metrics = ["mrr", "coverage@1"]
     got = recmetrics.spark.evaluate(*frames, metrics, chunks=4, **options)
     assert_same_rows(got, evaluate_table(recs, truth, metrics, **options))
+
+
+# At a change to winter time, two hours of Paris have the same local times.
+SUMMER = "timestamp'2020-10-25 00:30:00Z'"
+WINTER = "timestamp'2020-10-25 01:30:00Z'"
+
+
+@pytest.fixture
+def in_paris(spark):
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Paris")
+    yield
+    spark.conf.unset("spark.sql.session.timeZone")
+
+
+@pytest.mark.usefixtures("in_paris")
+def test_timestamps_come_back_as_they_were(spark):
+    recs = spark.sql(
+        f"SELECT * FROM VALUES ('a', 'x', 2D, {SUMMER}), ('a', 'y', 1D, {SUMMER}), "
+        f"('b', 'x', 1D, {WINTER}) AS t(user, item, score, day)"
+    )
+    truth = spark.sql("SELECT * FROM VALUES ('a', 'x'), ('b', 'z') AS t(user, item)")
+    catalogue = pd.DataFrame({"item": list("xyzwv")})
+    values = recmetrics.spark.evaluate(
+        recs, truth, ["mrr", "coverage@2"], by="day", catalogue=catalogue
+    )
+    assert values.schema["day"].dataType.simpleString() == "timestamp"
+    for time, mrr, coverage in (
+        (SUMMER, {"a": 1, "b": 0}, 2 / 5),
+        (WINTER, {"a": 0, "b": 0}, 1 / 5),
+    ):
+        rows = values.where(f"day = {time}").collect()
+        assert {row["user"]: row["mrr"] for row in rows} == mrr
+        assert [row["coverage@2"] for row in rows] == [coverage] * 2
+
+
+@pytest.mark.usefixtures("in_paris")
+def test_timestamps_are_users_and_items(spark):
+    """One user has both items, which differ by the hour alone; the truth has the second."""
+    recs = spark.sql(
+        f"SELECT * FROM VALUES ({SUMMER}, {SUMMER}, 2D), ({SUMMER}, {WINTER}, 1D), "
+        f"({WINTER}, {SUMMER}, 1D) AS t(user, item, score)"
+    )
+    truth = spark.sql(f"SELECT {SUMMER} AS user, {WINTER} AS item")
+    values = recmetrics.spark.evaluate(recs, truth, "mrr")
+    assert [row["mrr"] for row in values.where(f"user = {SUMMER}").collect()] == [1 / 2]
+    assert [row["mrr"] for row in values.where(f"user = {WINTER}").collect()] == [None]
+    summary = recmetrics.spark.summary(values.fillna(1.0), metrics="mrr", chunks=1)
+    assert summary.means["mrr"] == (1 / 2 + 1) / 2
+    integers = truth.withColumn("user", truth["user"].cast("long"))
+    message = message_of(InputTypeError, recmetrics.spark.evaluate, recs, integers, "mrr")
+    assert message == (
+        "recs, column 'user' holds timestamp, and truth, column 'user' holds bigint; expected ids "
+        "of one type; cast one of them"
+    )
 
 
 def test_decimals_are_numbers(spark):
