@@ -121,7 +121,8 @@ def evaluate(
     models_by = [name for name in keys if name not in truth.columns]
     models = None
     if models_by:  # null is refused in its bucket
-        models = recs.select([f"`{name}`" for name in models_by]).distinct().dropna().toPandas()
+        quoted = [f"`{name}`" for name in models_by]
+        models = recs.select(quoted).distinct().dropna(subset=quoted).toPandas()
 
     right = tables["truth"].withColumn(_TABLE, functions.lit("truth"))
     if exclude is not None:

@@ -186,6 +186,16 @@ def test_numbers_that_one_table_lacks_stay_what_they_are(lacks, spark):
         assert_same_rows(got, expected)
 
 
+def test_dots_in_the_names_of_keys(spark):
+    recs = pd.DataFrame({"user": [1, 2], "item": list("xy"), "fold.k": [0, 1], "score": 1.0})
+    truth = pd.DataFrame({"user": [1, 2], "item": list("xx")})
+    options = {"by": "fold.k", "catalogue": recs[["item"]], "include_missing": False}
+    got = recmetrics.spark.evaluate(
+        *map(spark.createDataFrame, (recs, truth)), ["mrr", "coverage@1"], chunks=2, **options
+    )
+    assert_same_rows(got, evaluate_table(recs, truth, ["mrr", "coverage@1"], **options))
+
+
 def test_lists_of_times_that_the_truth_lacks(spark):
     times = pd.to_datetime(["2024-05-01 00:00:00"] * 2 + ["2024-05-02 01:02:03"])
     recs = pd.DataFrame({"user": [1, 2, 1], "item": list("xyy"), "time": times, "score": 1.0})
