@@ -420,6 +420,10 @@ def test_a_damaged_sparse_matrix_is_refused_before_it_is_followed(name):
 
 MIXED = {1, "b"}
 TABLES = "for tables of ids type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
+GRADES_ARE_LOST = (
+    "; every item is then relevant, whatever its number: to keep the relevances, give a matrix "
+    "(n_users, n_items)"
+)
 MISTAKES["truth of each user"] = {
     "None for a user": truth(InputTypeError,
         "truth of user 0 is None, expected a collection of item indices; "
@@ -439,7 +443,33 @@ MISTAKES["truth of each user"] = {
         f"length 3; got 1-d of shape (1,) and dtype <U2; {TABLES}", [["i0"], ["i1", "i2"]], LISTS),
     "a matrix for a user": truth(ShapeError,
         "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (1, 1); "
-        "type [np.ravel(items) for items in truth]", [[[0]], [[1]]], [[0], [1]]),
+        "for one row or column type [np.ravel(items) for items in truth]",
+        [[[0]], [[1]]], [[0], [1]]),
+    "three columns for a user": truth(ShapeError,
+        "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (2, 3)",
+        [[(0, 1, 2), (1, 2, 0)], [(2, 1, 0)]]),
+    "pairs": truth(ShapeError,
+        "truth holds pairs such as (0, 5), expected a collection of item indices for each user; "
+        "type [[int(item) for item, _ in items] for items in truth] if each is an item and its "
+        f"number{GRADES_ARE_LOST}", [[], [(0, 5), (2, 4)]], [[], [0, 2]]),
+    "pairs with a float": truth(ShapeError,
+        "truth holds pairs such as (1.0, 0.5), expected a collection of item indices for each "
+        "user; type [[int(item) for item, _ in items] for items in truth] if each is an item and "
+        f"its number{GRADES_ARE_LOST}", [np.array([[1, 0.5]]), [(2, 0.5)]], [[1], [2]]),
+    "pairs of text": truth(ShapeError,
+        "truth holds pairs such as ('i0', '5'), expected a collection of item indices for each "
+        f"user; {TABLES}", [[("i0", 5)], [("i1", 4)]], LISTS),
+    "one user with pairs": truth(ShapeError,
+        "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (1, 2); "
+        "for one row or column type [np.ravel(items) for items in truth]",
+        [np.array([[0, 1]]), [2]], [[0, 1], [2]]),
+    "dicts": truth(InputTypeError,
+        "truth is a list of dicts, expected a collection of item indices for each user; type "
+        f"[list(items) for items in truth]{GRADES_ARE_LOST}", [{0: 5.0}, {1: 4.0}], [[0], [1]]),
+    "an array of dicts": truth(InputTypeError,
+        "truth is a list of dicts, expected a collection of item indices for each user; type "
+        f"[list(items) for items in truth]{GRADES_ARE_LOST}",
+        np.array([{0: 5.0}, {1: 4.0}]), [[0], [1]]),
     "a sparse matrix for a user": truth(InputTypeError,
         "truth of user 0 is sparse (csr_array), expected a dense array; type "
         "scipy.sparse.vstack(truth)",

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,11 @@ _BFLOAT16 = np.dtype([("bfloat16", np.int16)])
 _TEXT_DTYPES = {"object", "str", "string", "String", "category", "Categorical"}
 _OF_IDS = "recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
 OF_TABLES = f"for tables of ids type {_OF_IDS}"
+# Behind advice that leaves out the numbers beside the items of a truth.
+_WITHOUT_NUMBERS = (
+    "; every item is then relevant, whatever its number: to keep the relevances, give a matrix "
+    "(n_users, n_items)"
+)
 # By the kind of a dtype that is no real number: how to make real numbers of an array.
 _CAST = dict.fromkeys("fOSU", "np.asarray({name}, np.float64)") | {
     "c": "np.real({name}) or np.abs({name}), whichever orders the items"
@@ -322,6 +327,8 @@ def per_user(value: Any, name: str) -> list[npt.NDArray[Any]] | None:
     is_collection = [_is_collection(element) for element in value]
     if not all(is_collection):
         if not any(is_collection):
+            if isinstance(value[0], Mapping):
+                _refuse_dicts(name)
             return None
         user = is_collection.index(False)
         msg = (
@@ -330,10 +337,53 @@ def per_user(value: Any, name: str) -> list[npt.NDArray[Any]] | None:
         )
         raise InputTypeError(msg)
     lists = []
+    has_rows = False
     for user, collection in enumerate(value):
         list_name = f"{name} of user {user}"
-        lists.append(as_array(in_order(collection, list_name), list_name))
+        items = as_array(in_order(collection, list_name), list_name)
+        has_rows |= items.ndim > 1
+        lists.append(items)
+    if has_rows:
+        _refuse_pairs(lists, name)
     return lists
+
+
+def _refuse_dicts(name: str) -> NoReturn:
+    """Refuse a dict for each user, from items to numbers."""
+    call = "list(items)"
+    if name == "ranking":
+        call = "sorted(items, key=items.get, reverse=True)"
+    msg = (
+        f"{name} is a list of dicts, expected a collection of item indices for each user; type "
+        f"[{call} for items in {name}]"
+    )
+    if name == "truth":
+        msg += _WITHOUT_NUMBERS
+    raise InputTypeError(msg)
+
+
+def _refuse_pairs(lists: Sequence[npt.NDArray[Any]], name: str) -> None:
+    """Refuse pairs of an item and its number, as recommenders give them, for every user."""
+    tables = [items for items in lists if items.size]
+    if not tables or any(items.shape[1:] != (2,) for items in tables):
+        return
+    item, number = tables[0][0].tolist()
+    msg = (
+        f"{name} holds pairs such as ({item!r:.40}, {number!r:.40}), expected a collection of item "
+        "indices for each user"
+    )
+    if holds_ids(tables[0]):
+        msg += f"; {OF_TABLES}"
+    else:
+        msg += (
+            f"; type [[int(item) for item, _ in items] for items in {name}] if each is an item and "
+            "its number"
+        )
+        if name == "ranking":
+            msg += ", the best item first"
+        if name == "truth":
+            msg += _WITHOUT_NUMBERS
+    raise ShapeError(msg)
 
 
 def in_order(value: Any, name: str) -> Any:
@@ -418,8 +468,10 @@ def check_indices(array: npt.NDArray[Any], name: str, ndim: int | None = None) -
     if ndim is not None and array.ndim != ndim:
         msg = (
             f"{name} must be a {ndim}-d array of item indices, "
-            f"got {array.ndim}-d of shape {array.shape}; type {call_on(name, 'np.ravel({})')}"
+            f"got {array.ndim}-d of shape {array.shape}"
         )
+        if 1 in array.shape:  # else np.ravel would mix the columns
+            msg += f"; for one row or column type {call_on(name, 'np.ravel({})')}"
         raise ShapeError(msg)
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         msg = f"{name} names item {array.max()}; expected an index below 2^63"
