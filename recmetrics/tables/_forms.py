@@ -263,6 +263,12 @@ def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict
     numbers: list[Any] = []
     kind = None
     for user, entries in dictionary.items():
+        if isinstance(user, tuple):
+            msg = (
+                f"{label} has the key {user!r:.60}, expected the id of a user; type "
+                f"{{'/'.join(map(str, key)): items for key, items in {label}.items()}}"
+            )
+            raise InputTypeError(msg, argument=label)
         items_of_user, numbers_of_user = _entries_of(entries, label, user)
         first_kind = kind or type(entries)
         kind = type(entries)
@@ -284,6 +290,14 @@ def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict
 def _entries_of(entries: Any, label: str, user: Any) -> tuple[list[Any], list[Any]]:
     """Give the items of a user, and their numbers in a dict."""
     if isinstance(entries, Mapping):
+        item = next(iter(entries), None)
+        if isinstance(item, tuple):
+            msg = (
+                f"{label} of user {user!r} has the key {item!r:.60}, expected the id of an item; "
+                "type {user: {'/'.join(map(str, key)): number for key, number in items.items()} "
+                f"for user, items in {label}.items()}}"
+            )
+            raise InputTypeError(msg, argument=label)
         return list(entries.keys()), list(entries.values())
     if isinstance(entries, Set) and label == "recs":
         msg = f"recs of user {user!r} is a set, which has no order; expected a list"

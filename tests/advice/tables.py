@@ -278,6 +278,26 @@ FORMS = [
         then="{model: list(values.iloc[:, 1]) for model, values in answer.items()}",
     ),
     Case(
+        "has the key {}, expected the id of a user",
+        "from recmetrics import tables\n"
+        "recs = {('u', 1): ['x', 'y'], ('u', 2): ['x']}; truth = {'u/1': ['y'], 'u/2': ['x']}",
+        CALL,
+        [1 / 2, 1.0],
+        advice="type (.+)$",
+        altered="{key[0]: items for key, items in recs.items()}",
+        then=MRR,
+    ),
+    Case(
+        "has the key {}, expected the id of an item",
+        "from recmetrics import tables\n"
+        "recs = {'a': {('x', 1): 2.0, ('x', 2): 1.0}}; truth = {'a': ['x/2']}",
+        CALL,
+        [1 / 2],
+        advice="type (.+)$",
+        altered="{'a': ['x/2']}",
+        then=MRR,
+    ),
+    Case(
         "pairs of an item and its number type",
         "from recmetrics import tables\n"
         "recs = {'a': [('x', 0.2), ('y', 0.9)]}\ntruth = {'a': ['x']}\n",

@@ -165,6 +165,19 @@ def test_dicts_are_identified():
             "recs of user 'u' holds ('x', 1.5), expected the id of an item; for pairs of an item "
             "and its number type {user: dict(pairs) for user, pairs in recs.items()}",
         ),
+        (
+            {("u", 1): ["x"]},
+            {("u", 1): ["x"]},
+            "recs has the key ('u', 1), expected the id of a user; type {'/'.join(map(str, key)): "
+            "items for key, items in recs.items()}",
+        ),
+        (
+            {"u": ["x"]},
+            {"u": {("x", 1): 1.0}},
+            "truth of user 'u' has the key ('x', 1), expected the id of an item; type {user: "
+            "{'/'.join(map(str, key)): number for key, number in items.items()} for user, items in "
+            "truth.items()}",
+        ),
     ],
 )
 def test_other_dicts_are_refused(recs, truth, message):
