@@ -237,8 +237,9 @@ def evaluate_table(
     features
         A table of items and the numbers of their vectors, one column for each dimension.
     similarity
-        A table with three columns, in this order: an item, another item and their similarity. A
-        pair that is given in one direction counts in both; a missing pair has similarity 0.
+        A table of pairs of items, with the column that ``item`` names and two more in this order:
+        another item, and the similarity of the two, which stands last in a file. A pair that is
+        given in one direction counts in both; a missing pair has similarity 0.
     genres
         A table of items and a column for each genre, 1 if the item has the genre.
     profile
