@@ -312,7 +312,7 @@ def evaluate_on_worker(
         )
     values = values.reset_index()
     values[_EXPOSED] = None
-    if exposed:  # compressed, since most counts are small
+    if exposed.counts:  # compressed, since most counts are small
         values.loc[:0, _EXPOSED] = zlib.compress(pickle.dumps(exposed), level=1)
     # Spark takes no strings of pandas in several chunks of Arrow.
     keys = [*options["by"], options["user"]]
@@ -339,7 +339,8 @@ def measure_all_on_worker(
     import pandas as pd
 
     exposed = (pickle.loads(zlib.decompress(cell)) for frame in frames for cell in frame[_EXPOSED])
-    yield pd.DataFrame(evaluate_all_lists(exposed, metrics_list, options))
+    of_all = pd.DataFrame(evaluate_all_lists(exposed, metrics_list, options))
+    yield of_all.astype(dict.fromkeys(options["by"], object))
 
 
 def summary(

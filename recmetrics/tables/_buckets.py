@@ -7,7 +7,7 @@ others are written to a temporary folder.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -22,6 +22,7 @@ from recmetrics._core.errors import InputError, InputTypeError, RecmetricsError,
 from recmetrics._core.options import thread_count
 from recmetrics._core.spec import Request
 from recmetrics._core.threads import map_blocks, reporting
+from recmetrics._core.types import FloatArray
 from recmetrics._files import atomic, read_table, scan_table
 from recmetrics.tables._columns import GRADES, Columns
 from recmetrics.tables._counts import TableSummary, merged
@@ -36,6 +37,7 @@ from recmetrics.tables._frames import (
     read_frame,
     require_columns,
     type_of,
+    with_columns,
 )
 from recmetrics.tables._ids import alike, foreign_ids, require_one_kind
 from recmetrics.tables._values import Exposed, values_of_all_lists
@@ -304,13 +306,12 @@ def evaluate_in_buckets(
         for label, message in foreign:
             warn(message, argument=label)
 
-        of_all_lists = values_of_all_lists(exposed, request)
         are_added = any(
             summary.n_missing and summary.missing == "empty lists" for summary in summaries
         )
         types = _types_of_keys(divided, are_added=are_added)
         rows = pl.concat([rows_of_bucket.cast(types) for rows_of_bucket in lists])
-        rows = _with_all_lists(rows, divided.columns.keys, of_all_lists)
+        rows = _with_all_lists(rows, *values_of_all_lists(exposed, request))
         values = (
             (text, rows.select(text).collect()[text].fill_null(nan).to_numpy())
             for text in request.definitions
@@ -339,7 +340,7 @@ def _measure_buckets(
         """Evaluate the only bucket of a slice."""
         edges = bucket.start, bucket.stop
         parts = range(*(edge * divided.n_parts // n_buckets for edge in edges))
-        exposed: Exposed = {}
+        exposed = Exposed()
         tables = divided.take(parts)
         values, summary = _measure_bucket(tables, options, partial(measure, exposed=exposed))
         if options.get("per_user") is None:
@@ -453,15 +454,17 @@ def _types_of_keys(divided: _Divided, *, are_added: bool) -> dict[Any, Any]:
 
 
 def _with_all_lists(
-    rows: pl.LazyFrame, keys: Sequence[str], of_all_lists: Mapping[tuple[Any, ...], Any]
+    rows: pl.LazyFrame, keys: Frame | None, of_all_lists: Mapping[str, FloatArray]
 ) -> pl.LazyFrame:
     """Write the values of the metrics of all lists, those of each system into its rows."""
     import polars as pl
 
-    for key, values in of_all_lists.items():
-        # The key has no user, who is the last column.
-        is_own = [pl.col(name) == value for name, value in zip(keys, key, strict=False)]
-        for text, number in values.items():
-            column = pl.when(pl.lit(value=True), *is_own).then(number).otherwise(pl.col(text))
-            rows = rows.with_columns(column.fill_nan(None).alias(text))
-    return rows
+    if keys is None:
+        values = (pl.lit(numbers[0]).alias(text) for text, numbers in of_all_lists.items())
+        return rows.with_columns(column.fill_nan(None) for column in values)
+    schema = rows.collect_schema()
+    of_systems = with_columns(keys, dict(of_all_lists)).to_native().lazy()
+    of_systems = of_systems.cast({name: schema[name] for name in keys.columns})
+    rows = rows.drop(of_all_lists.keys())
+    rows = rows.join(of_systems, on=keys.columns, how="left", maintain_order="left")
+    return rows.select(schema.names())

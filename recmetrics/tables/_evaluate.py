@@ -36,7 +36,7 @@ from recmetrics.tables._columns import (
 )
 from recmetrics.tables._counts import Missing, TableSummary, averaged_by_system, dividing, summarise
 from recmetrics.tables._forms import AnyForm, in_frames, say_how_to_read
-from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame
+from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame, with_columns
 from recmetrics.tables._ids import number_ids
 from recmetrics.tables._list_cells import refuse_list_cells
 from recmetrics.tables._list_order import count_tied_lists
@@ -330,7 +330,7 @@ def evaluate_bucket(
     all_options: Any = {**DEFAULTS, **options}
     request, system = _read_request(metrics_list, all_options)
     models = None if models is None else read_frame(models, "recs")
-    exposed: Exposed = {}
+    exposed = Exposed()
     values, _ = _measure(
         recs, truth, all_options, request, system, has_summary=False, models=models, exposed=exposed
     )
@@ -339,13 +339,15 @@ def evaluate_bucket(
 
 def evaluate_all_lists(
     exposed_of_buckets: Iterable[Exposed], metrics_list: MetricsList, options: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """Compute the metrics of all lists of all buckets: a row for each system, with its ``by``."""
+) -> Any:
+    """Compute the metrics of all lists of all buckets: a row for each system, with its ``by``.
+
+    The result is a table of the library of the tables, and a dict of columns without ``by``.
+    """
     all_options: Any = {**DEFAULTS, **options}
     request, _ = _read_request(metrics_list, all_options)
-    of_all_lists = values_of_all_lists(exposed_of_buckets, request)
-    by = options["by"]
-    return [dict(zip(by, key, strict=True)) | values for key, values in of_all_lists.items()]
+    keys, values = values_of_all_lists(exposed_of_buckets, request)
+    return values if keys is None else with_columns(keys, values).to_native()
 
 
 def _measure(

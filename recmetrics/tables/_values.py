@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
 from math import nan
 from typing import Any, NamedTuple
 
@@ -14,9 +15,11 @@ from recmetrics._core.inputs import ItemSets, Rankings, Rows, UserIndex, Users, 
 from recmetrics._core.results import RowNames, measured, settled, system_values, system_weights
 from recmetrics._core.selection import Exposures, find_hits
 from recmetrics._core.spec import Cutoffs, Definition, MetricSpec, Request, define
-from recmetrics._core.types import IntArray, UserValues
-from recmetrics.tables._frames import Frame, keyed, slicer, take, value_at
+from recmetrics._core.types import FloatArray, IntArray, UserValues
+from recmetrics.tables._frames import Frame, keyed, slicer, take
+from recmetrics.tables._ids import number_ids, stack
 from recmetrics.tables._matching import ListsAndTruth
+from recmetrics.tables._numbering import combine, number
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,18 @@ class StringMetric:
     without_relevant: float | None = None  # of a list whose truth has no relevant item
 
 
-# How often each item is in the lists of each system, by the values of the columns that name it.
-Exposed = dict[tuple[Any, ...], tuple[Exposures, Cutoffs]]
+@dataclass
+class Exposed:
+    """How often each item is in the lists of each system, of some users.
+
+    ``keys`` has the columns that name the systems, a row for each: Python holds some of their
+    values for equal that are not. It is None where there is one system.
+    """
+
+    keys: Frame | None = None
+    counts: list[tuple[Exposures, Cutoffs]] = field(default_factory=list)
+
+
 TableMetric = FunctionMetric | StringMetric
 
 
@@ -85,7 +98,7 @@ def measure_lists(
     call. ``n_items`` is the size of the catalogue, None where unknown. ``systems`` is the number
     of the system of each list, None where there is one: a metric of all lists has one value for
     each, repeated for its lists. If the lists are those of some users, ``exposed`` takes what
-    metrics of all lists are computed from; it holds that of the users before.
+    metrics of all lists are computed from.
     """
     has_zeros = not np.all(lists.truth_rows.values)
     values: dict[str, UserValues] = {}
@@ -126,22 +139,38 @@ def measure_lists(
 
 def values_of_all_lists(
     exposed_of_buckets: Iterable[Exposed], request: Request
-) -> dict[tuple[Any, ...], dict[str, float]]:
-    """Compute the metrics of all lists of each system from what the buckets exposed."""
-    exposed: Exposed = {}
-    for exposed_of_bucket in exposed_of_buckets:
-        for key, (exposures, cutoffs) in exposed_of_bucket.items():
-            if key in exposed:
-                exposed[key][0].merge(exposures)
-            else:
-                exposed[key] = exposures, cutoffs
-    return {
-        key: {
-            text: settled(value, text, request.definitions[text]).item()
-            for text, value in system_values(exposures, request, cutoffs).items()
-        }
-        for key, (exposures, cutoffs) in exposed.items()
-    }
+) -> tuple[Frame | None, dict[str, FloatArray]]:
+    """Compute the metrics of all lists of each system from what the buckets exposed.
+
+    Gives the keys of the systems, None where there is one, and the values of each metric.
+    """
+    counts: list[tuple[Exposures, Cutoffs]] = []
+    keys_of_buckets: list[Frame] = []
+    for exposed in exposed_of_buckets:
+        counts += exposed.counts
+        if exposed.keys is not None:
+            keys_of_buckets.append(exposed.keys)
+    keys = None
+    systems = np.zeros(len(counts), np.int64)
+    if keys_of_buckets:
+        rows = reduce(stack, keys_of_buckets)
+        columns = [number_ids((rows, "recs", name))[0] for name in rows.columns]
+        systems, first_rows = number(combine(columns))
+        keys = take(rows, first_rows)
+
+    # Systems are numbered as they first appear.
+    merged: list[tuple[Exposures, Cutoffs]] = []
+    for system, (exposures, cutoffs) in zip(systems.tolist(), counts, strict=True):
+        if system < len(merged):
+            merged[system][0].merge(exposures)
+        else:
+            merged.append((exposures, cutoffs))
+    values: dict[str, list[float]] = {}
+    for exposures, cutoffs in merged:
+        for text, value in system_values(exposures, request, cutoffs).items():
+            settled_value = settled(value, text, request.definitions[text]).item()
+            values.setdefault(text, []).append(settled_value)
+    return keys, {text: np.asarray(values_of_metric) for text, values_of_metric in values.items()}
 
 
 def weights_of_lists(
@@ -202,23 +231,19 @@ def _measure(
     parts: list[tuple[UserIndex, Rankings, Users]] = [(slice(None), rankings, users)]
     if systems is not None:
         parts = []
-        for system in np.unique(systems):
+        numbers, first_lists = np.unique(systems, return_index=True)
+        for system in numbers:
             rows = np.flatnonzero(systems == system)
             parts.append((rows, rankings.take(rows), users.take(rows)))
+        if exposed is not None:
+            exposed.keys = take(keys.select(keys.columns[:-1]), first_lists)
     values = {text: np.empty(users.truth.n_users) for text in request.definitions}
     for rows_of_part, rankings_of_part, users_of_part in parts:
-        key: tuple[Any, ...] = ()
-        sink = None
-        if exposed is not None:
-            if not isinstance(rows_of_part, slice):
-                first_list = int(rows_of_part[0])
-                key = tuple(value_at(keys, name, first_list) for name in keys.columns[:-1])
-            sink, _ = exposed.get(key, (None, None))
-        selection = find_hits(rankings_of_part, users_of_part, request, sink)
+        selection = find_hits(rankings_of_part, users_of_part, request)
         for text, value in measured(selection, request).items():
             values[text][rows_of_part] = value  # one of all lists is that of each of them
         if exposed is not None and isinstance(selection.exposure, Exposures):
-            exposed[key] = selection.exposure, selection.cutoffs
+            exposed.counts.append((selection.exposure, selection.cutoffs))
     return values
 
 

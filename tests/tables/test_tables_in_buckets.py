@@ -129,6 +129,61 @@ def test_users_of_a_bucket_miss_the_models_of_other_buckets():
     assert len(got) == 2 * 8
 
 
+# Python holds the two values of the first three for equal.
+CLOSE_KEYS = {
+    "two hours of a change to winter time": (
+        pl.Series([datetime(2020, 10, 25, 0, 30), datetime(2020, 10, 25, 1, 30)])
+        .dt.replace_time_zone("UTC")
+        .dt.convert_time_zone("Europe/Paris")
+    ),
+    "times": pl.Series([10**18, 10**18 + 1]).cast(pl.Datetime("ns")),
+    "durations": pl.Series([10**18, 10**18 + 1]).cast(pl.Duration("ns")),
+    "structs": pl.Series([{"a": 1}, {"a": 2}]),
+}
+
+
+@pytest.mark.parametrize("name", CLOSE_KEYS)
+@pytest.mark.parametrize("to_file", [False, True])
+def test_metrics_of_all_lists_are_those_of_each_key(name, to_file, tmp_path):
+    """Of four items, the lists of the first key show two, and those of the second one."""
+    keys = CLOSE_KEYS[name].gather([0, 0, 1])
+    recs = pl.DataFrame({"user": list("aba"), "item": list("xyz"), "rank": 1, "key": keys})
+    truth = pl.DataFrame({"user": list("ab"), "item": list("xy")})
+    options = {"by": "key", "catalogue": pl.DataFrame({"item": list("xyzv")})}
+    options["include_missing"] = False
+    path = tmp_path / "values.parquet" if to_file else None
+    for chunks in (1, 2):
+        got = evaluate_table(
+            recs, truth, ["coverage@1", "mrr"], chunks=chunks, per_user=path, **options
+        )
+        got = got.lazy().collect().sort("key", "user")
+        assert got["coverage@1"].to_list() == [2 / 4, 2 / 4, 1 / 4]
+        assert got["key"].equals(keys)
+
+
+@pytest.mark.parametrize("kind", ["times", "months", "intervals"])
+def test_metrics_of_all_lists_of_keys_of_pandas(kind):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    keys = {
+        "times": pd.to_timedelta([0, 1], unit="ns"),
+        "months": pd.period_range("2020-01", "2020-02", freq="M"),
+        "intervals": pd.interval_range(0, 2),
+    }[kind]
+    recs = pd.DataFrame({"user": list("aba"), "item": list("xyz"), "key": keys.take([0, 0, 1])})
+    truth = pd.DataFrame({"user": list("ab"), "item": list("xy")})
+    got = evaluate_table(
+        recs,
+        truth,
+        "coverage@1",
+        by="key",
+        in_order=True,
+        catalogue=pd.DataFrame({"item": list("xyzv")}),
+        chunks=2,
+        include_missing=False,
+    )
+    assert sorted(got["coverage@1"]) == [1 / 4, 2 / 4, 2 / 4]
+
+
 @pytest.mark.parametrize("chunks", [None, 3])
 def test_ids_of_another_width_are_in_the_same_bucket(chunks):
     recs = pl.DataFrame({"user": range(50), "item": 1, "score": 1.0})
