@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 
-from recmetrics._core.errors import InputError, InputTypeError, RecmetricsError, warn
+from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, RecmetricsError, warn
 from recmetrics._core.options import thread_count
 from recmetrics._core.spec import Request
 from recmetrics._core.threads import map_blocks, reporting
@@ -40,6 +40,7 @@ from recmetrics.tables._frames import (
     with_columns,
 )
 from recmetrics.tables._ids import alike, foreign_ids, require_one_kind
+from recmetrics.tables._side_tables import FORMS
 from recmetrics.tables._values import Exposed, values_of_all_lists
 
 if TYPE_CHECKING:
@@ -281,6 +282,11 @@ def evaluate_in_buckets(
         msg = "tables are read in parts by polars; type: pip install -U 'polars>=1.34' pyarrow"
         raise InputTypeError(msg) from None
 
+    path = options.get("per_user")
+    if path is not None:
+        all_strata = options.get("strata") or {}
+        side_tables = [options.get(name) for name in FORMS]  # also those that no metric reads
+        _refuse_input(Path(path), [*tables.values(), *side_tables, *all_strata.values()])
     strata = {f"strata[{name!r}]": options["strata"][name] for name in request.strata}
     labelled = {**tables, **strata}
     scanned = {label: _scan(table, label, options) for label, table in labelled.items()}
@@ -290,7 +296,6 @@ def evaluate_in_buckets(
     for label in labelled.keys() - _DIVIDED:
         side[label] = scanned.pop(label).collect()
     side["strata"] = {name: side.pop(f"strata[{name!r}]") for name in request.strata}
-    path = options.get("per_user")
     with TemporaryDirectory(prefix="recmetrics-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         divided = _divide(folder, scanned, options, choose)
@@ -323,6 +328,14 @@ def evaluate_in_buckets(
         with atomic(Path(path)) as output:
             rows.sink_parquet(output)
         return pl.scan_parquet(path, glob=False), summary
+
+
+def _refuse_input(output: Path, tables: Iterable[Any]) -> None:
+    """Refuse a file for the result that is one of the tables, under whatever name."""
+    files = [source_of(table, "").path for table in tables if isinstance(table, FILES)]
+    if output.exists() and any(file.exists() and output.samefile(file) for file in files):
+        msg = f"per_user={str(output)!r} is also an input; choose another name"
+        raise ArgumentError(msg, argument="per_user")
 
 
 def _measure_buckets(

@@ -161,6 +161,26 @@ def test_metrics_of_all_lists_are_those_of_each_key(name, to_file, tmp_path):
         assert got["key"].equals(keys)
 
 
+@pytest.mark.parametrize("name", ["recs", "truth", "exclude", "catalogue", "popularity", "strata"])
+def test_an_input_is_not_replaced_by_the_result(name, tmp_path):
+    pairs = pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
+    labels = ("recs", "truth", "exclude", "catalogue", "popularity", "strata")
+    paths = {label: tmp_path / f"{label}.parquet" for label in labels}
+    for path in paths.values():
+        pairs.write_parquet(path)
+    before = paths[name].read_bytes()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.parquet").hardlink_to(paths[name])
+    options = paths | {"strata": {"tail": str(paths["strata"])}, "in_order": True}
+    for other in (paths[name].name, f"folder/../{name}.parquet", "link.parquet"):
+        path = str(tmp_path / other)
+        message = message_of(
+            ArgumentError, evaluate_table, metrics_list="mrr", per_user=path, **options
+        )
+        assert message == f"per_user={path!r} is also an input; choose another name"
+        assert paths[name].read_bytes() == before
+
+
 @pytest.mark.parametrize("kind", ["times", "months", "intervals"])
 def test_metrics_of_all_lists_of_keys_of_pandas(kind):
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
