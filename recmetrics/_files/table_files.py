@@ -589,9 +589,18 @@ def _dates(source: Source, layout: _Layout, text: pl.Series) -> pl.Series:
             fault = f"has a time zone in {text[row]!r}, where the first row has none"
         expected = "expected a zone such as Z or +01:00 behind each time, or behind none"
         raise _in_row(source, layout, row, f"{fault}; {expected}")
-    unit: Literal["ns", "us"] = "ns" if text.str.contains(r"\.\d{7}").any() else "us"
     try:
-        dates = iso_dates.str.to_datetime(strict=False, time_unit=unit, time_zone="UTC")
+        dates = iso_dates.str.to_datetime(strict=False, time_unit="us", time_zone="UTC")
+        if text.str.contains(r"\.\d{6}\d*[1-9]").any():
+            microseconds = dates
+            dates = iso_dates.str.to_datetime(strict=False, time_unit="ns", time_zone="UTC")
+            # int64 has nanoseconds of the years 1677 to 2262; others come out as other dates.
+            is_other = dates.dt.cast_time_unit("us") != microseconds
+            if is_other.any():
+                row = is_other.arg_max() or 0
+                fault = f"holds {text[row][:40]!r} in a file of nanoseconds"
+                expected = "expected years from 1678 to 2261, or 6 decimals of a second in all rows"
+                raise _in_row(source, layout, row, f"{fault}; {expected}")
     except polars.exceptions.ComputeError:  # pragma: no cover  # no date; newer ones give null
         return polars.repeat(None, len(text), eager=True)
     return dates if has_zone.all() else dates.dt.replace_time_zone(None)

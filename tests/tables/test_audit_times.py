@@ -323,6 +323,27 @@ def test_nanoseconds_of_dates_in_a_csv_keep_their_order(tmp_path, capsys, monkey
     assert document["findings"]["after_own_test"]["rows"] == 1
 
 
+def test_no_date_of_a_csv_is_taken_for_another(tmp_path, capsys, monkeypatch):
+    """.NET writes 7 decimals; int64 has such fractions of the years 1677 to 2262."""
+    monkeypatch.chdir(tmp_path)
+    last = "9999-12-31T23:59:59.9999999"
+    write_times("train.csv", "2020-01-01T00:00:00.0000001", last)
+    write_times("truth.csv", "2020-06-01T00:00:00.0000000")
+    assert refused(capsys, "audit-times", "train.csv", "truth.csv") == (
+        f"TRAIN 'train.csv', line 3: holds {last!r} in a file of nanoseconds; expected years from "
+        "1678 to 2261, or 6 decimals of a second in all rows"
+    )
+    for first, last in (
+        ("2020-01-01T00:00:00.0000000", "9999-12-31T23:59:59.9999990"),
+        ("1600-01-01T00:00:00.0000000Z", "9999-12-31T00:00:00Z"),
+    ):
+        write_times("train.csv", first, last)
+        zone = "Z" if last.endswith("Z") else ""
+        write_times("truth.csv", f"2020-06-01T00:00:00.0000001{zone}")
+        document = json.loads(printed(capsys, "audit-times", "train.csv", "truth.csv", "--json"))
+        assert document["findings"]["after_own_test"]["rows"] == 1
+
+
 def test_times_of_a_csv_may_be_fractions(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_times("train.csv", 10.25, 10.75)
