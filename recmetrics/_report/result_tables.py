@@ -269,6 +269,7 @@ def _read_frame(name: str, native: Any, columns: Columns, *, is_level: bool) -> 
     values = {metric: _without_nulls(frame[metric]) for metric in metrics_read}
     keys = tuple(column for column in frame.columns if column not in {*measured, *assigned})
     table = Table(name, values, frame, keys, model)
+    _require_labels(table, filter(has_column, (*keys, *model, *columns.labels)))
     _require_different_rows(table)
     return table
 
@@ -321,6 +322,41 @@ def _read_rows(native: Any) -> tuple[Any, set[Any]]:
             raise InputError(msg)
     frame = nw.from_native(native, eager_only=True, pass_through=True)
     return (frame if isinstance(frame, nw.DataFrame) else None), index_columns
+
+
+def _require_labels(table: Table, columns: Iterable[str]) -> None:
+    """Refuse cells that cannot name a user, model or group, or that Python does not tell apart.
+
+    Two hours of a change to winter time are equal in Python, and so are times that differ by less
+    than a microsecond.
+    """
+    native = table.frame.to_native()
+    for column in columns:
+        cells = table.frame[column]
+        is_time = cells.dtype.is_temporal()
+        if not (is_time or cells.dtype.is_nested()) and str(cells.dtype) != "Object":
+            continue
+        labels = cells.to_list()
+        try:
+            n_labels = len({*labels})
+        except TypeError:
+            dropped = f"columns=[{column!r}]" if hasattr(native, "reset_index") else f"[{column!r}]"
+            msg = (
+                f"{table.name}: the column {column!r} holds collections, which name no user or "
+                f"group; with its frame type frame.drop({dropped})"
+            )
+            raise InputTypeError(msg) from None
+        if is_time and n_labels < cells.n_unique():
+            dtype = "String" if str(cells.dtype).startswith("Datetime") else "Int64"
+            code = f"frame.with_columns(polars.col({column!r}).cast(polars.{dtype}))"
+            if hasattr(native, "column_names"):  # of pyarrow
+                cast = f"frame[{column!r}].cast({dtype.lower()!r})"
+                code = f"frame.set_column({native.column_names.index(column)}, {column!r}, {cast})"
+            msg = (
+                f"{table.name}: the column {column!r} holds different times that are equal in "
+                f"Python; with its frame type {code}"
+            )
+            raise InputError(msg)
 
 
 def _require_different_rows(table: Table) -> None:

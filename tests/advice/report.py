@@ -40,7 +40,32 @@ WRITTEN = TWO + (
     "                  'mrr': old['mrr'] + new['mrr']}).write_parquet('values.parquet')\n"
 )
 RISES = [1 - 1 / 2, 1 - 1 / 3]
+# Two hours of one event each, which have one name where the clocks go back.
+HOURS = (
+    "import datetime, polars\n"
+    "hours = [datetime.datetime(2020, 10, 25, hour, tzinfo=datetime.UTC) for hour in (0, 1)]\n"
+    "frame = polars.DataFrame({'hour': 2 * hours, 'model': ['old', 'old', 'new', 'new'],\n"
+    "                          'mrr': [0.0, 0.25, 1.0, 0.25]})\n"
+    "in_paris = polars.col('hour').dt.convert_time_zone('Europe/Paris')\n"
+    "frame = frame.with_columns(in_paris)\n"
+)
 CASES = [
+    Case(
+        "the column {} holds different times that are equal in Python",
+        HOURS,
+        "recmetrics.compare(frame, baseline='old')",
+        [((1 - 0) + (1 / 4 - 1 / 4)) / 2],
+        to="frame",
+        then="[each.difference for each in answer.differences]",
+    ),
+    Case(
+        "the column {} holds collections, which name no user",
+        LONG + "frame['tags'] = [['x'], ['y'], [], []]\n",
+        "recmetrics.compare(frame, model='arm')",
+        [((1 - 0) + (1 / 2 - 1 / 2)) / 2],
+        to="frame",
+        then="[each.difference for each in answer.differences]",
+    ),
     Case(
         "in another order, and the results have no ids",
         "import pandas as pd\n"
