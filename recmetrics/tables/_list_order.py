@@ -39,7 +39,9 @@ def sort_lists(
         sort_groups(start, order, rank)
         return rank
     if columns.score is not None:
-        score = sort_keys_of(recs, "recs", columns.score)
+        # Whole numbers and decimals are exact keys but for trec_eval, which reads 32-bit floats.
+        read = numbers_of if ties == "trec" else sort_keys_of
+        score = read(recs, "recs", columns.score)
         fault = "is -inf, which means not recommended; leave such rows out"
         refuse_row(score == -np.inf, "recs", columns.score, lambda _: fault)
         if ties == "trec":

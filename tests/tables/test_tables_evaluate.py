@@ -1,6 +1,7 @@
 """evaluate_table: one call, with side information as tables."""
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -894,7 +895,10 @@ def test_ties_under_trec_end_with_their_list(kind):
 @EVERY_KIND
 def test_trec_reads_scores_in_single_precision(kind):
     """16,777,217 is the first whole number that float32 lacks: it ties with 16,777,216."""
-    for scores in ([16_777_217, 16_777_216], [0.1 + 1e-12, 0.1], [2e39, 1e39]):
+    exact = [[2**60 + 1, 2**60]]
+    if kind != "pandas":  # where decimals are objects
+        exact.append([Decimal("1.00000001"), Decimal("1.00000000")])
+    for scores in ([16_777_217, 16_777_216], [0.1 + 1e-12, 0.1], [2e39, 1e39], *exact):
         recs = {"user": [1, 1], "item": [8, 9], "score": scores}
         truth = {"user": [1], "item": [9]}
         assert evaluated("mrr", recs, truth, kind)["mrr"] == [1 / 2]
