@@ -24,7 +24,7 @@ from recmetrics._core.spec import Request
 from recmetrics._core.threads import map_blocks, reporting
 from recmetrics._core.types import FloatArray
 from recmetrics._files import atomic, read_table, scan_table
-from recmetrics.tables._columns import GRADES, Columns
+from recmetrics.tables._columns import GRADES, Columns, note_on_unread_grades
 from recmetrics.tables._counts import TableSummary, merged
 from recmetrics.tables._forms import FILES, from_dict, from_file, source_of, with_integer_ids
 from recmetrics.tables._frames import (
@@ -305,6 +305,12 @@ def evaluate_in_buckets(
         if model_keys:
             unique = divided.rows("recs", everyone).select(model_keys).unique(maintain_order=True)
             models = read_frame(unique.collect(), "recs")
+        specs = [definition.spec for definition in request.definitions.values()]
+        unread_grades = ""
+        grades = divided.columns.unread_grades
+        if grades is not None:  # a bucket may have equal grades
+            graded = read_frame(divided.rows("truth", everyone).select(grades).collect(), "truth")
+            unread_grades = note_on_unread_grades(graded, grades, specs)
         foreign = _tables_of_foreign_ids(divided, side)
         measure = partial(measure, has_summary=True, models=models)
         lists, summaries, exposed = _measure_buckets(divided, {**options, **side}, measure)
@@ -321,8 +327,7 @@ def evaluate_in_buckets(
             (text, rows.select(text).collect()[text].fill_null(nan).to_numpy())
             for text in request.definitions
         )
-        specs = [definition.spec for definition in request.definitions.values()]
-        summary = merged(summaries, values, specs, divided.columns.relevance)
+        summary = merged(summaries, values, specs, divided.columns.relevance, unread_grades)
         if path is None:
             return rows.collect(), summary
         with atomic(Path(path)) as output:

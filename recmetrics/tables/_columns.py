@@ -7,12 +7,12 @@ the relevant items. ``recs`` and ``truth`` are the caller's tables of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from recmetrics._core.errors import ArgumentError, InputError
-from recmetrics._core.spec import TableOrder
+from recmetrics._core.spec import MetricSpec, TableOrder
 from recmetrics._files import looks_like
 from recmetrics.tables._frames import Frame, holds_numbers, require_columns, require_same_kind
 
@@ -50,11 +50,13 @@ def relevance_in(frame: Frame) -> str | None:
     return next((name for name in GRADES if name in frame.columns), None)
 
 
-def note_on_unread_grades(truth: Frame, name: str, *, reads_grades: bool) -> str:
+def note_on_unread_grades(truth: Frame, name: str, specs: Iterable[MetricSpec]) -> str:
     """Write a note on a column of grades that no metric reads; "" where it would change nothing.
 
-    Only rows that are not relevant would change the values where no metric ``reads_grades``.
+    ``truth`` has the rows of all users. Only rows that are not relevant would change the values
+    where no metric reads grades.
     """
+    reads_grades = any(spec.reads_grades for spec in specs)
     numbers = truth.get_column(name).to_numpy()
     if numbers.dtype.kind not in "biuf" or not numbers.size:
         return ""

@@ -322,12 +322,13 @@ def merged(
     values: Iterable[tuple[str, UserValues]],
     specs: Iterable[MetricSpec],
     relevance_column: str | None,
+    unread_grades: str,
 ) -> TableSummary:
-    """Merge summaries of some users each; ``values`` are those of all lists."""
+    """Merge summaries of some users each; ``values`` and ``unread_grades`` are those of all."""
     fields: dict[str, Any] = {}
     for name in _COUNTS:
         fields[name] = np.sum([getattr(summary, name) for summary in summaries], axis=0).tolist()
-    for name in ("first_missing", "first_contradicted", "unread_grades"):
+    for name in ("first_missing", "first_contradicted"):
         fields[name] = next(filter(None, (getattr(summary, name) for summary in summaries)), "")
     fields["invalid"] = InvalidItems(*fields["invalid"])
     for name in ("swallowed", "excluded_relevant"):
@@ -347,5 +348,6 @@ def merged(
         means=means,
         n_defined=n_defined,
         grades=_graded(fields["relevance"], specs, relevance_column),
+        unread_grades=unread_grades,
         user_weights=user_weights,
     )

@@ -450,10 +450,8 @@ def _what_misleads(
         n_tied = count_tied_lists(lists.recs, columns, lists.lists.start, lists.order, depth)
     unread_grades = ""
     if columns.unread_grades is not None:
-        reads_grades = any(spec.reads_grades for spec, *_ in request.definitions.values())
-        unread_grades = note_on_unread_grades(
-            truth, columns.unread_grades, reads_grades=reads_grades
-        )
+        specs = [definition.spec for definition in request.definitions.values()]
+        unread_grades = note_on_unread_grades(truth, columns.unread_grades, specs)
     return _Misleading(swallowed, n_tied, unread_grades)
 
 

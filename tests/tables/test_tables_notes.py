@@ -275,6 +275,16 @@ def test_a_column_of_grades_of_any_form_is_told(form, tmp_path):
     assert note in str(summary)
 
 
+def test_a_column_of_grades_that_are_equal_in_each_bucket_is_told():
+    """Each user has a bucket alone, or shares it with the other one as a call without buckets."""
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    recs = pl.DataFrame({"user": [1, 2], "item": ["a", "a"], "rank": [1, 1]})
+    truth = pl.DataFrame({"user": [1, 2], "item": ["a", "a"], "label": [1, 0]})
+    for chunks in (None, 1, 64):
+        with pytest.warns(RecmetricsWarning, match="the column 'label' of truth is not read"):
+            evaluate_table(recs, truth, "recall@1", chunks=chunks)
+
+
 @pytest.mark.parametrize("chunks", [None, 2])
 @pytest.mark.parametrize("convention", ["sklearn", "torchmetrics"])
 def test_orders_of_equal_scores_that_only_matrices_average_are_told(convention, chunks):
