@@ -60,12 +60,13 @@ _EXPLODE_CODE = {
     POLARS: "{0}.explode({2!r}).drop_nulls({1!r})",
 }
 _DROP_CODE = {PANDAS: ".drop(columns={0!r})", POLARS: ".drop({0!r})"}
-_ZONE_CODE = {  # code that gives a column {1} of dates of the table {0} the time zone {2}
+# Code that gives a column {1} of dates of the table {0} the time zone {2}; {3} is a unit of time.
+_ZONE_CODE = {
     PANDAS: "{0}[{1!r}] = pandas.to_datetime({0}[{1!r}]).dt.tz_localize({2!r})",
-    POLARS: "{0} = {0}.with_columns(polars.col({1!r}).cast(polars.Datetime('ns'))"
+    POLARS: "{0} = {0}.with_columns(polars.col({1!r}).cast(polars.Datetime({3!r}))"
     ".dt.replace_time_zone({2!r}))",
     PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
-    "pyarrow.compute.assume_timezone({0}[{1!r}].cast(pyarrow.timestamp('ns')), {2!r}))",
+    "pyarrow.compute.assume_timezone({0}[{1!r}].cast(pyarrow.timestamp({3!r})), {2!r}))",
 }
 _WIDE_DTYPES = (nw.Decimal, nw.Int128, nw.UInt128)  # NumPy has no type for these
 _OF_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)  # whose cells may be read as numbers
@@ -245,7 +246,10 @@ def _holds_dates(series: Series) -> bool:
 
 def with_zone(label: str, series: Series, zone: str) -> str:
     """Write what gives a column of dates a time zone, for a message."""
-    return _ZONE_CODE[series.implementation].format(label, series.name, zone)
+    unit = "us"  # nanoseconds hold no dates after 2262
+    if getattr(series.dtype, "time_unit", None) == "ns":
+        unit = "ns"
+    return _ZONE_CODE[series.implementation].format(label, series.name, zone, unit)
 
 
 def exact_numbers_of(frame: Frame, label: str, column: str) -> npt.NDArray[Any]:

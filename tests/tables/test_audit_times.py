@@ -145,6 +145,24 @@ def test_a_time_zone_in_one_table_alone_is_refused(form, lacking, is_date):
     assert audit_times(names["train"], names["truth"]).findings == EXPECTED
 
 
+@pytest.mark.parametrize("form", ["polars", "pyarrow"])
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_advice_on_a_time_zone_is_followed_by_every_unit(form, unit):
+    """Nanoseconds hold no year 9999, and microseconds do not tell the two times apart."""
+    times = [10**18, 10**18 + 1]
+    if unit != "ns":
+        times = pl.Series(["9999-12-30", "9999-12-31"]).str.to_date()
+    times = pl.Series(times).cast(pl.Datetime(unit))
+    train = pl.DataFrame({"user": 1, "item": 1, "time": times[1:]})
+    truth = pl.DataFrame({"user": 1, "item": 2, "time": times[:1].dt.replace_time_zone("UTC")})
+    if form == "pyarrow":
+        train, truth = pa.table(train), pa.table(truth)
+    told = message_of(InputTypeError, lambda: audit_times(train, truth))
+    names = {"train": train, "polars": pl, "pyarrow": pa}
+    exec(told.partition(", type ")[2], names)
+    assert audit_times(names["train"], truth).findings["after_own_test"].n == 1
+
+
 def test_it_prints_as_a_report():
     assert str(audit_times(pd.DataFrame(TRAIN), pd.DataFrame(TRUTH))).splitlines() == [
         "6 training rows, 4 test rows of 3 users",
