@@ -9,6 +9,7 @@ This module needs the extra ``spark``.
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
+import ast
 import pickle
 import re
 import warnings
@@ -32,9 +33,12 @@ _TABLE = "recmetrics table"  # a column that no table has: the name of a row's t
 _BUCKET = "recmetrics bucket"
 _EXPOSED = "recmetrics exposed"  # in the first row of a bucket: how often its lists have each item
 
-# How a message makes numbers of strings in pandas, and how Spark does.
+# How a message makes numbers of strings in pandas, and how Spark does; and rows of lists in pandas.
 _PANDAS_CAST = r"(\w+)\.assign\(\*\*\{('.+'): (.+)\.astype\(float\)\}\)"
 _SPARK_CAST = r"\1.withColumn(\2, \3.cast('double'))"
+_PANDAS_EXPLODE = re.compile(r"(?<=; type )(\w+) = (.+\.explode\((.+?)\)\..+)$")
+_PATTERN = re.compile(r"\.str\.findall\(r(\"+)(.+?)\1\)")
+_DROPPED = re.compile(r"\.drop\(columns=(.+?)\)")
 
 
 def evaluate(
@@ -93,8 +97,7 @@ def evaluate(
     if exclude is not None:
         tables["exclude"] = exclude
     tables = _checked(tables, options)
-    timestamps = _timestamps_among([*keys, user, item], tables)
-    tables = {label: _with_microseconds(table, timestamps) for label, table in tables.items()}
+    given_recs = recs
     recs = tables["recs"]
 
     from pyspark.sql import functions
@@ -102,8 +105,9 @@ def evaluate(
 
     # Faults that need no values are found here; the empty result has the columns of all results.
     heads = {label: table.limit(0).toPandas() for label, table in tables.items()}
-    with _casting_in_spark():
-        empty = evaluate_table(metrics_list=metrics_list, **heads, **options).reset_index()
+    with _advising_in_spark(heads):
+        examples = _with_lists(heads, tables, item)
+        empty = evaluate_table(metrics_list=metrics_list, **examples, **options).reset_index()
     types = {name: recs.schema[name].dataType.simpleString() for name in (*keys, user)}
     types |= {"nrecs": "bigint", "ntruth": "bigint"}
     convention = options.get("convention")
@@ -146,10 +150,8 @@ def evaluate(
     if of_all_lists:
         measure_all = partial(measure_all_on_worker, metrics_list=metrics_list, options=options)
         values = _with_all_lists(values, measure_all, keys, schema_of([*keys, *of_all_lists]))
-    columns = {name: functions.col(f"`{name}`") for name in empty.columns}
-    for name in {*keys, user}.intersection(timestamps):
-        columns[name] = functions.timestamp_micros(columns[name]).alias(name)
-    return values.select([*columns.values()])
+    values = values.select([f"`{name}`" for name in empty.columns])
+    return _with_timestamps(values, given_recs, [*keys, user])
 
 
 def _require_spark(table: Any, label: str, instead: str) -> None:
@@ -165,7 +167,8 @@ def _require_spark(table: Any, label: str, instead: str) -> None:
 def _checked(tables: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Refuse tables and options of a call in memory, and lists that nothing orders.
 
-    The result is the tables with doubles in place of decimals.
+    The result is the tables with doubles in place of decimals, but microseconds in place of ids
+    that are timestamps.
     """
     for label, table in tables.items():
         _require_spark(table, label, "recmetrics.tables.evaluate_table")
@@ -185,7 +188,11 @@ def _checked(tables: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str,
         )
         raise InputError(msg, argument="recs")
     ids = [*options["by"], options["user"], options["item"]]
-    return {label: _with_doubles(table, ids) for label, table in tables.items()}
+    timestamps = _timestamps_among(ids, tables)
+    return {
+        label: _with_microseconds(_with_doubles(table, ids), timestamps)
+        for label, table in tables.items()
+    }
 
 
 def _with_doubles(table: Any, ids: Collection[str]) -> Any:
@@ -204,25 +211,19 @@ def _timestamps_among(ids: Iterable[str], tables: Mapping[str, Any]) -> list[str
     Spark gives pandas the local times of the session: two hours of a change to winter time would be
     one. They are evaluated as whole numbers, which would be equal to other whole numbers.
     """
-    from pyspark.sql.types import TimestampType
-
     timestamps = []
-    for name in ids:
-        types = {
-            table.schema[name].dataType: label
-            for label, table in tables.items()
-            if name in table.columns
-        }
-        if TimestampType() not in types:
-            continue
-        if len(types) > 1:
-            columns = [
-                f"{label}, column {name!r} holds {dtype.simpleString()}"
-                for dtype, label in types.items()
-            ]
-            msg = f"{', and '.join(columns)}; expected ids of one type; cast one of them"
-            raise InputTypeError(msg, argument="recs")
-        timestamps.append(name)
+    for name in dict.fromkeys(ids):
+        columns = {}
+        for label, table in tables.items():
+            if name in table.columns:
+                type_name = table.schema[name].dataType.simpleString()
+                columns[type_name] = f"{label}, column {name!r} holds {type_name}"
+        if "timestamp" in columns:
+            timestamps.append(name)
+            if len(columns) > 1:
+                text = ", and ".join(columns.values())
+                msg = f"{text}; expected ids of one type; cast one of them"
+                raise InputTypeError(msg, argument="recs")
     return timestamps
 
 
@@ -230,20 +231,73 @@ def _with_microseconds(table: Any, timestamps: Iterable[str]) -> Any:
     """Make columns of timestamps, where the table has them, microseconds since 1970."""
     from pyspark.sql import functions
 
-    microseconds = {
-        name: functions.unix_micros(f"`{name}`") for name in timestamps if name in table.columns
-    }
-    return table.withColumns(microseconds)
+    for name in timestamps:
+        if name in table.columns:
+            table = table.withColumn(name, functions.unix_micros(f"`{name}`"))
+    return table
+
+
+def _with_timestamps(values: Any, recs: Any, ids: Iterable[str]) -> Any:
+    """Make timestamps of microseconds again, in columns of ``values`` that ``recs`` has as such."""
+    from pyspark.sql import functions
+
+    for name in _timestamps_among(ids, {"recs": recs}):
+        values = values.withColumn(name, functions.timestamp_micros(f"`{name}`"))
+    return values
+
+
+def _with_lists(heads: Mapping[str, Any], tables: Mapping[str, Any], item: str) -> dict[str, Any]:
+    """Give a table without rows a row with lists if its items are: pandas has no type for them."""
+    examples = dict(heads)
+    for label, table in tables.items():
+        types = dict(table.dtypes)
+        if types.get(item, "").startswith("array"):
+            row: dict[str, Any] = dict.fromkeys(types)
+            row |= {name: [] for name in types if types[name].startswith("array")}
+            examples[label] = type(heads[label])([row])
+    return examples
 
 
 @contextmanager
-def _casting_in_spark() -> Iterator[None]:
-    """Say in an error how Spark makes numbers of strings, where it says how pandas does."""
+def _advising_in_spark(heads: Mapping[str, Any]) -> Iterator[None]:
+    """Say in an error how Spark changes a table, where it says how pandas does.
+
+    ``heads`` have the columns of the tables.
+    """
     try:
         yield
     except InputTypeError as error:
-        error.args = (re.sub(_PANDAS_CAST, _SPARK_CAST, str(error)),)
+        message = re.sub(_PANDAS_CAST, _SPARK_CAST, str(error))
+        message = _PANDAS_EXPLODE.sub(lambda match: _explode_in_spark(match, heads), message)
+        error.args = (message,)
         raise
+
+
+def _explode_in_spark(match: re.Match[str], heads: Mapping[str, Any]) -> str:
+    """Write in Spark what makes a row of each id of lists, which ``match`` does in pandas."""
+    label, code, exploded = match.groups()
+    lists: Any = ast.literal_eval(exploded)
+    dropped: list[str] = []
+    if drop := _DROPPED.search(code):
+        dropped = ast.literal_eval(drop[1])
+
+    cells = f"`{lists[0]}`"
+    if pattern := _PATTERN.search(code):  # of text, in one column
+        literal = pattern[2].replace("\\", r"\\").replace("'", r"\'")
+        cells = f"regexp_extract_all(`{lists}`, '{literal}', 0)"
+        if ".astype(" in code:
+            cells = f"cast({cells} AS array<bigint>)"
+        lists = [lists]
+
+    names = ", ".join(f"`{name}`" for name in lists)
+    if len(lists) > 1:
+        rows = f"inline(arrays_zip({names})) AS ({names})"
+    elif label == "recs":  # rows of Spark have no order
+        rows = f"posexplode({cells}) AS (rank, {names})"
+    else:
+        rows = f"explode({cells}) AS {names}"
+    kept = [f"`{name}`" for name in heads[label].columns if name not in {*dropped, *lists}]
+    return f"{label} = {label}.selectExpr({', '.join(map(repr, [*kept, rows]))})"
 
 
 def _with_numbers_of(table: Any, other: Any) -> Any:
@@ -305,7 +359,7 @@ def evaluate_on_worker(
         bucket[label] = rows[head.columns].reset_index(drop=True)
     if models is not None:  # Spark gives the times of a bucket, and only these, in microseconds
         models = models.astype(left.dtypes[models.columns])
-    with warnings.catch_warnings(), _counting_in_buckets():
+    with warnings.catch_warnings(), _counting_in_buckets(), _advising_in_spark(heads):
         warnings.simplefilter("ignore")  # a warning of some users is none of all
         values, exposed = evaluate_bucket(
             bucket["recs"], bucket["truth"], metrics_list, bucket, models

@@ -20,7 +20,7 @@ import narwhals.stable.v2 as nw
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, RecmetricsError, warn
 from recmetrics._core.options import thread_count
-from recmetrics._core.spec import Request
+from recmetrics._core.spec import MetricSpec, Request
 from recmetrics._core.threads import map_blocks, reporting
 from recmetrics._core.types import FloatArray
 from recmetrics._files import atomic, read_table, scan_table
@@ -283,10 +283,7 @@ def evaluate_in_buckets(
         raise InputTypeError(msg) from None
 
     path = options.get("per_user")
-    if path is not None:
-        all_strata = options.get("strata") or {}
-        side_tables = [options.get(name) for name in FORMS]  # also those that no metric reads
-        _refuse_input(Path(path), [*tables.values(), *side_tables, *all_strata.values()])
+    _refuse_input(path, tables, options)
     strata = {f"strata[{name!r}]": options["strata"][name] for name in request.strata}
     labelled = {**tables, **strata}
     scanned = {label: _scan(table, label, options) for label, table in labelled.items()}
@@ -306,11 +303,7 @@ def evaluate_in_buckets(
             unique = divided.rows("recs", everyone).select(model_keys).unique(maintain_order=True)
             models = read_frame(unique.collect(), "recs")
         specs = [definition.spec for definition in request.definitions.values()]
-        unread_grades = ""
-        grades = divided.columns.unread_grades
-        if grades is not None:  # a bucket may have equal grades
-            graded = read_frame(divided.rows("truth", everyone).select(grades).collect(), "truth")
-            unread_grades = note_on_unread_grades(graded, grades, specs)
+        unread_grades = _note_on_grades(divided, specs)
         foreign = _tables_of_foreign_ids(divided, side)
         measure = partial(measure, has_summary=True, models=models)
         lists, summaries, exposed = _measure_buckets(divided, {**options, **side}, measure)
@@ -335,9 +328,14 @@ def evaluate_in_buckets(
         return pl.scan_parquet(path, glob=False), summary
 
 
-def _refuse_input(output: Path, tables: Iterable[Any]) -> None:
+def _refuse_input(path: str | Path | None, tables: Tables, options: Tables) -> None:
     """Refuse a file for the result that is one of the tables, under whatever name."""
-    files = [source_of(table, "").path for table in tables if isinstance(table, FILES)]
+    if path is None:
+        return
+    output = Path(path)
+    side_tables = map(options.get, FORMS)  # also those that no metric reads
+    inputs = [*tables.values(), *side_tables, *(options.get("strata") or {}).values()]
+    files = [source_of(table, "").path for table in inputs if isinstance(table, FILES)]
     if output.exists() and any(file.exists() and output.samefile(file) for file in files):
         msg = f"per_user={str(output)!r} is also an input; choose another name"
         raise ArgumentError(msg, argument="per_user")
@@ -418,6 +416,15 @@ def _measure_bucket(bucket: Mapping[str, pl.DataFrame], options: Tables, measure
     raise fault
 
 
+def _note_on_grades(divided: _Divided, specs: Iterable[MetricSpec]) -> str:
+    """Write the note on unread grades of all users; those of a bucket may be equal."""
+    name = divided.columns.unread_grades
+    if name is None:
+        return ""
+    grades = divided.rows("truth", range(divided.n_parts)).select(name).collect()
+    return note_on_unread_grades(read_frame(grades, "truth"), name, specs)
+
+
 def _tables_of_foreign_ids(divided: _Divided, side: Tables) -> list[tuple[str, str]]:
     """Find the tables that share no id with recs; give the label and the warning of one call."""
     warnings_of_tables = []
@@ -478,8 +485,9 @@ def _with_all_lists(
     import polars as pl
 
     if keys is None:
-        values = (pl.lit(numbers[0]).alias(text) for text, numbers in of_all_lists.items())
-        return rows.with_columns(column.fill_nan(None) for column in values)
+        for text, values in of_all_lists.items():
+            rows = rows.with_columns(pl.lit(values[0]).fill_nan(None).alias(text))
+        return rows
     schema = rows.collect_schema()
     of_systems = with_columns(keys, dict(of_all_lists)).to_native().lazy()
     of_systems = of_systems.cast({name: schema[name] for name in keys.columns})

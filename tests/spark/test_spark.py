@@ -1,6 +1,7 @@
 """recmetrics.spark on a real Spark: the values of one machine."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Java is not installed", allow_module_level=True)
 
 import pandas as pd
+from pyspark.errors import PythonException
 
 import recmetrics.spark
 from recmetrics import ArgumentError, InputError, InputTypeError
@@ -297,6 +299,36 @@ def test_advice_on_numbers_as_strings_is_followed():
     told = told_by(case)
     assert told.startswith("recs, column 'score' holds String, expected numbers; ")
     check(followed(case, advice_in(case, told)), case.value)
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("scores, reciprocal_rank", [("5 AS score", 1 / 3), ("s AS score", 1 / 2)])
+def test_advice_on_lists_is_followed(scores, reciprocal_rank):
+    """z is the third item of three, and the second by the scores of each item."""
+    case = Case(
+        says="holds lists, expected one id in each row; type",
+        given="from pyspark.sql import SparkSession\nspark = SparkSession.getActiveSession()\n"
+        f"recs = spark.sql(\"SELECT 'u' AS user, array('x', 'y', 'z') AS `item.id`, {scores} "
+        'FROM (SELECT array(1D, 9D, 5D) AS s)")\n'
+        "truth = spark.sql(\"SELECT 'u' AS user, 'z' AS `item.id`\")",
+        call="recmetrics.spark.evaluate(recs, truth, 'mrr', item='item.id')",
+        value={"mrr": [reciprocal_rank]},
+        advice="; type (.+)$",
+        then="answer.select('mrr').toPandas()",
+    )
+    check(followed(case, advice_in(case, told_by(case))), case.value)
+
+
+def test_advice_on_lists_as_text_is_followed(spark):
+    recs = spark.sql("""SELECT 'u' AS user, "['1 a', '2 b']" AS item, 5 AS score""")
+    truth = spark.sql("SELECT 'u' AS user, '2 b' AS item")
+    with pytest.raises(PythonException) as caught:
+        recmetrics.spark.evaluate(recs, truth, "mrr").collect()
+    [advice] = re.findall(r"; type (recs = .+) \(rows and users", str(caught.value))
+    names = {"recs": recs}
+    exec(advice, names)
+    [row] = recmetrics.spark.evaluate(names["recs"], truth, "mrr").collect()
+    assert row["mrr"] == 1 / 2
 
 
 def test_summary_and_compare_are_those_of_the_values(spark):

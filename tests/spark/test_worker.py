@@ -73,6 +73,34 @@ def test_an_error_says_that_rows_are_counted_within_a_bucket():
     assert message.endswith(counted)
 
 
+@pytest.mark.parametrize("label", ["recs", "truth"])
+def test_advice_on_lists_as_text_is_code_of_spark(label):
+    recs = pd.DataFrame({"user": ["u"], "item": ["1 2"], "m": ["a"], "score": [2]})
+    right = pd.DataFrame({"user": ["u"], "item": [2], "recmetrics table": ["truth"]})
+    ids = r"cast(regexp_extract_all(`item`, '\\S+', 0) AS array<bigint>)"
+    rows = f"posexplode({ids}) AS (rank, `item`)"
+    kept = ["`user`", "`m`"]
+    if label == "truth":
+        recs["item"] = "2"
+        right["item"] = "1 2"
+        rows = r"explode(regexp_extract_all(`item`, '\\S+', 0)) AS `item`"
+        kept = ["`user`"]
+    message = message_of(
+        InputTypeError,
+        lambda: evaluate_on_worker(
+            recs,
+            right,
+            heads={"recs": recs.iloc[:0], "truth": right.iloc[:0][["user", "item"]]},
+            metrics_list="mrr",
+            options={"user": "user", "item": "item", "by": [], "n_threads": 1},
+            models=None,
+            names=(recs.columns, right.columns, ["user", "nrecs", "mrr"]),
+        ),
+    )
+    typed = f"{label} = {label}.selectExpr({', '.join(map(repr, [*kept, rows]))})"
+    assert f"; type {typed} (rows and users" in message
+
+
 def test_tables_in_memory_are_for_other_functions():
     table = pd.DataFrame({"user": ["a"], "item": [1], "score": [1.0]})
     for call, label, instead in (
