@@ -238,8 +238,9 @@ def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
     Parameters
     ----------
     train
-        The training interactions (n_users, n_items), in any form that the truth takes. A user has
-        an item if the entry is not 0, whatever its value; a stored zero of a sparse matrix is 0.
+        The training interactions (n_users, n_items), in any form that the truth takes, except one
+        index per row. A user has an item if the entry is not 0, whatever its value; a stored zero
+        of a sparse matrix is 0.
         All users count, even those without items.
     n_items
         The size of the catalogue; needed if ``train`` is a list with one array of item indices per
