@@ -93,7 +93,8 @@ def read_labels(tables: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -> L
             codes = " and ".join(others.values())
             msg = (
                 f"the {' and '.join(others)} of {name} should be {codes}, in that order, since "
-                f"tables are read by position; type {_in_order(name, table, others)}"
+                f"tables are read by position; type {_in_order(name, table, others)}, or "
+                f"{name}.to_numpy() if its rows and columns are in order"
             )
             raise InputError(msg, argument=name.partition("[")[0])
     return found
