@@ -75,7 +75,7 @@ def compare(
         intervals and tests need the value of every user.
     metrics
         The metrics to compare: names of columns, or keys of the results. None takes all, in a frame
-        the columns of numbers whose names are metric strings. If you name a range of cutoffs
+        the columns of numbers or bools named as metric strings. If you name a range of cutoffs
         here, such as "ndcg@1:20", its metrics are shown and drawn, but not tested: many dependent
         tests would make the correction too strict. To test one of them, name it as well:
         ["ndcg@1:20", "ndcg@10"].

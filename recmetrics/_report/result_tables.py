@@ -39,7 +39,7 @@ _TO_MATCH = (
 class Columns(NamedTuple):
     """The columns of results that a caller names."""
 
-    metrics: tuple[str, ...] | None  # None: columns of numbers whose names are metric strings
+    metrics: tuple[str, ...] | None  # None: columns of numbers named as metric strings
     model: tuple[str, ...]  # empty: "model", if there is such a column
     labels: Mapping[str, str]  # columns of groups and weights -> the argument that names each
     untested: frozenset[str]  # metrics that only a range of cutoffs names, such as ndcg@1:20
@@ -257,14 +257,9 @@ def _read_frame(name: str, native: Any, columns: Columns, *, is_level: bool) -> 
 
     # Of the other columns, numbers with the names of metrics are values, the rest identifies users.
     assigned = {*metrics, *model, *columns.labels, *COUNT_COLUMNS}
-    numbers = {
-        column: dtype
-        for column, dtype in frame.schema.items()
-        if dtype.is_numeric() and column not in assigned | index_columns
-    }
-    measured = [column for column in numbers if spec_if_known(column)]
+    measured, remaining = _measured_columns(frame, assigned | index_columns)
     if columns.metrics is None:
-        _require_no_floats(name, numbers, measured)
+        _require_clear_columns(name, frame, remaining, measured)
     metrics_read = filter(has_column, measured if columns.metrics is None else columns.metrics)
     values = {metric: _without_nulls(frame[metric]) for metric in metrics_read}
     keys = tuple(column for column in frame.columns if column not in {*measured, *assigned})
@@ -274,20 +269,52 @@ def _read_frame(name: str, native: Any, columns: Columns, *, is_level: bool) -> 
     return table
 
 
-def _require_no_floats(name: str, numbers: Mapping[str, Any], measured: Sequence[str]) -> None:
-    """Refuse a column of floats that is not in ``measured``: it may be a metric, and hardly an id.
+def _measured_columns(frame: Any, assigned: Collection[str]) -> tuple[list[str], dict[str, Any]]:
+    """The columns of numbers or bools named as metrics, and the dtypes of all others.
 
-    ``numbers`` are the columns of numbers with their dtypes, ``measured`` those named as metrics.
+    Those that are ``assigned`` are in neither.
     """
-    floats = [
-        column for column, dtype in numbers.items() if dtype.is_float() and column not in measured
-    ]
-    if floats:
+    import narwhals as nw
+
+    measured = []
+    remaining = {}
+    for column, dtype in frame.schema.items():
+        if column in assigned:
+            continue
+        is_number = dtype == nw.Boolean or (dtype.is_numeric() and dtype != nw.Decimal)
+        if is_number and spec_if_known(column):
+            measured.append(column)
+        else:
+            remaining[column] = dtype
+    return measured, remaining
+
+
+def _require_clear_columns(
+    name: str, frame: Any, remaining: Mapping[str, Any], measured: Sequence[str]
+) -> None:
+    """Refuse columns that may be metrics, and hardly ids: floats, and those named as metrics.
+
+    ``measured`` are the columns of numbers named as metrics, ``remaining`` the dtypes of others.
+    """
+    floats = [column for column, dtype in remaining.items() if dtype.is_float()]
+    for column, dtype in remaining.items():
+        is_named = spec_if_known(column) is not None
+        if not is_named and column not in floats:
+            continue
+        fault = "of floats, whose name is no metric string"
+        as_metric = f"metrics={[*measured, *floats]}"
+        if is_named:
+            fault = f"of dtype {dtype}, whose name is a metric string; expected numbers"
+            cast = "astype"
+            if frame.implementation.is_polars():
+                cast = "cast"
+            elif frame.implementation.is_pyarrow():
+                cast = "to_pandas().astype"
+            as_metric = f"frame.{cast}({{{column!r}: float}})"
         as_id = f"metrics={measured} if it identifies the user, " if measured else ""
         msg = (
-            f"{name} has the column {floats[0]!r} of floats, whose name is no metric string; type "
-            f"metrics={[*measured, *floats]} if it is a metric, {as_id}or model={floats[0]!r} if "
-            "it names the model"
+            f"{name} has the column {column!r} {fault}; type {as_metric} if it is a metric, "
+            f"{as_id}or model={column!r} if it names the model"
         )
         raise InputError(msg)
 

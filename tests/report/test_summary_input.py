@@ -1,5 +1,6 @@
 """Results that summary reads: arrays, evaluators, data frames and files; what it refuses."""
 
+import decimal
 import importlib
 import math
 
@@ -125,6 +126,48 @@ def test_tables(backend):
     same(numbers(found), numbers(summary(users)))
     if backend == "pandas":
         same(numbers(summary(table(backend).set_index("user"))), numbers(found))
+
+
+@BACKENDS
+@pytest.mark.parametrize("unknown", [False, None])
+def test_columns_of_bools_are_values(backend, unknown):
+    """As numbers 0 and 1; a missing one leaves its user out."""
+    hits = [True, False, unknown, True, True]
+    if backend == "pandas":
+        hits = pytest.importorskip("pandas", reason="pandas is not installed").array(
+            hits, dtype="boolean" if unknown is None else bool
+        )
+    given = table(backend, **{"hit@1": hits})
+    means = {"recall@10": 2.2 / 4, "mrr@10": 2 / 5}
+    assert summary(given).means == pytest.approx(
+        means | {"hit@1": 3 / 5 if unknown is False else 3 / 4}
+    )
+    means |= {"hit@1": summary(given).means["hit@1"]}
+    found = compare({"a": given, "b": given})
+    assert {mean.metric: mean.mean for mean in found.means} == pytest.approx(means)
+
+
+@BACKENDS
+def test_columns_named_as_metrics_hold_numbers(backend):
+    """They were taken for ids of users."""
+    entries = {
+        "String": ["0", "1", "1", "1", "0"],
+        "Decimal|Object": [decimal.Decimal(number) for number in (0, 1, 1, 1, 0)],
+    }
+    if backend == "pandas":
+        entries["Object"] = [True, None, True, True, False]
+    cast = {"pandas": "astype", "polars": "cast", "pyarrow": r"to_pandas\(\)\.astype"}[backend]
+    for dtype, column in entries.items():
+        given = table(backend, **{"hit@1": column})
+        advice = (
+            rf"^values has the column 'hit@1' of dtype ({dtype})\b.*, whose name is a metric "
+            rf"string; expected numbers; type frame\.{cast}\({{'hit@1': float}}\) if it is a "
+            r"metric, metrics=\['recall@10', 'mrr@10'\] if it identifies the user, or "
+            r"model='hit@1' if it names the model$"
+        )
+        with pytest.raises(InputError, match=advice):
+            summary(given)
+        assert list(summary(given, metrics="mrr@10").means) == ["mrr@10"]
 
 
 @BACKENDS
