@@ -9,13 +9,14 @@ import csv
 import re
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from recmetrics._core.errors import InputError, at_fault, did_you_mean, install
+from recmetrics._core.errors import InputError, MetricSpecError, at_fault, did_you_mean, install
+from recmetrics._core.results import spec_of
 from recmetrics._files.source import (
     Source,
     as_dict,
@@ -323,12 +324,15 @@ def _chosen(source: Source, columns: Columns, frame: pl.LazyFrame) -> pl.LazyFra
     return frame.select(names).with_columns(polars.col(ids).cast(polars.String))
 
 
-def read_any(source: Source, labels: Collection[str] = (), n_labels: int = 0) -> pl.DataFrame:
+def read_any(
+    source: Source, labels: Collection[str] = (), n_labels: int = 0, metrics: Collection[str] = ()
+) -> pl.DataFrame:
     """Read all columns of a table, each of the type that its cells have.
 
     Cells stay text where integers, or numbers of ``labels`` and of the first ``n_labels`` columns,
-    would be written otherwise: 01 and 1 are two ids, 1.10 and 1.1 two labels. Numbers with a
-    decimal comma would be text: they are refused, but for ``labels``.
+    would be written otherwise: 01 and 1 are two ids, 1.10 and 1.1 two labels. Beside ``metrics``,
+    columns that are not named like a metric are labels, too. In other columns of decimals, and in
+    metrics, NA is no value, and blanks may stand around a number.
     """
     expected = "a .csv, .tsv or .parquet with a header"
     layout = _layout(source, expected)
@@ -342,22 +346,53 @@ def read_any(source: Source, labels: Collection[str] = (), n_labels: int = 0) ->
         frame = polars.read_csv(data, separator=layout.separator, infer_schema_length=None)
         cells = polars.read_csv(data, separator=layout.separator, infer_schema_length=0)
         for name in frame.columns:
+            is_metric = name in metrics
+            with suppress(MetricSpecError):
+                is_metric = is_metric or spec_of(name) is not None
             is_label = name in (*labels, *frame.columns[:n_labels])
+            is_label |= bool(metrics) and not is_metric  # a part of what identifies a user
             column = frame[name]
             if is_label or column.dtype.is_integer():
                 is_other = column.cast(polars.String) != cells[name]
                 if is_other.any():
                     frame = frame.with_columns(cells[name])
-        for text in frame.drop(labels, strict=False).select(polars.col(polars.String)):
-            has_comma = text.str.contains(",")
-            numbers = (
-                text.str.strip_chars().str.replace(",", ".").cast(polars.Float64, strict=False)
-            )
-            if has_comma.any() and numbers.null_count() == text.null_count():
-                row = has_comma.arg_max() or 0
-                fault = f"holds {text[row][:40]!r} as {text.name}; expected a number"
-                raise _in_row(source, layout, row, fault)
+            elif column.dtype == polars.String:
+                is_metric |= n_labels > 0  # beside the labels of pairs are numbers alone
+                column = _numbers_or_text(source, layout, column, is_metric=is_metric)
+                frame = frame.with_columns(column)
         return frame
+
+
+def _numbers_or_text(
+    source: Source, layout: _Layout, text: pl.Series, *, is_metric: bool
+) -> pl.Series:
+    """Read a column of text as float64 if its cells are numbers, or missing.
+
+    Numbers without a point may be ids, which stay as they are unless it ``is_metric``. Numbers with
+    a decimal comma would be text: they are refused.
+    """
+    is_missing = text.fill_null("").str.strip_chars().is_in(["", "NA"])  # nan is a float
+    numbers = _as_numbers(text)
+    is_decimal = text.str.contains(".", literal=True).any()
+    if (numbers.is_not_null() | is_missing).all() and (is_metric or is_decimal):
+        return numbers
+    has_comma = text.str.contains(",", literal=True)
+    numbers = _as_numbers(text.str.replace(",", ".", literal=True))
+    if has_comma.any() and (numbers.is_not_null() | is_missing).all():
+        row = has_comma.arg_max() or 0
+        fault = f"holds {text[row][:40]!r} as {text.name}; expected a number"
+        raise _in_row(source, layout, row, fault)
+    return text
+
+
+def _as_numbers(text: pl.Series) -> pl.Series:
+    """Read text as float64, also with blanks around; null where there is no number."""
+    import polars
+
+    numbers = text.cast(polars.Float64, strict=False)
+    if numbers.null_count():  # blanks around a number are rare: a second reading
+        numbers = text.str.strip_chars().cast(polars.Float64, strict=False)
+    return numbers
 
 
 def holds_table(path: Path) -> bool:
@@ -475,9 +510,7 @@ def _with_numbers(
         frame = frame.filter(rows)  # without empty lines
     for name in set(frame.columns) - ids:
         text = frame[name]
-        numbers = text.cast(polars.Float64, strict=False)
-        if numbers.null_count():  # blanks around a number are rare: a second reading
-            numbers = text.str.strip_chars().cast(polars.Float64, strict=False)
+        numbers = _as_numbers(text)
         if numbers.null_count() and name in columns.times:
             numbers = _dates(source, layout, text)
         if name in columns.times and numbers.dtype == polars.Float64:

@@ -284,7 +284,8 @@ def _read_table(args: Namespace) -> Inputs:
     source = Source("FILE", Path(args.files[0]))
     _check_options(args, [source.path])
     by = None if args.by is None else str(args.by)
-    frame = read_any(source, labels=[*filter(None, (*args.model, by))])
+    labels = [*filter(None, (*args.model, by))]
+    frame = read_any(source, labels, metrics=args.metrics or ())
     arguments = {"results": frame, "by": by, "baseline": args.baseline}
     args.spellings |= {"results": source.spelling, "by": "--by"}
     return arguments, None

@@ -428,6 +428,30 @@ def test_one_table_of_all_models(name, capsys):
     assert printed(capsys, *argv) == f"{chosen}\n\n{chosen.movers('ndcg@10', 1)}\n"
 
 
+@pytest.mark.parametrize("missing", ["", "nan", "NaN", "NAN", "NA", " NA ", " nan"])
+def test_what_is_no_value_in_one_table_of_all_models(missing, capsys):
+    """Blanks may stand around numbers; a column of integers is one of numbers by its name."""
+    pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    Path("values.csv").write_text(
+        "model,user,ndcg@10,hit@1,gain\n"
+        f"a,NA,{missing},{missing},{missing}\n"
+        "a,1,0.25, 0,1\n"
+        "a,2, 0.5 ,1,3 \n"
+        f"b,NA,{missing},{missing},{missing}\n"
+        "b,1,0.5,1,1\n"
+        "b,2,1.0,1,3 \n"
+    )
+    argv = ["values.csv", "--model", "model", "--baseline", "a", "--json"]
+    for more, expected in (
+        ([], {"ndcg@10": (0.25 + 0.5) / 2, "hit@1": (1 + 0) / 2}),
+        (["-m", "gain", "hit@1"], {"gain": 0, "hit@1": (1 + 0) / 2}),
+    ):
+        found = json.loads(printed(capsys, *argv, *more))
+        assert {each["metric"]: each["difference"] for each in found["differences"]} == expected
+        assert {each["n_users"] for each in found["means"]} == {2}
+
+
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_a_decimal_comma_in_one_table_of_all_models(separator, capsys):
     """A label may have one: it is no number."""
@@ -470,6 +494,8 @@ def test_labels_and_ids_in_one_table_stay_as_they_are_written(capsys):
     assert [each["user"] for each in found["movers"][0]["gains"]] == [["00", 3]]
     grouped = json.loads(printed(capsys, *argv, "-m", "mrr", "--by", "layers"))
     assert {each["group"] for each in grouped["means"]} == {None, 3}
+    gains = grouped["movers"][0]["gains"]
+    assert [each["user"] for each in gains] == [["00", "1.10"]]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

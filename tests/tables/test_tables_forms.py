@@ -264,12 +264,15 @@ def test_tables_of_items_in_files():
     assert value("recall(of=rest)@1", strata={"rest": Path("shares.csv")}) == 0
 
 
-@pytest.mark.parametrize("ids", [("01", "02", "3"), ("1.10", "1.20", "1.3"), ("1", "2", "3")])
+@pytest.mark.parametrize(
+    "ids",
+    [("01", "02", "3"), ("1.10", "1.20", "1.3"), ('"1,5"', '"2,5"', '"3,5"'), ("1", "2", "3")],
+)
 @pytest.mark.usefixtures("folder")
 def test_ids_of_a_file_of_similarities_stay_as_they_are(ids):
     first, second, third = ids
     Path("a.csv").write_text(f"user,item,rank\n1,{first},1\n1,{second},2\n1,{third},3\n")
-    pairs = f"{first},{second},0.5\n{third},{first},0.25\n{second},{third},0.0\n"
+    pairs = f"{first},{second},0.5\n{third},{first}, 0.25\n{second},{third},0.0\n"
     Path("similarity.csv").write_text(f"item,other,value\n{pairs}")
     expected = 1 - (0.5 + 0.25 + 0.0) / 3
     got = evaluate_table("a.csv", "a.csv", "diversity", similarity="similarity.csv", rank="rank")
