@@ -36,7 +36,7 @@ _EXPOSED = "recmetrics exposed"  # in the first row of a bucket: how often its l
 # How a message makes numbers of strings in pandas, and how Spark does; and rows of lists in pandas.
 _PANDAS_CAST = r"(\w+)\.assign\(\*\*\{('.+'): (.+)\.astype\(float\)\}\)"
 _SPARK_CAST = r"\1.withColumn(\2, \3.cast('double'))"
-_PANDAS_EXPLODE = re.compile(r"(?<=; type )(\w+) = (.+\.explode\((.+?)\)\..+)$")
+_PANDAS_EXPLODE = re.compile(r"(?<=; type\s)(\w+) = (.+\.explode\((.+?)\)\..+)$")
 _PATTERN = re.compile(r"\.str\.findall\(r(\"+)(.+?)\1\)")
 _DROPPED = re.compile(r"\.drop\(columns=(.+?)\)")
 
