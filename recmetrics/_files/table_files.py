@@ -345,6 +345,10 @@ def read_any(
             data = file.read()
         frame = polars.read_csv(data, separator=layout.separator, infer_schema_length=None)
         cells = polars.read_csv(data, separator=layout.separator, infer_schema_length=0)
+        # A blank line is a row without a cell.
+        is_filled = cells.select(polars.any_horizontal(polars.all().is_not_null())).to_series()
+        frame = frame.filter(is_filled)
+        cells = cells.filter(is_filled)
         for name in frame.columns:
             is_metric = name in metrics
             with suppress(MetricSpecError):

@@ -452,6 +452,22 @@ def test_what_is_no_value_in_one_table_of_all_models(missing, capsys):
         assert {each["n_users"] for each in found["means"]} == {2}
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blank_lines_in_one_table_of_all_models(end, capsys):
+    pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    lines = ["model,user,mrr", "", "a,01,0.5", "a,2,1", "", "", "b,01,1", "b,2,1", ""]
+    with Path("values.csv").open("w", newline="") as file:
+        file.write("".join(f"{line}{end}" for line in lines))
+    argv = ["values.csv", "--model", "model", "--json"]
+    found = json.loads(printed(capsys, *argv))
+    assert [mean["n_users"] for mean in found["means"]] == [2, 2]
+    lines[3] = '"a",2,"1,5"'
+    with Path("values.csv").open("w", newline="") as file:
+        file.write("".join(f"{line}{end}" for line in lines))
+    assert "FILE 'values.csv', line 4: holds '1,5' as mrr" in error(capsys, *argv)
+
+
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_a_decimal_comma_in_one_table_of_all_models(separator, capsys):
     """A label may have one: it is no number."""

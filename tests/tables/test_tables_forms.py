@@ -272,7 +272,7 @@ def test_tables_of_items_in_files():
 def test_ids_of_a_file_of_similarities_stay_as_they_are(ids):
     first, second, third = ids
     Path("a.csv").write_text(f"user,item,rank\n1,{first},1\n1,{second},2\n1,{third},3\n")
-    pairs = f"{first},{second},0.5\n{third},{first}, 0.25\n{second},{third},0.0\n"
+    pairs = f"{first},{second},0.5\n{third},{first}, 0.25\n\n{second},{third},0.0\n\n"
     Path("similarity.csv").write_text(f"item,other,value\n{pairs}")
     expected = 1 - (0.5 + 0.25 + 0.0) / 3
     got = evaluate_table("a.csv", "a.csv", "diversity", similarity="similarity.csv", rank="rank")
