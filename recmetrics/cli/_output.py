@@ -57,12 +57,14 @@ def write_per_user(
             np.savez(file, **arrays)
             return
         columns = {metric: column for metric, column in values.items() if column.ndim}
-        text = TextIOWrapper(file, encoding="utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([noun, *columns])
         if users is None:
             n_users = max(map(len, columns.values()), default=0)
             users = list(map(str, range(n_users)))
+        # csv quotes an id for the characters of the file's own line ends, and reads both as ends.
+        line_end = "\r\n" if any("\r" in user for user in users) else "\n"
+        text = TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.writer(text, lineterminator=line_end)
+        writer.writerow([noun, *columns])
         writer.writerows(zip(users, *map(_cells, columns.values()), strict=False))
         text.detach()  # flushes; the caller closes the file
 

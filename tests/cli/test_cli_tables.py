@@ -12,6 +12,7 @@ from commands import evaluated, printed, rejected
 from inside import install
 from tables_problems import make
 
+from recmetrics._files import Source, read_per_user
 from recmetrics.cli import main
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
@@ -103,6 +104,19 @@ def test_per_user_files_are_keyed_by_ids(files, capsys):
         assert list(found) == ["user", "mrr@2", "hit@1"]
         assert found["user"].tolist() == ["b", "07", "x", "c"]
         np.testing.assert_array_equal(found["mrr@2"], [0.5, 0.5, math.nan, 0.0])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz"])
+def test_per_user_files_hold_ids_of_any_characters(files, capsys, suffix):
+    ids = ["a\rb", "\r", "a\r\nb", "a\nb", 'a"b', '"', "a,b", "a;b\t|", " a ", "\x85", "\u2028b"]
+    table = make("polars", {"user": ids, "item": ["7"] * len(ids), "rank": [1] * len(ids)})
+    table.write_parquet(files / "odd.parquet")
+    path = files / f"values.{suffix}"
+    argv = [files / "odd.parquet", files / "odd.parquet", "-m", "mrr", "--per-user", path]
+    evaluated(capsys, *argv)
+    values, users = read_per_user(Source("FILE", path))
+    assert users == ids
+    assert values["mrr"].tolist() == [1.0] * len(ids)
 
 
 def test_popularity_from_a_table(files, capsys):
