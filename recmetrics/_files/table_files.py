@@ -129,9 +129,8 @@ class Columns(NamedTuple):
         """Say what a table should have, and what to type where it lacks columns."""
         lacks_id = not set(missing).isdisjoint(self.ids)
         expected = self.expected if lacks_id else "one of these"
-        is_of_indices = "".join(header).replace(" ", "").isdecimal()
-        if is_of_indices and source.suffix != ".parquet":
-            return f"{expected}; {self._advice_on_lines(source, header)}"
+        if advice := self._advice_on_text(source, missing, header):
+            return f"{expected}; {advice}"
         if lacks_id and not set(self.instead[0]).isdisjoint(header):
             return f"{expected}; {self.instead[1]}"
 
@@ -152,9 +151,21 @@ class Columns(NamedTuple):
         hint = did_you_mean(missing[0], header)
         return f"{expected}; {hint}" if hint and not lacks_id else expected
 
-    def _advice_on_lines(self, source: Source, header: Sequence[str]) -> str:
-        """Say what to do with a text that has indices where its header should be."""
+    def _advice_on_text(self, source: Source, missing: Sequence[str], header: Sequence[str]) -> str:
+        """Say what to do with a text that has indices for a header, or blanks between columns.
+
+        Of other tables, nothing.
+        """
         fields = " ".join(header).split()
+        if source.suffix == ".parquet":
+            return ""
+        if not "".join(fields).isdecimal():
+            if len(header) != 1 or not 1 < len(missing) <= len(fields):
+                return ""
+            return (
+                "blanks seem to separate its columns, where a comma, a tab, ; or | should stand: "
+                f"write {','.join(fields)[:60]!r} and so on"
+            )
         if len(self.ids) > 1 and holds_lists(source):
             code = as_dict(source.path)
             return f"for lines of a user and items, in Python, type {code} for the file"

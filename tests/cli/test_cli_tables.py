@@ -338,6 +338,21 @@ def test_columns_with_another_separator(files, capsys):
     assert found["of"]["mrr"]["mean"] == 1 / 2
 
 
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "inter"])
+def test_columns_with_blanks_between_are_told(files, capsys, suffix):
+    (files / f"truth.{suffix}").write_text("user item relevance\nb 7 1\n")
+    message = rejected(capsys, files / "recs.csv", files / f"truth.{suffix}")
+    assert message.endswith(
+        "and the columns user and item; blanks seem to separate its columns, where a comma, a tab, "
+        "; or | should stand: write 'user,item,relevance' and so on"
+    )
+    for separator in ",\t;|":  # whatever the name of the file
+        text = "user item relevance\nb 7 1\n".replace(" ", separator)
+        (files / f"truth.{suffix}").write_text(text)
+        found = evaluated(capsys, files / "recs.csv", files / f"truth.{suffix}", "-m", "mrr")
+        assert found["of"]["mrr"]["mean"] == 1 / 2
+
+
 def test_the_atomic_files_of_recbole(files, capsys):
     """Items 7 and 8 of user b by score; --item names a column with another name."""
     header = "user_id:token\titem_id:token\tscore:float\n"

@@ -297,6 +297,13 @@ def test_ids_of_a_file_of_similarities_stay_as_they_are(ids):
             "recs 'bad.csv', line 3: holds 'x' as score; expected a number",
         ),
         (
+            "user  item score\n1  7 3\n",
+            "recs 'bad.csv' has no columns 'user' and 'item'; it has 'user  item score'; expected "
+            "a table .csv, .tsv or .parquet with a header and the columns user and item; blanks "
+            "seem to separate its columns, where a comma, a tab, ; or | should stand: write "
+            "'user,item,score' and so on",
+        ),
+        (
             "user,item,points\n1,7,3\n",
             "recs has no column 'rank' or 'score' to order its lists, but it has the column "
             "'points', which may be their order; type score='points' if higher is better, "
