@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from importlib.util import find_spec
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -293,9 +293,11 @@ def _scan_text(source: Source, columns: Columns, layout: _Layout) -> pl.LazyFram
                     yield block
             except polars.exceptions.ComputeError:
                 with reading(source, columns.expected):
-                    _refuse_ragged(source, layout.separator, len(header))
+                    _refuse_malformed(source, layout.separator)
                 raise
             if not n_rows:
+                with reading(source, columns.expected):  # of a malformed file may be no rows either
+                    _refuse_malformed(source, layout.separator)
                 raise _without_rows(source, columns.expected)
 
     first_rows = next(blocks(text.head(_SAMPLE_ROWS), maybe))
@@ -354,8 +356,8 @@ def read_any(
             return polars.read_parquet(source.path, glob=False)
         with source.open_bytes() as file:
             data = file.read()
+        cells = _read_csv(source, layout.separator, data)
         frame = polars.read_csv(data, separator=layout.separator, infer_schema_length=None)
-        cells = polars.read_csv(data, separator=layout.separator, infer_schema_length=0)
         # A blank line is a row without a cell.
         is_filled = cells.select(polars.any_horizontal(polars.all().is_not_null())).to_series()
         frame = frame.filter(is_filled)
@@ -554,8 +556,6 @@ def _read_cells(
 
     The columns of ``maybe`` are kept if they hold numbers.
     """
-    import polars
-
     with source.open_bytes() as file:
         text = file.read().removeprefix(b"\xef\xbb\xbf")
     if layout.form is not None:
@@ -565,13 +565,7 @@ def _read_cells(
 
     header, new_names, maybe = _read_header(source, columns, layout)
     places = [header.index(name) for name in new_names]
-    try:
-        frame = polars.read_csv(
-            text, columns=places, separator=layout.separator, infer_schema_length=0
-        )
-    except polars.exceptions.ComputeError:
-        _refuse_ragged(source, layout.separator, len(header))
-        raise
+    frame = _read_csv(source, layout.separator, text, places)
     return frame.rename(new_names), maybe
 
 
@@ -592,14 +586,43 @@ def _read_header(
     return header, new_names, maybe
 
 
-def _refuse_ragged(source: Source, separator: str, n_columns: int) -> None:
-    """Refuse the first line that has more fields than the header."""
+def _read_csv(
+    source: Source, separator: str, text: bytes, columns: Sequence[int] | None = None
+) -> pl.DataFrame:
+    """Read the cells of a table as text, in all columns or in those at the places ``columns``."""
+    import polars
+
+    try:
+        return polars.read_csv(text, columns=columns, separator=separator, infer_schema_length=0)
+    except polars.exceptions.ComputeError:
+        _refuse_malformed(source, separator)
+        raise
+
+
+def _refuse_malformed(source: Source, separator: str) -> None:
+    """Refuse the first row that has more fields than the header, or quotes that quote no cell."""
+    cell = rf'([^"{separator}\r\n]*|"([^"]|"")*")'
+    row_of_cells = re.compile(f"{cell}({re.escape(separator)}{cell})*")
+    expected = 'expected quotes around a cell that has one, and two for it: "6"" pipe"'
     with source.open_text() as file:
-        rows = csv.reader(file, delimiter=separator)
-        for fields in rows:
-            if len(fields) > n_columns:
-                text = f"{len(fields)} fields; expected {n_columns}, as in the header"
-                raise at_line(source, rows.line_num, text)
+        lines, lines_of_rows = tee(file)
+        rows = csv.reader(lines, delimiter=separator)
+        n_columns = 0
+        n_lines = 0
+        try:
+            for fields in rows:
+                row = "".join(islice(lines_of_rows, rows.line_num - n_lines)).rstrip("\r\n")
+                if not row_of_cells.fullmatch(row):
+                    fault = f"holds {row[:60]!r}, with a quote that neither begins nor ends a cell"
+                    raise at_line(source, n_lines + 1, f"{fault}; {expected}")
+                n_columns = n_columns or len(fields)  # the first row is the header
+                if len(fields) > n_columns:
+                    fault = f"{len(fields)} fields; expected {n_columns}, as in the header"
+                    raise at_line(source, rows.line_num, fault)
+                n_lines = rows.line_num
+        except csv.Error:  # csv reads no cell of more than 131,072 characters
+            fault = f"has a quote whose cell does not end; {expected}"
+            raise at_line(source, n_lines + 1, fault) from None
 
 
 def _read_trec(source: Source, text: str, columns: Columns, form: TrecForm) -> pl.DataFrame:

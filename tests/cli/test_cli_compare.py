@@ -452,6 +452,22 @@ def test_what_is_no_value_in_one_table_of_all_models(missing, capsys):
         assert {each["n_users"] for each in found["means"]} == {2}
 
 
+def test_a_quote_within_a_cell_of_one_table_of_all_models(capsys):
+    pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    lines = ["model,size,mrr", 'a,6" pipe,0.5', "a,x,1", "b,x,1", 'b,6" pipe,0.25']
+    Path("values.csv").write_text("\n".join(lines))
+    message = error(capsys, "values.csv", "--model", "model")
+    fault = f"FILE 'values.csv', line 2: holds {lines[1]!r}, with a quote that neither begins nor"
+    assert message.startswith(fault)
+    repaired = message.rpartition(": ")[2]
+    assert repaired == '"6"" pipe"'
+    Path("values.csv").write_text("\n".join(lines).replace('6" pipe', repaired))
+    argv = ["values.csv", "--model", "model", "--baseline", "b", "--movers", "1", "--json"]
+    found = json.loads(printed(capsys, *argv))
+    assert [gain["user"] for gain in found["movers"][0]["gains"]] == ['6" pipe']
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_blank_lines_in_one_table_of_all_models(end, capsys):
     pytest.importorskip("polars", reason="polars is not installed")

@@ -313,6 +313,27 @@ def test_ids_of_a_file_of_similarities_stay_as_they_are(ids):
          "expected a number"),
         ("user,item,score\n1,7,3\n1,8,2,5\n", "recs 'bad.csv', line 3: 4 fields; expected 3, as in "
          "the header"),
+        *(
+            (
+                f"user,item,score\n\n{rows}",
+                f"recs 'bad.csv', line {line}: holds {row!r}, with a quote that neither begins nor "
+                'ends a cell; expected quotes around a cell that has one, and two for it: '
+                '"6"" pipe"',
+            )
+            for rows, line, row in (
+                ('1,6" pipe,3\n1,7,2\n', 3, '1,6" pipe,3'),
+                ('1,6" pipe,3\n' + "1,7,2\n" * 15, 3, '1,6" pipe,3'),
+                ('1,"7\n""8",3\n1,pipe 6",2\n', 5, '1,pipe 6",2'),
+                ('1,7,3\n1,"6" pipe,2\n', 4, '1,"6" pipe,2'),
+                ('1,7,3\n1,"6 pipe,2\n1,8,1\n', 4, '1,"6 pipe,2\n1,8,1'),
+            )
+        ),
+        pytest.param(
+            "user,item,score\n1,7,3\n1,\"6 pipe,2\n" + "1,8,1\n" * 30_000,
+            "recs 'bad.csv', line 3: has a quote whose cell does not end; expected quotes around a "
+            'cell that has one, and two for it: "6"" pipe"',
+            id="a long cell",
+        ),
         ("user,item,score\n1,7,3\n1,,2\n", "recs 'bad.csv', line 3: has no item; expected an id in "
          "every row"),
         ("user,item,score,score\n1,7,3,4\n", "recs 'bad.csv' has the column 'score' twice; "
