@@ -600,7 +600,7 @@ def _read_csv(
 
 
 def _refuse_malformed(source: Source, separator: str) -> None:
-    """Refuse the first row that has more fields than the header, or quotes that quote no cell."""
+    """Refuse the first row with more fields than the header, or a quote that encloses no cell."""
     cell = rf'([^"{separator}\r\n]*|"([^"]|"")*")'
     row_of_cells = re.compile(f"{cell}({re.escape(separator)}{cell})*")
     expected = 'expected quotes around a cell that has one, and two for it: "6"" pipe"'
@@ -613,7 +613,7 @@ def _refuse_malformed(source: Source, separator: str) -> None:
             for fields in rows:
                 row = "".join(islice(lines_of_rows, rows.line_num - n_lines)).rstrip("\r\n")
                 if not row_of_cells.fullmatch(row):
-                    fault = f"holds {row[:60]!r}, with a quote that neither begins nor ends a cell"
+                    fault = f"holds {row[:60]!r}, with a quote that encloses no cell"
                     raise at_line(source, n_lines + 1, f"{fault}; {expected}")
                 n_columns = n_columns or len(fields)  # the first row is the header
                 if len(fields) > n_columns:

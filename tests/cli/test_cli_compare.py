@@ -458,7 +458,7 @@ def test_a_quote_within_a_cell_of_one_table_of_all_models(capsys):
     lines = ["model,size,mrr", 'a,6" pipe,0.5', "a,x,1", "b,x,1", 'b,6" pipe,0.25']
     Path("values.csv").write_text("\n".join(lines))
     message = error(capsys, "values.csv", "--model", "model")
-    fault = f"FILE 'values.csv', line 2: holds {lines[1]!r}, with a quote that neither begins nor"
+    fault = f"FILE 'values.csv', line 2: holds {lines[1]!r}, with a quote that encloses no"
     assert message.startswith(fault)
     repaired = message.rpartition(": ")[2]
     assert repaired == '"6"" pipe"'

@@ -182,7 +182,9 @@ BAD_TABLES = {
         RECS,
     ),
     "a quote that is not closed": Hostile(
-        b'user,item\n"a,x\n', "cannot read RECS 'bad.csv': could not parse", RECS
+        b'user,item\n"a,x\n',
+        "RECS 'bad.csv', line 2: holds '\"a,x', with a quote that encloses no cell",
+        RECS,
     ),
     "a long row": Hostile(
         b"user,item\n\na,x,1\n",

@@ -316,8 +316,8 @@ def test_ids_of_a_file_of_similarities_stay_as_they_are(ids):
         *(
             (
                 f"user,item,score\n\n{rows}",
-                f"recs 'bad.csv', line {line}: holds {row!r}, with a quote that neither begins nor "
-                'ends a cell; expected quotes around a cell that has one, and two for it: '
+                f"recs 'bad.csv', line {line}: holds {row!r}, with a quote that encloses no "
+                'cell; expected quotes around a cell that has one, and two for it: '
                 '"6"" pipe"',
             )
             for rows, line, row in (
