@@ -79,7 +79,6 @@ from recmetrics._core.inputs.sets import (
     UserIndex,
     Users,
     as_indices,
-    count_relevant,
     one_below_another,
     place_of,
     sort_ascending,

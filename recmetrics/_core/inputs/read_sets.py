@@ -27,7 +27,7 @@ from recmetrics._core.inputs.arrays import (
     users_of_entries,
 )
 from recmetrics._core.inputs.sets import DenseSets, ItemSets, Rows, SharedSet, SparseSets
-from recmetrics._core.inputs.sparse import as_scipy, ascend_in_rows, rows_of_sparse
+from recmetrics._core.inputs.sparse import as_scipy, ascend_in_rows, sets_of_sparse
 from recmetrics._core.options import whole_number
 from recmetrics._core.types import IntArray
 
@@ -233,7 +233,7 @@ def read_numbers(
     if not sp.issparse(matrix):
         return DenseSets(matrix, name, if_negative)
     sparse: Any = matrix
-    return SparseSets(rows_of_sparse(sparse, name, n_threads, if_negative), sparse.shape[1])
+    return sets_of_sparse(sparse, name, n_threads, if_negative)
 
 
 def read_train(train: Any, n_items: int | None) -> ItemSets:

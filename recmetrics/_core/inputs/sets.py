@@ -266,26 +266,22 @@ def _mark_among(
             is_among[i] = place_of(items[i], other_items, begin, end) >= 0
 
 
-def count_relevant(relevances: npt.NDArray[Any], n_relevant: IntArray) -> tuple[bool, bool]:
-    """Count the relevances > 0 of each row; say whether none is refused, and whether all are 1.
-
-    Negative and NaN relevances are refused, and those above ``LARGEST_RELEVANCE``.
-    """
-    # In the dtype of the relevances, since to convert them takes longer than to compare them.
-    dtype = relevances.dtype
-    if dtype.kind == "f":
-        largest = dtype.type(min(LARGEST_RELEVANCE, float(np.finfo(dtype).max)))
-    else:
-        largest = dtype.type(np.iinfo(dtype).max)
-    n_refused, n_others = _count_relevant(relevances, largest, n_relevant)
-    return n_refused == 0, n_others == 0
+@kernel
+def _count_positive(relevances: npt.NDArray[Any], n_relevant: IntArray) -> None:
+    """Count the relevances > 0 of each row."""
+    for user in range(n_relevant.size):
+        row = relevances[user]
+        n_above: Any = np.int32(0)  # int32, as in ``_count_reaching`` of ``selection``
+        for i in range(row.size):
+            n_above = np.int32(n_above + np.int32(row[i] > 0))
+        n_relevant[user] = n_above
 
 
 @kernel
 def _count_relevant(
     relevances: npt.NDArray[Any], largest: Any, n_relevant: IntArray
 ) -> tuple[int, int]:
-    """Count the relevances > 0 of each row.
+    """Count the relevances > 0 of each row, as ``_count_positive``.
 
     Returns two counts of all rows: the relevances outside 0 .. ``largest``, which are refused, and
     the relevances > 0 other than 1.
@@ -294,7 +290,7 @@ def _count_relevant(
     n_others = 0
     for user in range(n_relevant.size):
         row = relevances[user]
-        n_above: Any = np.int32(0)  # int32, as in ``_count_reaching`` of ``selection``
+        n_above: Any = np.int32(0)
         n_valid: Any = np.int32(0)
         n_ones: Any = np.int32(0)
         for i in range(row.size):
@@ -391,11 +387,12 @@ class SparseSets(ItemSets):
     long as to rank them.
     """
 
-    def __init__(self, rows: Rows, n_items: int | None) -> None:
+    def __init__(self, rows: Rows, n_items: int | None, *, are_equal: bool = False) -> None:
         n_users = len(rows.start) - 1
         super().__init__(n_users, n_items, len(rows.items) / max(1, n_users))
         self._rows = rows
         self.start = rows.start
+        self.are_equal = are_equal  # True where all values are known to be equal
 
     def rows(self, block: slice) -> Rows:
         start, items, values = self._rows.take(block)
@@ -409,10 +406,10 @@ class SparseSets(ItemSets):
     def owning_copy(self) -> ItemSets:
         start, items, values = self._rows
         rows = Rows(start.copy(), items.astype(np.int64), values.astype(np.float64))
-        return SparseSets(rows, self.n_items)
+        return SparseSets(rows, self.n_items, are_equal=self.are_equal)
 
     def take(self, users: UserIndex) -> ItemSets:
-        return SparseSets(self._rows.take(users), self.n_items)
+        return SparseSets(self._rows.take(users), self.n_items, are_equal=self.are_equal)
 
 
 class DenseSets(ItemSets):
@@ -453,19 +450,36 @@ class DenseSets(ItemSets):
             if may_be_indices(self._matrix):
                 indices = f"list({self._array})"
                 if_negative = f"for item indices type {indices}; for relevances {if_negative}"
-        return checked_values(rows, self._name, block.start, if_negative)
+        return checked_values(rows, self._name, block.start, if_negative)[0]
 
-    def relevances(self, block: slice) -> npt.NDArray[Any] | None:
-        """The matrix of a block of users in a form that kernels read, not checked.
+    def counted(self, block: slice) -> tuple[npt.NDArray[Any], IntArray, bool] | None:
+        """The matrix of a block of users in a form that kernels read, and its relevant items.
 
-        None for a dtype that they do not read.
+        Gives the matrix, the number of relevances > 0 of each row, and whether all of these count
+        as 1. None for a dtype that kernels do not read, and where a relevance is refused.
         """
         matrix = self._matrix[block]
-        if matrix.dtype == np.bool_:
-            matrix = is_nonzero(matrix).view(np.uint8)
-        elif matrix.dtype.kind not in "iuf" or is_half(matrix.dtype) or matrix.itemsize > 8:
+        is_bool = matrix.dtype == np.bool_
+        if not is_bool and matrix.dtype.kind not in "iuf":
             return None
-        return as_kernel_array(np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("=")))
+        if is_half(matrix.dtype) or matrix.itemsize > 8:
+            return None
+        relevances = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("="))
+        n_relevant = np.empty(len(relevances), np.int64)
+        if is_bool:  # may view bytes other than 0 and 1, which are True
+            relevances = as_kernel_array(relevances.view(np.uint8))
+            _count_positive(relevances, n_relevant)
+            return relevances, n_relevant, True
+
+        # In the dtype of the relevances, since to convert them takes longer than to compare them.
+        dtype = relevances.dtype
+        if dtype.kind == "f":
+            largest = dtype.type(min(LARGEST_RELEVANCE, float(np.finfo(dtype).max)))
+        else:
+            largest = dtype.type(np.iinfo(dtype).max)
+        relevances = as_kernel_array(relevances)
+        n_refused, n_others = _count_relevant(relevances, largest, n_relevant)
+        return None if n_refused else (relevances, n_relevant, n_others == 0)
 
     def take(self, users: UserIndex) -> ItemSets:
         return DenseSets(self._matrix[users], self._name, self._if_negative, self._array)
@@ -618,11 +632,12 @@ class Users(NamedTuple):
 
 def checked_values(
     rows: Rows, name: str, first_user: int = 0, if_negative: str | None = ""
-) -> Rows:
+) -> tuple[Rows, bool]:
     """Drop explicit zeros; refuse NaN and values outside the range of the argument ``name``.
 
-    ``first_user`` is the index of the first row, for errors. ``if_negative`` is the advice in the
-    error for a negative number; None drops such numbers.
+    Also says whether all values are equal. ``first_user`` is the index of the first row, for
+    errors. ``if_negative`` is the advice in the error for a negative number; None drops such
+    numbers.
     """
     values = rows.values
     least, largest, valid_values, (row_axis, column_axis) = VALUES.get(name, _SET)
@@ -633,7 +648,7 @@ def checked_values(
         rows = rows.keep(~((values < 0.0) & (values >= -_FINITE)))
         values = rows.values
     if not values.size:
-        return rows
+        return rows, True
     # If all are equal, as in binary truth, one comparison replaces min and max. Grades mostly
     # differ among the first values, which are compared before.
     smallest = greatest = float(values[0])
@@ -654,6 +669,6 @@ def checked_values(
         if values[entry] < 0.0 and if_negative:
             msg += f"; {if_negative}"
         raise InputError(msg, argument=name)
-    if smallest > 0.0 or values.all():
-        return rows
-    return rows.keep(values != 0.0)
+    if smallest <= 0.0 and not values.all():
+        rows = rows.keep(values != 0.0)
+    return rows, smallest == greatest

@@ -20,7 +20,7 @@ from recmetrics._core.inputs.arrays import (
     is_real,
     is_sparse_tensor,
 )
-from recmetrics._core.inputs.sets import VALUES, Rows, checked_values
+from recmetrics._core.inputs.sets import VALUES, Rows, SparseSets, checked_values
 
 _HEAD_ROWS = 1 << 12  # so many first rows show of most matrices that their items do not ascend
 
@@ -48,9 +48,9 @@ def as_scipy(value: Any, name: str) -> Any:
     return sp.coo_array((values, tuple(indices)), shape=tuple(value.shape))
 
 
-def rows_of_sparse(
+def sets_of_sparse(
     matrix: Any, name: str, n_threads: int | None = None, if_negative: str | None = ""
-) -> Rows:
+) -> SparseSets:
     """Read a sparse matrix as sorted, unique, non-zero entries, without changing its arrays.
 
     Items and values keep their dtypes. Repeated entries are added. ``if_negative`` is that of
@@ -63,7 +63,7 @@ def rows_of_sparse(
         start = as_kernel_array(indptr.astype(np.int64, copy=False))
         rows, any_repeated = Rows(start, items, values).ascending(n_threads)
         if not any_repeated:
-            return checked_values(rows, name, if_negative=if_negative)
+            return _checked_sets(rows, matrix, name, if_negative)
         summable = _summable(values, name)
         summed = sp.csr_array((summable, items, indptr), shape=matrix.shape, copy=True)
         summed.sum_duplicates()
@@ -75,7 +75,13 @@ def rows_of_sparse(
         as_kernel_array(items),
         as_kernel_array(values),
     )
-    return checked_values(rows, name, if_negative=if_negative)
+    return _checked_sets(rows, matrix, name, if_negative)
+
+
+def _checked_sets(rows: Rows, matrix: Any, name: str, if_negative: str | None) -> SparseSets:
+    """The sets of the rows of a matrix, after a check of their values."""
+    rows, are_equal = checked_values(rows, name, if_negative=if_negative)
+    return SparseSets(rows, matrix.shape[1], are_equal=are_equal)
 
 
 def stored_entries(

@@ -1173,6 +1173,26 @@ def list_candidates(
             ranking[user, i] = candidate_items[begin + pool.items[i]]
 
 
+@kernel
+def look_up(ranking: IntArray, length: IntArray, relevances: Array, hits: Hits) -> None:
+    """Fill ``hits`` with the relevant items among the first ``length`` of each ranking.
+
+    ``ranking`` (rows, k) is that of ``list_rows``; ``relevances`` (rows, n_items) is a dense truth.
+    In NumPy it took a twelfth of a call.
+    """
+    for user in range(length.size):
+        first = hits.start[user]
+        n_hits = 0
+        for i in range(length[user]):
+            relevance = relevances[user, ranking[user, i]]
+            if relevance > 0:
+                hits.rank[first + n_hits] = i + 1
+                hits.gain[first + n_hits] = relevance
+                n_hits += 1
+        hits.n_hits[user] = n_hits
+        hits.length[user] = length[user]
+
+
 @helper
 def _first_repeat(items: IntArray) -> int:
     """The first place of a ranking whose item occurs before it, or -1."""
