@@ -194,7 +194,13 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
     if comparison.samples.are_rows:
         yield "users: the rows of all updates of the stream, taken to be independent"
     yield from grids.weighted_by(comparison.n_weightless)
-    yield from grids.weighted_as_system(comparison.samples.metric_weights)
+    yield from grids.weighted_as_system(comparison.weighed)
+    if comparison.samples.unweighed:
+        yield (
+            f"means of {', '.join(comparison.samples.unweighed)} weigh all users equally: not all "
+            "results have the weights of the system of a convention; to have them, give the "
+            "Evaluator or the Evaluation of each model"
+        )
     lower_metrics = [metric for metric in metrics if metric in comparison.lower_is_better]
     for label, names in (("not compared", comparison.levels), ("lower is better", lower_metrics)):
         if names:

@@ -254,6 +254,7 @@ def compare(
         means=tuple(record for record in records if isinstance(record, Mean)),
         differences=(*_corrected(overall, settings), *_corrected(of_groups, settings)),
         n_weightless=samples.n_weightless,
+        weighed=tuple(samples.metric_weights),
         observed=frozenset(observed),
         **options,
     )

@@ -173,6 +173,7 @@ class Compared:
     lower_is_better: frozenset[str]
     n_resamples: int | None  # of the bootstrap; None: intervals are those of Student's t
     n_weightless: int | None = None  # users of weight 0; None without weights
+    weighed: tuple[str, ...] = ()  # the metrics that weigh users as the system of the convention
     paired_runs: bool = False
     observed: frozenset[str] = frozenset()  # metrics without a known range, whose ends count
     untested: frozenset[str] = frozenset()  # the metrics that a range of cutoffs alone names

@@ -128,6 +128,7 @@ class Samples:
     are_rows: bool = False  # users are the rows of the updates of a stream
     # The weights of all users in the mean of each metric whose system weighs them.
     metric_weights: Mapping[str, Floats] = field(default_factory=dict)
+    unweighed: tuple[str, ...] = ()  # the metrics for which only some results have such weights
 
     def n_runs(self) -> dict[str, int]:
         """The number of runs of each model with several."""
@@ -255,6 +256,8 @@ def read_samples(
     n_weightless = None
     if user_weights is not None:
         n_weightless = n_users - all_users.size
+    metric_weights = _common_weights(model_tables)
+    of_some = dict.fromkeys(chain.from_iterable(table.user_weights for table in model_tables))
     return Samples(
         models=tuple(results),
         levels=tuple(levels),
@@ -267,7 +270,8 @@ def read_samples(
         n_weightless=n_weightless,
         users=users,
         keys=_identifying(next((table.keys for table in model_tables if table.keys), ()), users),
-        metric_weights=_common_weights(model_tables),
+        metric_weights=metric_weights,
+        unweighed=tuple(metric for metric in of_some if metric not in metric_weights),
     )
 
 

@@ -44,8 +44,19 @@ def test_a_pair_of_evaluations_is_compared_with_the_weights():
     comparison = recmetrics.compare({"a": evaluation, "b": evaluation})
     assert comparison.means[0].mean == pytest.approx(POOLED)
     assert "weigh users as the system" in str(comparison)
+    assert comparison.to_dict()["weighed"] == ["recall@3"]
     plain = recmetrics.compare({"a": evaluation.values, "b": evaluation.values})
     assert plain.means[0].mean == pytest.approx(PLAIN)
+    assert plain.to_dict()["weighed"] == []
+    assert "weigh all users equally" not in str(plain)
+
+
+def test_weights_that_one_of_two_results_lacks_are_said_to_be_left_out():
+    evaluation = Metrics.evaluate(SCORES, TRUTH, ["recall@3", "map@3"], convention="implicit")
+    comparison = recmetrics.compare({"a": evaluation, "b": evaluation.values})
+    assert comparison.means[0].mean == pytest.approx(PLAIN)
+    assert "means of recall@3 weigh all users equally" in str(comparison)
+    assert comparison.to_dict()["weighed"] == []
 
 
 def test_area_of_recbole_weighs_by_relevant_items():
