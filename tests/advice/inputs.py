@@ -139,6 +139,18 @@ ARRAYS = [
         altered="recmetrics.tables.evaluate_table(truth, recs, metrics_list)",
     ),
     Case(
+        "scores is a list of dicts",
+        "from recmetrics import tables\n"
+        "metrics_list = 'mrr'\n"
+        "scores = [{1: 8.0, 3: 9.0}, {0: 7.0}]; truth = [{1: 1.0}, {0: 4.0}]\n",
+        "Metrics.compute(scores, truth, metrics_list)",
+        [1 / 2, 1.0],
+        whole="",
+        then="list(answer['mrr'])",
+        altered="recmetrics.tables.evaluate_table(dict(enumerate(truth)), dict(enumerate(scores)), "
+        "metrics_list)",
+    ),
+    Case(
         "for tables of ids type",
         "import pandas as pd\n"
         "from recmetrics import tables\n"

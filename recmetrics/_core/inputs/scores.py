@@ -5,14 +5,21 @@ dtypes, byte orders and layouts are converted one row block at a time, exactly: 
 float32, integers to float64, but large blocks of 64-bit integers, and those beyond 2^53, to int64.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._core.errors import InputError, NaNScoreError, RecmetricsError, blame, warn
+from recmetrics._core.errors import (
+    InputError,
+    InputTypeError,
+    NaNScoreError,
+    RecmetricsError,
+    blame,
+    warn,
+)
 from recmetrics._core.inputs.arrays import (
     _HALF_INFINITY,
     _bits,
@@ -89,6 +96,13 @@ class ScoreMatrix:
 
     def __init__(self, scores: Any) -> None:
         self.array = as_array(scores, "scores")
+        if self.array.ndim == 1 and self.array.size and isinstance(self.array[0], Mapping):
+            msg = (
+                "scores is a list of dicts, expected an array (n_users, n_items); where truth has "
+                "a collection or a dict of items for each user, too, type recmetrics.tables."
+                "evaluate_table(dict(enumerate(scores)), dict(enumerate(truth)), metrics_list)"
+            )
+            raise InputTypeError(msg)
         check_matrix(self.array, "scores")
         self.shape: tuple[int, int] = self.array.shape
         if hasattr(scores, "columns"):
