@@ -221,6 +221,27 @@ def test_tables_without_labels_are_read_by_position():
     assert mrr(TRUTH, candidates=shared) == [1 / 2, 1 / 2]
 
 
+@pytest.mark.parametrize("as_index", [pandas.RangeIndex, lambda n: pandas.Index([*range(n)])])
+def test_items_numbered_from_0_in_another_order(as_index):
+    """``pivot`` has an index of the numbers, and a frame of an array those that pandas counts."""
+    scores = SCORES.set_axis(as_index(3), axis=1)
+    truth = TRUTH.set_axis([0, 1, 2], axis=1)
+    for order in ([1, 0, 2], slice(None, None, -1)):
+        message = message_of(InputError, Metrics.compute, scores, truth.loc[:, order], "mrr")
+        assert advised(message) == "truth.reindex(columns=scores.columns, fill_value=0)"
+    assert Metrics.compute(scores, truth, "mrr")["mrr"].tolist() == MRR
+    part = TRUTH.set_axis([7, 2, 0], axis=1)  # of a larger table, whose scores pandas counts anew
+    if as_index is pandas.RangeIndex:
+        assert Metrics.compute(scores, part, "mrr")["mrr"].tolist() == MRR
+
+
+def test_batches_whose_users_pandas_counts():
+    evaluator = Evaluator(TRUTH.set_axis([0, 1], axis=0), "mrr")
+    counted = SCORES.iloc[::-1].reset_index(drop=True)
+    evaluator.update(counted, users=[1, 0])
+    assert evaluator.compute()["mrr"].tolist() == MRR
+
+
 def test_tables_of_polars_have_columns_alone():
     polars = pytest.importorskip("polars", reason="polars is not installed")
     scores = polars.DataFrame({"x": [3.0, 1.0], "y": [2.0, 2.0]})

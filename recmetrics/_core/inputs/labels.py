@@ -1,8 +1,8 @@
 """The labels of tables, which name their users and items: tables in other orders are refused.
 
 All arguments are read by position. So a table whose labels stand in another order than those of
-another table of the call would give wrong numbers. Arrays have no labels, and those that pandas
-counts, where it is given none, say nothing.
+another table of the call would give wrong numbers. Arrays have no labels. Those that pandas counts,
+where it is given none, say nothing, unless another table has the same numbers in another order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,6 +41,12 @@ class Labels(NamedTuple):
 
     code: str  # how to type them
     values: Any  # an index of pandas, or the names of the columns of polars
+    are_numbers: bool = False  # True for 0, 1, 2, ...
+
+    @property
+    def are_counted(self) -> bool:
+        """True for the numbers of an index that pandas made, where it was given none."""
+        return self.are_numbers and hasattr(self.values, "step")
 
     def contradict(self, others: "Labels") -> bool:
         """Say whether these are some of the same users or items, but not all, or in another order.
@@ -51,6 +57,8 @@ class Labels(NamedTuple):
         other_values = others.values
         if hasattr(values, "equals") and values.equals(other_values):
             return False
+        if self.are_counted or others.are_counted:  # a part of a table may have any numbers
+            return len(values) == len(other_values) and {*values} == {*other_values}
         return list(values) != list(other_values) and not {*values}.isdisjoint(other_values)
 
 
@@ -82,7 +90,9 @@ def read_labels(tables: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -> L
             values = _values(getattr(table, side))
             if values is None:
                 continue
-            labels = Labels(f"{name}.{side}", values)
+            kind = getattr(getattr(values, "dtype", None), "kind", "")
+            are_numbers = kind in ("i", "u") and np.array_equal(values, np.arange(len(values)))
+            labels = Labels(f"{name}.{side}", values, are_numbers)
             contradicted = filter(labels.contradict, found.get(axis, ()))
             earlier = next(contradicted, None)
             if earlier is None:
@@ -101,10 +111,13 @@ def read_labels(tables: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -> L
 
 
 def labels_of_users(labels: LabelsOfAxes, users: slice | IntArray) -> LabelsOfAxes:
-    """The labels of a batch, which has some of the users."""
+    """The labels of a batch, which has some of the users.
+
+    Users that are numbered from 0 have none, since pandas counts those of each batch anew.
+    """
     index = f"{users.start}:{users.stop}" if isinstance(users, slice) else "users"
-    of_users = labels.get("users", ())
-    chosen = [Labels(f"{code}[{index}]", values[users]) for code, values in of_users]
+    named = [of_all for of_all in labels.get("users", ()) if not of_all.are_numbers]
+    chosen = [Labels(f"{of_all.code}[{index}]", of_all.values[users]) for of_all in named]
     return {**labels, "users": tuple(chosen)}
 
 
@@ -124,14 +137,9 @@ def _sides(name: str, table: Any, genres: Any) -> Iterator[tuple[str, str]]:
 
 
 def _values(labels: Any) -> Any:
-    """Labels that name something; None where they are counted, or are something else."""
-    if isinstance(labels, list) and all(isinstance(label, str) for label in labels):
-        return labels  # of polars
-    if not hasattr(labels, "is_unique") or hasattr(labels, "step"):  # no index, or a RangeIndex
-        return None
-    if labels.dtype.kind in "iu" and np.array_equal(labels, np.arange(len(labels))):
-        return None
-    return labels
+    """An index of pandas, or the names of the columns of polars; None for anything else."""
+    is_of_polars = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    return labels if is_of_polars or hasattr(labels, "is_unique") else None
 
 
 def _in_order(name: str, table: Any, others: Mapping[str, str]) -> str:
