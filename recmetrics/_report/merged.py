@@ -266,7 +266,10 @@ def read_sums(
     for metric in columns.metrics or ():
         require("the stream", metric, texts, "metrics")
     n_weightless = {}
-    has_weights = np.any(totals.joint.tables[..., 0, 0, 0, 0] != totals.joint.counts[..., 1])
+    # The sum of the weights may be the number of events where their mean is 1. If the sum of their
+    # squares is that number too, all are 1.
+    sums_of_powers = totals.joint.tables[..., :2, 0, 0, 0]
+    has_weights = np.any(sums_of_powers != totals.joint.counts[..., 1, np.newaxis])
     if totals.n_weightless or has_weights:
         n_weightless = dict.fromkeys(totals.joint.models, totals.n_weightless)
     sums = ValueSums(totals.joint, tuple(store.request.per_user), n_weightless)

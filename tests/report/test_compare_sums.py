@@ -30,6 +30,7 @@ SCORES = {
 }
 GROUPS = np.array(["b", "a", "c"])[RNG.integers(0, 3, N_EVENTS)]
 WEIGHTS = RNG.integers(0, 4, N_EVENTS).astype(float)
+OF_MEAN_1 = np.tile([1 / 4, 7 / 4], N_EVENTS // 2)  # their sum is the number of events
 METRICS = ["ndcg@5", "mrr", "hit@1", "dcg@3", "gini@5", "coverage@5"]  # dcg has no largest value
 RULES = ["ndcg@5 >= -1%", "mrr > 0", "dcg@3 >= -0.02", "hit@1 >= -0.1"]
 
@@ -86,6 +87,7 @@ def numbers_of(cells):
         ({}, {}, RULES),
         ({"by": GROUPS}, {}, [*RULES, "mrr >= -5% in every group"]),
         ({"weights": WEIGHTS}, {}, RULES),
+        ({"weights": OF_MEAN_1}, {"undefined": "zero"}, RULES),
         ({"by": GROUPS, "weights": WEIGHTS}, {"undefined": "zero"}, [*RULES, "mrr > 0 in a"]),
         (
             {"by": GROUPS, "weights": WEIGHTS * (GROUPS != "a")},
@@ -93,7 +95,7 @@ def numbers_of(cells):
             [*RULES, "mrr >= -5% in every group"],
         ),
     ],
-    ids=["plain", "groups", "weights", "both", "a group of weight 0"],
+    ids=["plain", "groups", "weights", "weights of mean 1", "both", "a group of weight 0"],
 )
 def test_comparison_and_gate_are_those_of_the_values(labels, options, rules):
     values = {m: Metrics.compute(s, TRUTH, METRICS, **options) for m, s in SCORES.items()}
