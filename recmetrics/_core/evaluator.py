@@ -24,7 +24,7 @@ from recmetrics._core.results import (
     Accumulator,
     Store,
     check_truth,
-    logger_key,
+    for_logger,
     mean_of,
     read_weights,
     system_weights,
@@ -308,6 +308,7 @@ class Evaluator(Accumulator):
             If the weights cannot be read.
         ArgumentError
             If the evaluator is made from a state, and the system of its convention weighs users.
+            If two metrics would have one key.
 
         Warns
         -----
@@ -329,8 +330,8 @@ class Evaluator(Accumulator):
                 user_weights = None  # a metric of all lists has none
                 if values.ndim:
                     user_weights = weighed_together(weights, weights_of_systems.get(text))
-                means[prefix + logger_key(text, at)] = mean_of(values, user_weights)
-        return means
+                means[text] = mean_of(values, user_weights)
+        return for_logger(means, prefix, at)
 
     @property
     def user_weights(self) -> dict[str, FloatArray]:

@@ -27,7 +27,7 @@ from recmetrics._core.results import (
     Keep,
     Store,
     check_truth,
-    logger_key,
+    for_logger,
     read_groups,
     read_raw_weights,
     warn_of_swallowed,
@@ -306,6 +306,8 @@ class StreamEvaluator(Accumulator):
         ------
         UndefinedMetricError
             As in ``compute``.
+        ArgumentError
+            If two means would have one key.
 
         Warns
         -----
@@ -321,8 +323,8 @@ class StreamEvaluator(Accumulator):
                 f"the mean of {text} is plain, and the system of the convention weighs each user "
                 f"by {weight}; Evaluator(...).mean() and Metrics.evaluate(...) do so too"
             )
-        means = self._results.means()
-        return {prefix + logger_key(text, at): mean for text, (mean, _) in means.items()}
+        means = {text: mean for text, (mean, _) in self._results.means().items()}
+        return for_logger(means, prefix, at)
 
     def interval(self, *, prefix: str = "", at: str = "@") -> dict[str, tuple[float, float]]:
         """Compute the 95 % interval of each mean, by the normal approximation.
@@ -341,8 +343,8 @@ class StreamEvaluator(Accumulator):
         """
         intervals = {}
         for text, (mean, half) in self._results.means().items():
-            intervals[prefix + logger_key(text, at)] = mean - half, mean + half
-        return intervals
+            intervals[text] = mean - half, mean + half
+        return for_logger(intervals, prefix, at)
 
     def counts(self) -> dict[str, EventCounts]:
         """Count the events for which each metric is defined and undefined.

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
-from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
+from recmetrics._core.errors import ArgumentError, InputError
 from recmetrics._core.results import JointSums, Totals, key_of
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._report.bounds import ROUNDING, Floats, Moments, Range, WeightSums
@@ -293,38 +293,19 @@ def _samples_of(
         model: {metric: column[np.newaxis] for metric, column in columns_of_model.items()}
         for model, columns_of_model in values.items()
     }
+    labels = {group for group, _, _ in joint.samples} - {None}
     return SummedSamples(
         models=tuple(values),
         metrics=metrics,
         system=frozenset(metrics) - frozenset(sums.per_user),
         values=values,
         runs=runs,
-        groups=dict.fromkeys((None, *_groups_of(joint)), _NO_USERS),
+        groups=dict.fromkeys((None, *sorted(labels)), _NO_USERS),
         weights=np.empty(0) if sums.n_weightless else None,
         n_weightless=max(sums.n_weightless.values(), default=None),
         joint=joint,
         per_user=sums.per_user,
     )
-
-
-def _groups_of(joint: JointSums) -> list[Any]:
-    """The labels of the groups in ascending order, whatever the order of merging."""
-    n_events: dict[Any, int] = {}
-    for (group, model, earlier), counts in zip(joint.samples, joint.counts, strict=True):
-        if model == joint.models[0] and earlier is None:
-            n_events[group] = int(counts[:, 0].max(initial=0))
-    n_all = n_events.pop(None)
-    if n_events and sum(n_events.values()) != n_all:
-        msg = (
-            f"updates of the stream had by= for {sum(n_events.values()):,} of {n_all:,} events; "
-            "expected the group of each event, in every update"
-        )
-        raise InputError(msg)
-    try:
-        return sorted(n_events)
-    except TypeError:
-        msg = "by must hold labels of one type, such as strings or integers"
-        raise InputTypeError(msg, argument="by") from None
 
 
 def each_model(samples: SummedSamples) -> list[SummedSamples]:

@@ -80,6 +80,23 @@ def test_keys_go_into_a_logger(kind, metric, at, key):
     assert type(got[key]) is float
 
 
+@every_kind
+def test_two_metrics_with_one_key_are_refused(kind):
+    one = filled(kind, ["hit@1", "hit @ 1"])
+    assert list(one.mean()) == ["hit@1", "hit @ 1"]
+    message = message_of(ArgumentError, one.mean, at="_at_")
+    assert message.startswith("with at='_at_' both 'hit@1' and 'hit @ 1' become 'hit_at_1';")
+
+
+def test_two_models_with_one_key_are_refused():
+    stream = StreamEvaluator("hit@1", keep="means")
+    stream.update({"BPR+": [[2.0, 1.0]], "BPR*": [[1.0, 2.0]]}, [0])
+    assert stream.mean() == {"BPR+/hit@1": 1.0, "BPR*/hit@1": 0.0}
+    for numbers in (stream.mean, stream.interval):
+        message = message_of(ArgumentError, numbers, at="_at_")
+        assert "both 'BPR+/hit@1' and 'BPR*/hit@1' become 'BPR_/hit_at_1'" in message
+
+
 @pytest.mark.parametrize("undefined", ["nan", "zero", "one"])
 @every_kind
 def test_counts_say_what_each_mean_is_over(kind, undefined):

@@ -1,8 +1,13 @@
 """The keys of results: the metric of each, and the form that loggers take."""
 
 import re
+from collections.abc import Mapping
+from typing import TypeVar
 
+from recmetrics._core.errors import ArgumentError
 from recmetrics._core.spec import GREATEST, LEAST, MetricSpec, parse
+
+Result = TypeVar("Result")
 
 
 def spec_of(key: str) -> MetricSpec:
@@ -19,8 +24,27 @@ def key_of(model: str, text: str) -> str:
     return f"{model}/{text}" if model else text
 
 
-def logger_key(text: str, at: str) -> str:
-    """Write the key ``text`` of results for a logger, with ``at`` in place of ``@``.
+def for_logger(results: Mapping[str, Result], prefix: str, at: str) -> dict[str, Result]:
+    """Give results the keys that a logger takes: with ``prefix``, and ``at`` in place of ``@``.
+
+    Two results are refused that would have one key, so that none is lost.
+    """
+    key_of_text: dict[str, str] = {}
+    for text in results:
+        key = prefix + _logger_key(text, at)
+        if key in key_of_text.values():
+            other = next(name for name, taken in key_of_text.items() if taken == key)
+            msg = (
+                f"with at={at!r} both {other!r} and {text!r} become {key!r}; expected names of "
+                "models, and metric strings, that differ in letters, digits, '.', '/' or '-'"
+            )
+            raise ArgumentError(msg, argument="at")
+        key_of_text[text] = key
+    return {key_of_text[text]: result for text, result in results.items()}
+
+
+def _logger_key(text: str, at: str) -> str:
+    """Write the key ``text`` of results for a logger.
 
     If ``at`` is not ``@``, spaces are removed, and characters that loggers refuse become one ``_``.
     """

@@ -52,7 +52,7 @@ class Kept(NamedTuple):
     next_user: int = 0  # the first row of the next batch where it does not name its users
     has_merged: bool = False  # users that no batch named may have been updated
     models: tuple[str, ...] | None = None  # of the events, None without any
-    has_groups: bool | None = None  # whether the events have groups, None without any
+    groups: str | None = None  # what the groups of the events are, ``_groups_in_words``
 
 
 class Store:
@@ -256,10 +256,10 @@ class Store:
             self.check_size(n_items, size[0])
             if batch.events is not None:
                 models = batch.events.models
-                has_groups = batch.events.labels.size > 0
+                groups = _groups_in_words(batch.events.labels)
                 self._check_models(models)
-                self._check_groups(has_groups=has_groups)
-                self._append(batch, n_items=n_items, models=models, has_groups=has_groups)
+                self._check_groups(groups)
+                self._append(batch, n_items=n_items, models=models, groups=groups)
                 return
             next_user = 0
             if isinstance(users, slice):
@@ -287,14 +287,16 @@ class Store:
         )
         raise ArgumentError(msg)
 
-    def _check_groups(self, *, has_groups: bool) -> None:
-        """Refuse events with groups after events without, and the reverse."""
-        if self._kept.has_groups in (None, has_groups):
+    def _check_groups(self, groups: str) -> None:
+        """Refuse events with other groups than those before, of which no report can be made.
+
+        ``groups`` is of ``_groups_in_words``.
+        """
+        if self._kept.groups in (None, groups):
             return
-        words = ("no by=", "by=") if has_groups else ("by=", "no by=")
         msg = (
-            f"earlier updates had {words[0]}, and this one has {words[1]}; expected the group of "
-            "each event in every update, or in none"
+            f"earlier updates had {self._kept.groups}, and this one has {groups}; expected the "
+            "group of each event in every update, all integers or all strings, or in none"
         )
         raise ArgumentError(msg, argument="by")
 
@@ -455,11 +457,15 @@ class Store:
                 return
             self.check_size(schema.shape[1], part.n_rows)
             models = self._kept.models
+            groups = self._kept.groups
             if part.has_events:
                 models = part.joint.models
+                labels = [group for group, _, _ in part.joint.samples if group is not None]
+                groups = _groups_in_words(np.asarray(labels))
                 self._check_models(models)
+                self._check_groups(groups)
             n_items = self.n_items if schema.shape[1] is None else schema.shape[1]
-            self._append(part, n_items=n_items, models=models)
+            self._append(part, n_items=n_items, models=models, groups=groups)
 
     def empty(self) -> Self:
         """Make a store of the same schema without rows."""
@@ -618,6 +624,13 @@ def _lists_of(selection: Selection) -> tuple[IntArray, BoolArray]:
     if isinstance(sink, KeptLists):
         return sink.joined(), sink.offered
     return np.empty((len(selection.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
+
+
+def _groups_in_words(labels: npt.NDArray[Any]) -> str:
+    """Say of what type the labels of groups are; no label is of events without groups."""
+    if not labels.size:
+        return "no by="
+    return "by= of strings" if labels.dtype.kind == "U" else "by= of integers"
 
 
 def _models_in_words(models: tuple[str, ...]) -> str:
