@@ -161,10 +161,10 @@ def _clipped(discount: Discount) -> OptionValue:
         raise ArgumentError(msg)
 
     def clipped_discount(rank: Any) -> Any:
-        """Give the divisor of a rank, at least 1; what is no number is refused later."""
+        """Give the weight of a rank, at most 1; what is no number is refused later."""
         divisor = discount(rank)
         try:
-            return max(float(divisor), 1.0)
+            return 1.0 / max(float(divisor), 1.0)
         except (TypeError, ValueError, OverflowError):
             return divisor  # no number: the metric refuses it, as it does for any discount
 

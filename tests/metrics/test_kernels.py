@@ -378,6 +378,27 @@ def test_a_discount_is_a_weight_or_a_divisor(discount, shown):
     assert f", got {shown} for the ranks 1, 2, 3, ...; type discount=" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "discount, weight_of_first",
+    [
+        (lambda rank: rank + 1, 1 / 2),  # a divisor, also where only rank 1 is read
+        (lambda rank: 2 if rank < 3 else rank, 1 / 2),  # a divisor that grows behind the cutoff
+        (lambda rank: max(8.0, rank), 1 / 8),
+        (lambda rank: 2 if rank < 3 else 1, 2),  # a weight that falls behind it
+        (lambda _: 3, 3),  # a constant weight
+        (lambda rank: [4, 4][rank - 1], 4),  # a table without later ranks
+    ],
+)
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_discount_has_the_same_direction_at_any_cutoff(discount, weight_of_first, k):
+    assert_same(Metrics.dcg_at_k([[2, 1]], [[5, 0]], k, discount=discount), [5 * weight_of_first])
+
+
+def test_a_divisor_that_is_0_at_rank_1_is_refused_at_any_cutoff():
+    with pytest.raises(ArgumentError, match="a divisor > 0 that never falls, got 0 for"):
+        Metrics.dcg_at_k([[2, 1]], [[1, 0]], 1, discount=math.log2)
+
+
 def test_five_values_of_a_bad_discount_are_shown():
     with pytest.raises(ArgumentError, match=r", got 1, -2, 3, -4, 5, \.\.\. for the ranks"):
         Metrics.dcg_at_k([[0] * 6], [[1] * 6], discount=lambda rank: -rank * (-1) ** rank)

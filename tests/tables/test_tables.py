@@ -210,10 +210,12 @@ def test_a_discount_is_a_divisor_that_counts_as_1_below_1():
     analysis = RecListAnalysis()
     analysis.add_metric(tables.dcg, name="usual", discount=lambda rank: np.log2(rank + 1))
     analysis.add_metric(tables.dcg, name="halves", discount=lambda rank: rank / 2)
+    analysis.add_metric(tables.dcg, name="thirds", discount=lambda _: 3)
     analysis.add_metric(tables.ndcg, name="cut", discount=lambda rank: math.log2(rank + 1), k=2)
     got = read(analysis.compute(make("pandas", recs), make("pandas", truth)))
     assert got["usual"][0] == pytest.approx(3 / math.log2(3) + 2 / math.log2(4), abs=1e-12)
     assert got["halves"][0] == pytest.approx(3 / 1 + 2 / 1.5, abs=1e-12)
+    assert got["thirds"][0] == pytest.approx((3 + 2) / 3, abs=1e-12)
     ideal = 3 / math.log2(2) + 2 / math.log2(3)
     assert got["cut"][0] == pytest.approx(3 / math.log2(3) / ideal, abs=1e-12)
 

@@ -979,9 +979,9 @@ def ndcg_at_k(
     """Normalised discounted cumulative gain at k.
 
     ``discount`` may also be a callable of the rank. If its values fall with the rank, they are
-    weights; if they grow, they are divisors. ``rel`` makes graded truth binary: a relevance of at
-    least ``rel`` counts as 1, any other as 0. A user without such a relevance has no relevant
-    items. To keep the grades above a threshold, as ignite does, pass
+    weights; if they grow, they are divisors. A constant is a weight. ``rel`` makes graded truth
+    binary: a relevance of at least ``rel`` counts as 1, any other as 0. A user without such a
+    relevance has no relevant items. To keep the grades above a threshold, as ignite does, pass
     ``np.where(truth >= rel, truth, 0)`` as the truth.
 
     ``weigh`` multiplies gains by 1 / propensity; it needs ``propensity=``. The ideal has these

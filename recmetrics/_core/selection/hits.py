@@ -606,7 +606,8 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
 
     A callable of the rank is read as a weight where it falls with the rank (``1 / log2(rank + 1)``)
     and as a divisor where it grows (``log2(rank + 1)``, LensKit's way); anything else is an error,
-    since a weight that grows with the rank would reward bad lists.
+    since a weight that grows with the rank would reward bad lists. Where all values are equal, the
+    later ranks decide, so that a value does not depend on the cutoff; a constant is a weight.
     """
     if isinstance(discount, str):
         if depth <= _REMEMBERED_RANKS:
@@ -622,7 +623,10 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
             raise ArgumentError(msg) from None
     earlier = values[:-1]
     later = values[1:]
-    if np.all((values >= 0.0) & (values <= _LARGEST_NUMBER)) and np.all(later <= earlier):
+    is_weight = bool(np.all(later <= earlier))
+    if is_weight and np.all(later == earlier):
+        is_weight = not _grows_behind(discount, values)
+    if is_weight and np.all((values >= 0.0) & (values <= _LARGEST_NUMBER)):
         return values
     if np.all((values >= 1 / _LARGEST_NUMBER) & (values <= _LARGEST_NUMBER)) and np.all(
         later >= earlier
@@ -637,6 +641,24 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
         "type discount=lambda rank: 1 / math.log2(rank + 1)"
     )
     raise ArgumentError(msg)
+
+
+def _grows_behind(discount: Callable[[int], float], values: FloatArray) -> bool:
+    """True if the first other value behind ``values``, which are all equal, is greater than they.
+
+    The ranks looked at are further apart the later they are. One where the callable fails ends the
+    search, since it may know no more ranks.
+    """
+    step = 1
+    while values.size > 0 and step <= _MAX_RANKS:
+        try:
+            value = float(discount(values.size + step))
+        except Exception:  # of any type, by the callable
+            return False
+        if value != values[0]:
+            return bool(value > values[0])
+        step *= 2
+    return False
 
 
 def under(hits: Hits, ties: TiePolicy) -> Hits:
