@@ -208,7 +208,7 @@ def _section(system: System, key: str) -> str:
             f"`{line.call.format(k='k')}`",
             exact(line),
             _without_relevant_items(line),
-            _with_stop(line.difference),
+            _with_stop(_differences(line)),
         ]
         for line in (*system.lines, *system.variants)
     ]
@@ -227,9 +227,21 @@ def _section(system: System, key: str) -> str:
     return "\n\n".join(fact.rstrip("\n") for fact in facts if fact) + "\n"
 
 
+def _differences(line: Line) -> str:
+    metric = METRICS[line.metric.partition("@")[0]]
+    number = number_for(line.undefined)
+    if metric.needs_relevant or number is None:
+        return line.difference
+    value = f"{number:g} for a user where {metric.undefined}"
+    return f"{line.difference}; {value}" if line.difference else value
+
+
 def _without_relevant_items(line: Line) -> str:
-    if METRICS[line.metric.partition("@")[0]].reads != "hits":
+    metric = METRICS[line.metric.partition("@")[0]]
+    if metric.reads != "hits":
         return ""  # it does not read the truth
+    if not metric.needs_relevant:
+        return "has a value"
     number = number_for(line.undefined)
     return "NaN" if number is None else f"{number:g}"
 

@@ -110,7 +110,8 @@ def families() -> str:
 
 
 OVERVIEW = """\
-A metric string is `name`, `name@k` or `name(option=value, ...)@k`. Case and spaces do not matter.
+A metric string is `name`, `name@k` or `name(option=value, ...)@k`. Case does not matter, except in
+the name of a stratum; nor do blanks before and after a name, a value, a bracket or a sign.
 Without `@k`, the metric uses the whole list: k is then the number of items that may be recommended
 to the user. [Choosing a metric](../choosing.md) says which one answers which question.
 
@@ -163,7 +164,7 @@ def split_doctest(details: str) -> tuple[str, str]:
     paragraphs = inspect.cleandoc(details).strip().split("\n\n")
     examples = [paragraph for paragraph in paragraphs if paragraph.startswith(">>> ")]
     prose = "\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples)
-    prose = re.sub(r":$", ".", prose, flags=re.MULTILINE).replace("``", "`")
+    prose = re.sub(r":(?=\n\n|\Z)", ".", prose).replace("``", "`")
     return f"{prose}\n", "\n\n".join(examples)
 
 

@@ -136,6 +136,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         convention = read_convention(convention)
     spec = parse(metric, convention)
     definition = define(spec, convention)
+    may_be_nan = not spec.metric.needs_relevant and number_for(definition.undefined) is None
     # The lines, each with its system and metric, of the systems that define the same.
     same_lines = [line for line in lines_of(spec) if line[-1] == spec]
     return Explanation(
@@ -144,7 +145,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         formula=formula_of(spec),
         systems=tuple(_call_in(*line) for line in same_lines),
         no_relevant_item=_without_truth(definition),
-        nan_if="" if spec.metric.needs_relevant else spec.metric.undefined,
+        nan_if=spec.metric.undefined if may_be_nan else "",
         graded=_graded(spec),
         ties=_ties(definition, convention),
         bounds=spec.bounds,
@@ -162,7 +163,7 @@ def _changes(metric: str, convention: Convention, definition: Definition) -> str
     if definition.undefined != plain.undefined:
         number = number_for(definition.undefined)
         value = "NaN" if number is None else f"{number:g}"
-        changes.append(f"a user without relevant items has {value}")
+        changes.append(f"{_who_has_no_value(definition.spec)} has {value}")
     if definition.ties != plain.ties:
         changes.append("values are means over all orders of equal scores")
     weight = line_for(convention, definition.spec.name, cutoff=definition.spec.k is not None).weight
@@ -192,13 +193,20 @@ def _call_in(system: System, line: Line, spec: MetricSpec) -> str:
     if line.undefined != policy_of(spec.metric):
         number = number_for(line.undefined)
         rule = "is left out" if number is None else f"has {number:g}"
-        notes.append(f"a user without relevant items {rule}")
+        notes.append(f"{_who_has_no_value(spec)} {rule}")
     if line.ties == "expected":
         notes.append("equal scores: the mean over all their orders")
     call = f"{system.name}: {line.call.format(k=spec.k)}"
     if notes:
         call += f" ({'; '.join(notes)})"
     return call
+
+
+def _who_has_no_value(spec: MetricSpec) -> str:
+    """Name the users whose value is undefined."""
+    if spec.metric.needs_relevant:
+        return "a user without relevant items"
+    return f"a user where {spec.metric.undefined}"
 
 
 def _without_truth(definition: Definition) -> str:

@@ -202,6 +202,12 @@ def test_what_a_user_without_relevant_items_gets():
     fallout = explain("fallout@5")
     assert fallout.no_relevant_item == "has a value"
     assert fallout.nan_if == "every item that may be recommended is relevant"
+    # RetrievalFallOut(top_k=1) of three items gives 1/3 without relevant items, 1 with only these.
+    fallout = explain("fallout@1", convention="torchmetrics")
+    rule = "a user where every item that may be recommended is relevant has 1"
+    assert fallout.convention == f"torchmetrics: {rule}"
+    assert fallout.systems == (f"torchmetrics: RetrievalFallOut(top_k=1) ({rule})",)
+    assert (fallout.no_relevant_item, fallout.nan_if) == ("has a value", "")
     assert explain("serendipity@5").no_relevant_item == "NaN, unless undefined= is given"
     diversity = explain("diversity@5")
     assert diversity.no_relevant_item == "as other users, since the truth is not read"

@@ -645,7 +645,8 @@ def share_at_k(
 
     The set is one of ``strata=``, such as the items of a provider or of a genre. With
     ``strata=popularity_strata(train)``, ``share(of=tail)@k`` is ``long_tail@k``, but NaN for an
-    empty list. Without ``of``, the share is 1. It counts items whether they are relevant or not.
+    empty list. Without ``of``, all items count: the share is 1, or less for a list shorter than k
+    with ``denom=k``. It counts items whether they are relevant or not.
 
     >>> from recmetrics import Metrics
     >>> strata = {"tail": [0, 3]}

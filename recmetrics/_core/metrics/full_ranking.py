@@ -68,8 +68,8 @@ def fallout_at_k(
 ) -> UserValues:
     """Share of all non-relevant items that are in the top k.
 
-    0 is best. Only items that may be recommended count. A user without relevant items has a value:
-    k / the number of recommendable items. A given ranking must contain all recommendable items.
+    0 is best. Only items that may be recommended count. With n of these, a user without relevant
+    items has the value min(k, n) / n. A given ranking must contain all recommendable items.
 
     >>> from recmetrics import Metrics
     >>> Metrics.fallout_at_k([[5, 4, 3, 2, 1]], [[1, 0, 1, 0, 0]], k=2)
@@ -164,7 +164,7 @@ def auc(
 
     ``auc@k`` is another metric. It counts the pairs within the top k, in the order of the list, so
     equal scores rank by item index. It is 0 without hits and 1 with hits only. An additional hit at
-    the end of the top k lowers it, and items below the top k do not change it.
+    the end of the top k can lower it, and items below the top k do not change it.
 
     >>> from recmetrics import Metrics
     >>> Metrics.auc([[3, 2, 1]], [[0, 1, 0]])

@@ -4,8 +4,9 @@ The whole language::
 
     name            name@k            name(option=value, ...)@k
 
-Names and options ignore case and spaces are free. Without ``@k`` the whole list counts. In a
-list of metrics, ``name@first:last`` and ``name@first:last:step`` are the strings that they spell.
+Names, options and choices ignore case, strata do not; blanks between them are free. Without ``@k``
+the whole list counts. In a list of metrics, ``name@first:last`` and ``name@first:last:step`` are
+the strings that they spell.
 """
 
 import math
