@@ -523,6 +523,12 @@ def ends_of_means(
             f"{names}: all values are equal, so both ends of the interval are computed with an "
             f"additional {noun}, of the lowest or the highest possible value"
         )
+    names = _names_without_interval(records)
+    if names:
+        yield (
+            f"{names}: no interval, since all values are equal, and the range of the metric is not "
+            "known"
+        )
 
 
 def ends_of_differences(records: Sequence[Any], n_few: int) -> Iterator[str]:
@@ -541,6 +547,12 @@ def ends_of_differences(records: Sequence[Any], n_few: int) -> Iterator[str]:
             f"difference of {names}: it is equal for all users, so both ends of the interval are "
             "computed with an additional user, of the lowest or the highest possible difference"
         )
+    names = _names_without_interval(records)
+    if names:
+        yield (
+            f"difference of {names}: no interval, since it is equal for all users, and the range "
+            "of the metric is not known"
+        )
 
 
 def _names_with(end: str, records: Sequence[Any]) -> str:
@@ -549,6 +561,16 @@ def _names_with(end: str, records: Sequence[Any]) -> str:
     if not widened:
         return ""
     return names_of_rows(widened, [record for record in records if not math.isnan(record.low)])
+
+
+def _names_without_interval(records: Sequence[Any]) -> str:
+    """Name the metrics of two or more users whose mean nothing bounds; "" if none."""
+    unbounded = [
+        record
+        for record in records
+        if math.isnan(record.low) and (record.n_users or 0) > 1 and math.isfinite(record.value)
+    ]
+    return names_of_rows(unbounded, records) if unbounded else ""
 
 
 def names_of_rows(named_records: Iterable[Any], records: Iterable[Any]) -> str:

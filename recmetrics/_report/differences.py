@@ -149,7 +149,8 @@ def compare(
     weight 1/2: m = (sum of the values + v / 2) / (n + 1/2), where v is the value of this user. So
     the interval does not exclude what few users cannot show: even if none of 30 users loses, 10 %
     of all users may. If the library does not know the range of a metric, the least and the greatest
-    value of all models are taken for its ends, and a note below the tables says so.
+    value of all models are taken for its ends, and a note below the tables says so; if all values,
+    or all differences, are equal, there is then no interval.
 
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
     counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
@@ -160,9 +161,10 @@ def compare(
     interval, as 1 - c, where c is the confidence at which the interval would just touch 0. So
     p-value and interval agree before the correction, except with several runs. The interval is not
     that of "wilcoxon" or "permutation". The t test is not defined if all n differences are equal,
-    that is, if their standard deviation is at most 1e-12 of their mean. The exact sign-flip test
-    then takes its place, whose p-value is 2^(1-n). With too few users, such as fewer than 6 at
-    95 %, it cannot be significant, and a note below the tables says so.
+    that is, if their standard deviation is at most 1e-12 of their mean. If the library does not
+    know the range of the metric, the exact sign-flip test then takes its place, whose p-value is
+    2^(1-n); if it does, the larger p-value of the interval counts, as above. With too few users,
+    such as fewer than 6 at 95 %, neither can be significant, and a note below the tables says so.
 
     "wilcoxon" uses the exact distribution for up to 50 users who differ, or up to 13 if ranks are
     tied, and the normal approximation otherwise. Sorted absolute differences are tied if neighbours

@@ -259,7 +259,10 @@ def test_one_metric_folds_at_the_width_of_a_terminal(columns, capsys, monkeypatc
         assert (
             "\ndiscount     log2, log2_clip, ln,          log2     divisor of the gain at" in page
         )
-        assert "\nthey are weights; if they grow, they are divisors. rel makes graded truth" in page
+        assert (
+            "\nthey are weights; if they grow, they are divisors. A constant is a weight. rel"
+            in page
+        )
 
 
 def test_an_audit_folds_at_the_width_of_a_terminal(capsys, monkeypatch):

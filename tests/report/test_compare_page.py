@@ -164,6 +164,24 @@ def test_a_range_that_is_not_known_is_noted():
     assert summary({"m": MANY_NEW[:9]}, n_resamples=100).observed == frozenset()
 
 
+def test_equal_values_of_an_unknown_range_have_no_interval():
+    why = ["equal", "and the range of the metric is not known"]
+    of_values = f"m: no interval, since all values are {', '.join(why)}"
+    of_differences = "difference of m: no interval, since it is equal for all users, " + why[1]
+    values = {"m": [0.25] * 8, "ndcg@10": [0.25] * 8}
+    lines = str(summary(values)).splitlines()
+    assert [line for line in lines if "no interval" in line] == [of_values]
+    found = compare({"old": values, "new": {"m": [0.75] * 8, "ndcg@10": [0.75] * 8}})
+    lines = str(found).splitlines()
+    assert [line for line in lines if "no interval" in line] == [of_values, of_differences]
+    # The test of signs, of which two of the 2^8 flips are as far from 0; or that of the interval.
+    p_values = {pair.metric: pair.p_uncorrected["t"] for pair in found.differences}
+    assert p_values["m"] == 2 / 2**8
+    assert p_values["ndcg@10"] > 0.05 > p_values["m"]
+    one_user = compare({"old": {"m": [0.25]}, "new": {"m": [0.75]}})
+    assert "no interval" not in str(one_user)
+
+
 def test_values_beyond_the_range_of_their_metric_are_noted():
     per_cent = [100 * value for value in MANY_NEW[:9]]
     note = (
