@@ -268,8 +268,9 @@ def evaluate_table(
         of ``by`` and ``user`` (the index in pandas), ``nrecs``, the number of items of the list,
         and one column for each metric string as typed. An undefined value is NaN in pandas and null
         in polars and pyarrow. A metric of all lists, such as coverage, has one value for all
-        lists with the same values of ``by``; it is repeated in their rows. The result of buckets is
-        of polars, bucket by bucket; with ``per_user``, it is a lazy frame of the file.
+        lists with the same values of ``by``; it is repeated in their rows. The result of several
+        buckets is of polars, its rows bucket by bucket; with ``per_user``, it is a lazy frame of
+        the file.
     TableSummary
         Counts and means, only with ``return_summary=True``; it prints as text.
 
@@ -300,7 +301,9 @@ def evaluate_table(
     if options.get("chunks") is not None:
         check_count("chunks", options["chunks"], 1)
     measure = partial(_measure, request=request, system=system)
-    is_one_call = not (options.get("chunks") or options.get("per_user") or is_large(tables))
+    if options.get("per_user") and not is_large(tables):
+        options["chunks"] = options.get("chunks") or 1  # one bucket, in the order of one call
+    is_one_call = not (options.get("chunks") or is_large(tables))
     try:
         if is_one_call:
             recs, truth, options = in_frames(recs, truth, options, needs)

@@ -449,6 +449,19 @@ def test_a_result_is_written_as_a_parquet_file(tmp_path):
     assert_same_rows(got.collect(), evaluate_table(recs, truth, METRICS, **side))
 
 
+@pytest.mark.parametrize("form", ["frame", "csv"])
+def test_rows_written_to_a_file_have_the_order_of_one_call(form, tmp_path):
+    recs = pl.DataFrame({"user": list("qzaymb"), "item": [7, 8, 7, 8, 7, 8], "score": [1.0] * 6})
+    truth = pl.DataFrame({"user": list("azq"), "item": [7, 7, 7]})
+    if form == "csv":
+        recs, truth = (
+            in_form("csv", table, tmp_path, str(n)) for n, table in enumerate((recs, truth))
+        )
+    rows = evaluate_table(recs, truth, "mrr", per_user=tmp_path / "values.parquet").collect()
+    assert rows["user"].to_list() == list("qzaymb")
+    assert rows["mrr"].to_list() == [1.0, 0.0, 1.0, None, None, None]
+
+
 def test_the_command_reads_files_in_parts(tmp_path, capsys):
     recs, truth, _ = problem(50)
     recs = recs.filter(pl.col("model") == "a").drop("model")
