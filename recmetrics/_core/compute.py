@@ -164,10 +164,11 @@ class Metrics:
         ----------
         pred_scores
             (n_users, n_items) predicted scores, higher is better. Equal scores rank by item index,
-            the lower index first. An item with score -inf is never recommended. Any real dtype and
-            memory layout is accepted, and so are memory maps, nested lists and tensors. Scores are
-            read in row blocks, and never changed or copied as a whole. In a SciPy sparse matrix,
-            only the stored entries may be recommended; a stored 0 is a score.
+            the lower index first. An item with score -inf is never recommended. The dtype may be
+            float16, bfloat16, float32, float64, integer or bool, in any memory layout; memory maps,
+            nested lists and tensors are accepted. Scores are read in row blocks, and never changed
+            or copied as a whole. In a SciPy sparse matrix, only the stored entries may be
+            recommended; a stored 0 is a score.
         ground_truth
             (n_users, n_items) relevance, 0 = not relevant, binary or graded: a dense array, any
             SciPy sparse matrix, or a list with one array of relevant item indices per user. Also
@@ -185,13 +186,13 @@ class Metrics:
             that ``ground_truth`` takes, except one index per row; every nonzero entry is excluded.
             Excluded relevant items still count as relevant.
         candidates
-            The only items that may be recommended: any form that ``ground_truth`` takes, or one
-            array of item indices for all users. Only the scores of candidates are read.
+            The only items that may be recommended: any form that ``exclude`` takes, or one array of
+            item indices for all users. Only the scores of candidates are read.
         strata
             Sets of items by name, each in any form that ``candidates`` takes.
             ``recall(of=tail)@20`` counts only the relevant items that are in ``strata["tail"]``.
-            Strata do not change the recommended lists. The value of a user without relevant items
-            in the stratum is undefined.
+            Strata do not change the recommended lists. A user without relevant items in the stratum
+            is treated as one without any: undefined, except in ``dcg``, ``cg`` and ``fallout``.
         propensity
             (n_items,) the probability that a relevant item is observed, above 0 and at most 1.
             Metric strings with ``weigh``, such as ``recall(weigh=snips)@20``, need it.
@@ -301,8 +302,9 @@ class Metrics:
         ----------
         ranking
             (n_users, k) item indices, best first, -1 after the end of a shorter list; or a list
-            with one array of item indices per user; or a pair of arrays (ids, scores), as implicit
-            returns it, where an item with the lowest score of the dtype is none.
+            with one array of item indices per user; or a pair of arrays (ids, scores), the scores
+            floats, as implicit returns it, where an item with the lowest score of the dtype is
+            none.
         ground_truth
             As in ``compute``. Relevant items that are in no list are misses: a list of one of two
             relevant items has an ``ndcg`` of 1 / (1 + 1 / log2(3)) = 0.613. Plain nested lists that
@@ -318,8 +320,9 @@ class Metrics:
             How to treat repeated items of a list and items outside the catalogue, both common in
             lists of generative models. "raise": an error. "waste": the item keeps its rank and is
             not a hit. "drop": the item is removed and the items below it move up. Metrics that read
-            the items themselves, such as diversity, read the remaining items. ``progress=True``
-            prints the number of such items; ``audit_ranked`` reports it.
+            the items themselves, such as diversity, read the remaining items; they refuse "waste"
+            if they read more ranks of a list than the catalogue has items. ``progress=True`` prints
+            the number of such items; ``audit_ranked`` reports it.
         metrics_list
             As in ``compute``, and so are the result and all other keywords, which are those of the
             signature. Metrics without a cutoff read the whole ranking; ``auc`` needs rankings that
@@ -441,9 +444,9 @@ class Metrics:
         Parameters
         ----------
         user_factors
-            (n_users, d). Any real dtype and memory layout is accepted, and so are memory maps and
-            tensors. If both factors are tensors on a GPU, they are multiplied and ranked there (not
-            yet tested on a GPU).
+            (n_users, d), of a dtype as ``pred_scores`` in ``compute``, in any memory layout; memory
+            maps and tensors are accepted. If both factors are tensors on a GPU, they are multiplied
+            and ranked there (not yet tested on a GPU).
         item_factors
             (n_items, d).
         item_bias
@@ -503,8 +506,8 @@ class Metrics:
         Parameters
         ----------
         scores
-            (n_rows,) predicted scores, higher is better; any real dtype. -inf: the row is in no
-            list, and is a miss if it is relevant.
+            (n_rows,) predicted scores, higher is better, of a dtype as in ``compute``. -inf: the
+            row is in no list, and is a miss if it is relevant.
         relevance
             (n_rows,) 0 = not relevant, binary or graded.
         metrics_list

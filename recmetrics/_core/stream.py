@@ -89,7 +89,9 @@ class StreamEvaluator(Accumulator):
         stream and compute intervals, tests and gates from the sums.
     undefined, convention, nan, ties, n_threads
         As in ``Metrics.compute``.
-    popularity, features, similarity, genres
+    strata
+        As in ``Metrics.compute``, but each stratum is one set of items for all events.
+    popularity, features, similarity, genres, propensity
         Side information about the items, as in ``Metrics.compute``. It is not copied. The profile
         of the users comes with each update.
 

@@ -143,7 +143,7 @@ EVALUATE = (
         "-m --metric",
         "one or more metrics: name, name@k or 'name(option=value)@k', up to the next option; "
         "'recmetrics metrics' lists them (default: all accuracy metrics with values in [0, 1] for "
-        f"which higher is better, at cutoff {DEFAULT_K})",
+        f"which higher is better, at cutoff {DEFAULT_K}, and, of SCORES and GROUPS, auc)",
         _METRICS_SETTINGS,
     ),
     Row("--exclude", "items that must not be recommended, per user", _file("TRAIN"), "SCORES RECS"),

@@ -114,9 +114,9 @@ def evaluate(args: Namespace) -> None:
             has lines 'user item [relevance]' with 0-based indices, separated by
             blanks, tabs or commas. The default relevance is 1; # begins a comment.
             Lines of different length, one for each user, are 'user item item ...'.
-            If all lines of such a file have the same length, or two or three
-            numbers, it is taken for triples: give --lines lists. TREC's qrels are
-            read, too.
+            If each user has one line, and all have two numbers, these are 'user
+            item'; if all have two or three, or equally many, an error asks for
+            --lines. TREC's qrels are read, too.
             TRUTH may also be an .npy of one item index per user, -1 for none.
     --exclude and --candidates take the same formats as TRUTH. In these text files,
     the relevance is ignored: every line counts as an item, also the lines of a TREC

@@ -52,18 +52,18 @@ def compute(
         are then merged across the chunks of a row. Metrics without a cutoff, and all tie policies
         other than "index", need whole rows: the chunks of a row are then concatenated, one block of
         users at a time, and a worker needs twice the memory of its blocks of whole rows.
-    ground_truth, exclude, candidates
+    ground_truth, exclude, candidates, strata
         As in ``Metrics.compute``; each task gets the part of its users. Or Dask arrays of shape
         (n_users, n_items) with any chunks, dense or sparse (of SciPy or of the library ``sparse``);
-        only the workers read them.
+        only the workers read them. Each of the ``strata`` may be such an array.
     metrics_list, undefined, convention, nan, ties
         As in ``Metrics.compute``. The first block with a NaN score, or with an undefined value
         under ``undefined="raise"``, ends the computation. The error gives the number of these in
         that block.
     n_threads
         The number of threads of each task. Dask already runs one task on each of its own threads.
-    popularity, features, similarity, genres, profile
-        As in ``Metrics.compute``; ``profile`` may also be a Dask array. The first four are sent to
+    popularity, features, similarity, genres, propensity, profile
+        As in ``Metrics.compute``; ``profile`` may also be a Dask array. All others are sent to
         every worker as a whole.
     lazy
         Return Dask arrays, without computing them. Arrays that are computed together, as in

@@ -83,7 +83,7 @@ MISTAKES = {}  # by what they are made in, and by name  # fmt: skip
 
 # --- Scores --------------------------------------------------------------------------------------
 
-REAL = "must hold real numbers (float16, float32, float64, integers or bool), got dtype"
+REAL = "must hold real numbers (float16, bfloat16, float32, float64, integers or bool), got dtype"
 AS_FLOAT = "; type np.asarray(scores, np.float64)"
 
 
@@ -824,7 +824,8 @@ def test_an_evaluation_takes_values_in_any_form():
             InputTypeError,
             {"mrr": ["0.5"]},
             {},
-            "values['mrr'] must hold real numbers (float16, float32, float64, integers or bool), "
+            "values['mrr'] must hold real numbers (float16, bfloat16, float32, float64, integers "
+            "or bool), "
             "got dtype <U3; type np.asarray(values['mrr'], np.float64)",
         ),
         (

@@ -94,7 +94,8 @@ def test_dtypes_of_fewer_bits_are_refused_and_not_cut(name, what):
     call(*given.values(), SPECS)
     given[what] = given[what].astype(dtype)
     message = (
-        f"{what} must hold real numbers (float16, float32, float64, integers or bool), got dtype "
+        f"{what} must hold real numbers (float16, bfloat16, float32, float64, integers or "
+        "bool), got dtype "
         f"{name}; type {what}.astype(np.float32)"
     )
     with pytest.raises(InputTypeError, match=f"^{re.escape(message)}$"):

@@ -193,7 +193,8 @@ ERRORS = {
     "text": (
         lambda: compute(propensity=["a"] * N_ITEMS),
         InputTypeError,
-        "propensity must hold real numbers (float16, float32, float64, integers or bool), got "
+        "propensity must hold real numbers (float16, bfloat16, float32, float64, integers or "
+        "bool), got "
         "dtype <U1; type np.asarray(propensity, np.float64)",
     ),
     "groups": (lambda: Metrics.compute_groups([1.0, 2.0], [0, 1], "recall(weigh=ips)@5", sizes=[2]),

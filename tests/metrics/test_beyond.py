@@ -366,7 +366,8 @@ WRONG = [
         "serendipity",
         {"popularity": ["a", "b", "c"]},
         InputTypeError,
-        "popularity must hold real numbers (float16, float32, float64, integers or bool), got "
+        "popularity must hold real numbers (float16, bfloat16, float32, float64, integers or "
+        "bool), got "
         "dtype <U1; type np.asarray(popularity, np.float64)",
     ),
     (

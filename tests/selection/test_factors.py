@@ -377,13 +377,15 @@ ERRORS = {
     ),
     "complex": (
         InputTypeError, (U.astype(complex), V),
-        "user_factors must hold real numbers (float16, float32, float64, integers or bool), "
+        "user_factors must hold real numbers (float16, bfloat16, float32, float64, integers or "
+        "bool), "
         "got dtype complex128; type np.real(user_factors) or np.abs(user_factors), "
         "whichever orders the items",
     ),
     "strings": (
         InputTypeError, (U, V.astype(str)),
-        "item_factors must hold real numbers (float16, float32, float64, integers or bool), "
+        "item_factors must hold real numbers (float16, bfloat16, float32, float64, integers or "
+        "bool), "
         "got dtype <U32; type np.asarray(item_factors, np.float64)",
     ),
     "sparse": (
@@ -406,7 +408,8 @@ ERRORS = {
     ),
     "complex bias": (
         InputTypeError, (U, V, np.ones(6, complex)),
-        "item_bias must hold real numbers (float16, float32, float64, integers or bool), "
+        "item_bias must hold real numbers (float16, bfloat16, float32, float64, integers or "
+        "bool), "
         "got dtype complex128; type np.real(item_bias) or np.abs(item_bias), "
         "whichever orders the items",
     ),

@@ -247,7 +247,7 @@ def check_real(array: npt.NDArray[Any], name: str) -> None:
     if is_real(array.dtype):
         return
     msg = (
-        f"{name} must hold real numbers (float16, float32, float64, integers or bool), "
+        f"{name} must hold real numbers (float16, bfloat16, float32, float64, integers or bool), "
         f"got dtype {array.dtype}"
     )
     if array.dtype.isbuiltin == 2:  # registered by another library: float8, int4
