@@ -30,7 +30,7 @@ from recmetrics._printing import (
     one_line,
 )
 from recmetrics._report import statistics
-from recmetrics._report.bounds import POWER, Bounds, Floats, Range, bounds_of
+from recmetrics._report.bounds import POWER, ROUNDING, Bounds, Floats, Range, bounds_of
 from recmetrics._report.records import Compared, document, frame_of
 from recmetrics._report.result_tables import observed_ranges
 from recmetrics._report.settings import several
@@ -654,7 +654,8 @@ def _tested(
     word = OPEN
     bounds = None
     if is_system:
-        value = beyond_margin.mean * rule.direction
+        new_value, old_value = (samples.of(group, metric, name).mean for name in pair)
+        value = _beyond_limit(new_value, share * old_value, offset) * rule.direction
         word = rule.verdict(value, value)
     elif len(rule.groups) > 1 and n_users < min_users:  # a group that a rule names is judged
         word = FEW
@@ -682,6 +683,18 @@ def _tested(
         n_undefined=None if is_system else differences.n_undefined,
     )
     return Test(rule, verdict, bounds)
+
+
+def _beyond_limit(new_value: float, old_value: float, offset: float) -> float:
+    """Compute new - old - offset, 0 where it is only rounding of the old value.
+
+    So 0.29 is at the limit of 0.3 with an offset of -0.01, not below it.
+    """
+    limit = old_value + offset
+    rounding = ROUNDING * abs(old_value)
+    if math.isclose(new_value, limit, rel_tol=ROUNDING, abs_tol=rounding):
+        return 0.0
+    return new_value - limit
 
 
 def _with_runs(

@@ -294,6 +294,34 @@ def test_a_metric_of_all_lists_is_compared_as_it_is():
     assert recmetrics.compare(models).gate("coverage >= -0.1").passed is None
 
 
+@pytest.mark.parametrize("hundredths", range(10, 100, 9))
+def test_a_metric_of_all_lists_at_the_margin_is_not_judged_by_rounding(hundredths):
+    # 0.29 - 0.3 + 0.01 is below 0 in floating point.
+    old = hundredths / 100
+    values = {"old": (old, old), "new": ((hundredths - 1) / 100, hundredths * 9 / 1000)}
+    models = {
+        name: {
+            "coverage@10": np.array(coverage),
+            "gini@10": np.array(-coverage),
+            "tenth": np.array(tenth),
+        }
+        for name, (coverage, tenth) in values.items()
+    }
+    found = recmetrics.compare(models, baseline="old", lower_is_better="gini@10")
+    rules = {
+        "coverage@10 >= -0.01": "holds",
+        "coverage@10 > -0.01": "fails",
+        "coverage@10 > -0.0100000001": "holds",
+        "coverage@10 >= -0.0099999999": "fails",
+        "gini@10 <= +0.01": "holds",
+        "gini@10 < +0.01": "fails",
+        "tenth >= -10%": "holds",
+        "tenth > -10%": "fails",
+    }
+    verdicts = found.gate([*rules]).verdicts
+    assert {verdict.rule: verdict.verdict for verdict in verdicts} == rules
+
+
 def test_without_spread_a_known_range_decides_and_an_unknown_one_is_open():
     constant = [0.0] * 500, [0.25] * 500
     assert only(compared(*constant).gate("ndcg@10 > 0")).verdict == "holds"
