@@ -61,6 +61,7 @@ class Rule(NamedTuple):
     margin: float  # in the unit of the metric, or a share of the baseline's mean
     is_share: bool
     groups: tuple[Any, ...]  # the groups in which it is judged; None among them: all users
+    is_of_every_group: bool  # small groups are then not judged
     limits: Range  # of the metric
 
     def verdict(self, low: float, high: float) -> str:
@@ -459,6 +460,7 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
         margin=margin,
         is_share=bool(match["percent"]),
         groups=groups,
+        is_of_every_group=bool(match["every"]),
         limits=limits,
     )
 
@@ -582,15 +584,25 @@ def _group_called(name: str, text: str, groups: Sequence[Any]) -> Any:
 
 
 def margin_of_share(
-    share: float, samples: Any, group: Any, metric: str, pair: tuple[str, str], subject: str
+    share: float,
+    samples: Any,
+    group: Any,
+    metric: str,
+    pair: tuple[str, str],
+    subject: str,
+    *,
+    is_judged: bool = True,
 ) -> float:
     """Compute a share of the baseline's mean, over the users of both models of a pair.
 
     A mean that is not above 0 is refused, and a share beyond the range of the metric; ``subject``
-    is what has the share, in the error.
+    is what has the share, in the error. Unless ``is_judged``, nothing is refused, and the share of
+    such a mean is NaN.
     """
     model, baseline = pair
     values = samples.of(group, metric, baseline, model, share=0.0)
+    if not is_judged:
+        return share * float(values.mean) if values.mean > 0 else math.nan
     if values.n_users and not values.mean > 0:
         mean_in_words = f"{values.mean:g}"
         if group is not None:
@@ -638,14 +650,16 @@ def _tested(
     users = differences.users
     n_users = differences.n_users
     is_system = metric in samples.system
+    is_small = rule.is_of_every_group and n_users < min_users  # a group that is named is judged
 
     # A rule is judged by new - share x old - offset: the difference beyond the margin.
     margin = rule.margin
     share = 1.0
     offset = rule.margin
     if rule.is_share:  # a margin of -1 % asks for new - 0.99 old
+        subject = f"the rule {rule.text!r}"
         margin = margin_of_share(
-            rule.margin, samples, group, metric, pair, f"the rule {rule.text!r}"
+            rule.margin, samples, group, metric, pair, subject, is_judged=not is_small
         )
         share = 1 + rule.margin
         offset = 0.0
@@ -657,7 +671,7 @@ def _tested(
         new_value, old_value = (samples.of(group, metric, name).mean for name in pair)
         value = _beyond_limit(new_value, share * old_value, offset) * rule.direction
         word = rule.verdict(value, value)
-    elif len(rule.groups) > 1 and n_users < min_users:  # a group that a rule names is judged
+    elif is_small:
         word = FEW
     else:
         new_runs, old_runs = (samples.runs[name][metric][:, users] for name in pair)

@@ -481,8 +481,27 @@ def test_a_rule_that_cannot_be_read_says_how_to_name_a_group_with_blanks():
 
 def test_a_share_of_a_group_whose_mean_is_0():
     found = compared([0.0, 0.0, 0.5, 0.5], [0.5, 0.0, 0.5, 1.0], by=["new", "new", "vip", "vip"])
-    with pytest.raises(ArgumentError, match="which is 0 in the group 'new'; expected a mean above"):
-        found.gate("ndcg@10 >= -1% in every group")
+    for rule in ("ndcg@10 >= -1% in every group", "ndcg@10 >= -1% in new"):
+        with pytest.raises(ArgumentError, match="which is 0 in the group 'new'; expected a mean"):
+            found.gate(rule, min_users=2)
+
+
+def test_a_small_group_whose_mean_is_0_is_not_judged():
+    old = [*OLD * 40, 0.0, 0.0, 0.0]
+    new = [*NEW * 40, 0.5, 0.0, 0.0]
+    found = compared(old, new, by=["many"] * 240 + ["rare"] * 3)
+    many, rare = found.gate("ndcg@10 >= -5% in every group").verdicts
+    assert (many.verdict, many.margin) == ("holds", pytest.approx(-0.05 * 0.25, rel=1e-12))
+    assert (rare.verdict, math.isnan(rare.margin), rare.n_users) == ("not judged", True, 3)
+
+
+def test_a_small_group_is_not_judged_where_it_is_the_only_one():
+    found = many(5, by=["all"] * 30)
+    gate = found.gate("ndcg@10 >= -1% in every group", min_users=31)
+    assert (only(gate).verdict, gate.passed) == ("not judged", None)
+    assert "\nnot judged: fewer than 31 users (min_users)" in str(gate)
+    assert only(found.gate("ndcg@10 >= -1% in every group")).verdict == "holds"
+    assert only(found.gate("ndcg@10 >= -1% in all", min_users=31)).verdict == "holds"
 
 
 def test_a_group_that_is_not_there():
