@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -344,15 +343,16 @@ def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
 
 def _of_different_users(comparison: Compared) -> Iterator[str]:
     """Say that a difference is not that of the means where models have values of other users."""
-    n_users: dict[tuple[Any, str], set[int | None]] = defaultdict(set)
-    for mean in comparison.means:
-        if mean.model in comparison.models:
-            n_users[mean.group, mean.metric].add(mean.n_users)
-    if comparison.differences and any(len(numbers) > 1 for numbers in n_users.values()):
-        yield (
-            "models have values for different users: a difference is over the users that both "
-            "have, so it is not the difference of the means"
-        )
+    n_users = {(mean.group, mean.metric, mean.model): mean.n_users for mean in comparison.means}
+    for difference in comparison.differences:
+        for model in (difference.model, difference.against):
+            # Two models may lack as many users, but others.
+            if difference.n_users != n_users[difference.group, difference.metric, model]:
+                yield (
+                    "models have values for different users: a difference is over the users that "
+                    "both have, so it is not the difference of the means"
+                )
+                return
 
 
 def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:

@@ -75,6 +75,9 @@ def test_the_legend_says_what_was_done():
     ]
     same_users = {"a": values["a"], "b": {"gini@5": [2.0, NAN, 3.5]}}
     assert "different users" not in str(compare(same_users))
+    as_many_others = {"a": values["a"], "b": {"gini@5": [NAN, 3.0, 3.5]}}
+    for page in (compare(as_many_others), compare(as_many_others).compact()):
+        assert "\nmodels have values for different users: a difference" in str(page)
     header = next(line for line in lines if "d_z  w/t/l" in line).split("  ")
     assert [cell.strip() for cell in header if cell.strip().startswith("p")] == [
         *("p (permutation)", "p (t)")
