@@ -611,7 +611,12 @@ def _listed(names: Sequence[str], noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.4g} %"
+    """Write a share in four digits, or in as many as show two digits of what it lacks to 100 %."""
+    n_digits = 4
+    lacking = 100 * (1 - share)
+    if 0 < lacking < 1:
+        n_digits = max(n_digits, 3 - math.floor(math.log10(lacking)))
+    return f"{100 * share:.{n_digits}g} %"
 
 
 def _width(text: str) -> int:

@@ -270,6 +270,23 @@ def test_many_cutoffs_of_a_metric_are_noted_with_what_to_type():
         assert "stricter" not in text
 
 
+@pytest.mark.parametrize(
+    "confidence, text",
+    [
+        (0.95, "95"),
+        (0.999, "99.9"),
+        (1 - 0.05 / 3, "98.33"),
+        (1 - 0.05 / 300, "99.983"),
+        (1 - 0.05 / 2000, "99.9975"),
+        (1 - 0.05 / 30_000_000, "99.99999983"),
+    ],
+)
+def test_no_confidence_is_rounded_to_100_per_cent(confidence, text):
+    page = str(compare(SMALL, confidence=confidence))
+    assert f" {text} % interval " in page
+    assert f"\n{text} % intervals by" in page
+
+
 @pytest.mark.parametrize("confidence, needed", [(0.95, 6), (0.9, 5), (0.75, 4), (0.99, 8)])
 def test_too_few_users_are_noted(confidence, needed):
     assert 2 / 2**needed < 1 - confidence <= 2 / 2 ** (needed - 1)

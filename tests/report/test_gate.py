@@ -117,6 +117,10 @@ def test_several_candidates_and_looks_share_the_error():
     assert gate.of == {"new": True, "other": None}
     level_note = "99.5 % (a risk of 5 % in all, over 2 new models and 5 looks)"
     assert f"\neach bound has confidence {level_note}\n" in str(gate)
+    of_many_looks = "99.9975 % (a risk of 5 % in all, over 2 new models and 1000 looks)"
+    assert f"\neach bound has confidence {of_many_looks}\n" in str(
+        found.gate("mrr > 0", looks=1000)
+    )
     of_two_rules = str(found.gate(["mrr > 0", "mrr >= -0.5"], looks=5))
     note = (
         f"\n'at least' has confidence {level_note}; 'at most' has a higher confidence (corrected "
