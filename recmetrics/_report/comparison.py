@@ -16,7 +16,14 @@ from recmetrics._printing import Grid, Printed
 from recmetrics._report import comparison_pages
 from recmetrics._report.bounds import MOST_USERS, POWER, bounds_of
 from recmetrics._report.comparison_pages import CompactTable
-from recmetrics._report.gate import PER_CENT, Gate, judge, margin_of_share, refuse_beyond
+from recmetrics._report.gate import (
+    PER_CENT,
+    Gate,
+    judge,
+    margin_of_share,
+    refuse_beyond,
+    share_beyond,
+)
 from recmetrics._report.movers import Movers, movers_of
 from recmetrics._report.records import Compared, document, frame_of, widened_ends
 from recmetrics._report.settings import check_known, read_seed, several
@@ -156,7 +163,8 @@ class Comparison(Compared, Printed):
         ------
         ArgumentError
             A rule that cannot be read or names no metric or group of the comparison, a margin
-            without a sign or as large as the range of the metric, a margin in % where the mean of
+            without a sign or as large as the range of the metric, a margin of -100% or less where
+            no value is below 0, a margin in % where the mean of
             the baseline is 0 or less, or no baseline among several models.
 
         Notes
@@ -319,6 +327,9 @@ class Comparison(Compared, Printed):
         """Read a margin, a number or text in %: the number, and the share of the old value."""
         if isinstance(margin, str) and (per_cent := PER_CENT.fullmatch(margin)):
             share = float(per_cent[1]) / 100
+            if too_large := share_beyond(self.samples.limits(metric), metric, share):
+                msg = f"margin={margin!r} is {too_large}"
+                raise ArgumentError(msg, argument="margin")
             with at_fault("margin"):
                 number = margin_of_share(
                     share, self.samples, None, metric, pair, f"margin={margin!r}"

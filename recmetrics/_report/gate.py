@@ -564,6 +564,8 @@ def _check_margin(match: re.Match[str], limits: Range) -> None:
     metric, sign, number, percent = match.group("metric", "sign", "margin", "percent")
     if not math.isfinite(float(number)):
         fault = "no finite number; expected one such as -1% or -0.01"
+    elif percent and (too_large := share_beyond(limits, metric, float(number) / 100)):
+        fault = too_large
     elif not percent and (beyond := _beyond(limits, metric, float(number))):
         ending = match.string[match.end("percent") :].rstrip()
         fault = f"{beyond}; type '{metric} {sign} {number}%{ending}' for a share of the baseline"
@@ -615,6 +617,19 @@ def margin_of_share(
     margin = share * float(values.mean)
     refuse_beyond(samples.limits(metric), metric, margin, subject)
     return margin
+
+
+def share_beyond(limits: Range, metric: str, share: float) -> str:
+    """Say that no value in ``limits`` is on one side of the baseline's plus a share; "" if some is.
+
+    A loss of all that the baseline has, or more, needs a value below 0.
+    """
+    if share > -1 or limits.floor < 0:
+        return ""
+    return (
+        f"all that the baseline has, or more, and no value of {metric} is below 0; expected a "
+        "share above -100%, such as -1%"
+    )
 
 
 def refuse_beyond(limits: Range, metric: str, difference: float, subject: str) -> None:

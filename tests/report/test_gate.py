@@ -71,8 +71,8 @@ def test_a_margin_in_per_cent_tests_new_less_that_share_of_old():
 
 
 def test_a_loss_of_all_that_the_baseline_has_leaves_the_values_of_the_candidate():
-    # new - 0 old: no value of dcg is below 0, and none is known to be the largest.
-    verdict = only(many(metric="dcg@10").gate("dcg@10 >= -100%"))
+    # new - 0 old: the range of clicks is not known, so a value may be below 0.
+    verdict = only(many(metric="clicks").gate("clicks >= -100%"))
     assert verdict.margin == pytest.approx(-0.25, rel=1e-12)
     assert verdict.at_least == pytest.approx(-0.25 + bound(NEW * 40, 0, 0.95), rel=1e-9)
 
@@ -456,8 +456,15 @@ def test_with_resamples_the_wider_of_both_bounds_counts():
         ),
         ("gini@10 <= +1", "difference of gini@10, -1 and 1; type 'gini@10 <= +1%' for"),
         (
-            "ndcg@10 >= -600%",  # of 0.25: below any difference
-            "the rule 'ndcg@10 >= -600%' is a difference of -1.5, which is not between the least "
+            "ndcg@10 >= -100%",  # could not fail
+            "the margin -100% of the rule 'ndcg@10 >= -100%' is all that the baseline has, or more, "
+            "and no value of ndcg@10 is below 0; expected a share above -100%, such as -1%",
+        ),
+        ("ndcg@10 >= -150%", "and no value of ndcg@10 is below 0; expected a share above -100%"),
+        ("gini@10 <= -100%", "and no value of gini@10 is below 0; expected a share above -100%"),
+        (
+            "ndcg@10 >= +600%",  # of 0.25: above any difference
+            "the rule 'ndcg@10 >= +600%' is a difference of 1.5, which is not between the least "
             "and the greatest difference of ndcg@10, -1 and 1",
         ),
         ([], "rules is empty; expected one or more, such as 'ndcg@10 >= -1%'"),
@@ -674,10 +681,16 @@ def test_a_margin_is_read_as_in_a_rule(margin):
     assert even().users_needed("ndcg@10", 0, margin=margin).with_value > 0
 
 
-@pytest.mark.parametrize("margin", [-1, "-600%"])
+@pytest.mark.parametrize("margin", [-1, "+600%"])
 def test_a_margin_beyond_the_range_of_the_metric_is_refused(margin):
     with pytest.raises(ArgumentError, match="which is not between the least and the greatest"):
         compared().users_needed("ndcg@10", 0, margin=margin)
+
+
+def test_a_margin_of_all_that_the_baseline_has_is_refused():
+    message = r"^margin='-100%' is all that the baseline has, or more, and no value of ndcg@10 is"
+    with pytest.raises(ArgumentError, match=message):
+        compared().users_needed("ndcg@10", 0, margin="-100%")
 
 
 @pytest.mark.parametrize("margin", ["1%", "%", True])
