@@ -234,8 +234,12 @@ class Gate(Printed):
         """Say whether users are too few for rules that bounds decide, and how many are needed."""
         with_few: list[str] = []
         with_enough: list[str] = []
+        unbounded: list[str] = []
         for verdict in open_verdicts:
             if verdict.n_users is None:  # of all lists
+                continue
+            if _is_unbounded(verdict):
+                unbounded.append(self._rule_of(verdict))
                 continue
             has_enough = verdict.n_needed is not None and verdict.n_users >= verdict.n_needed
             (with_enough if has_enough else with_few).append(self._rule_of(verdict))
@@ -250,10 +254,17 @@ class Gate(Printed):
             if self.looks == 1:
                 add_users = " (you may add users to this one only if the looks were planned before)"
             too_few = "too few users or runs" if self.nested else "too few users"
-            of_rules = f" ({', '.join(with_few)})" if with_enough else ""
+            of_rules = f" ({', '.join(with_few)})" if with_enough or unbounded else ""
             yield f"open{of_rules}: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
                 yield "needed is not computed: more users do not reduce the variation between runs"
+        if unbounded:
+            yield (
+                f"open without bounds ({', '.join(unbounded)}): the difference is equal for all "
+                "users, and the range of the metric is not known, so more users of the same "
+                "difference do not help; bounds need differences that vary, or a metric with a "
+                "known range (bounds= of recmetrics.metric)"
+            )
         beyond_margin = list(map(self._rule_of, filter(_is_beyond_margin, open_verdicts)))
         if beyond_margin:
             yield (
@@ -473,6 +484,12 @@ def _asks_for_gain(verdict: Verdict) -> bool:
     direction = -1 if _is_upper(verdict.rule) else 1
     is_of_all_users = verdict.n_users is not None and verdict.group is None
     return is_of_all_users and verdict.margin * direction >= 0
+
+
+def _is_unbounded(verdict: Verdict) -> bool:
+    """Say whether equal differences of unknown range leave a verdict without bounds."""
+    has_values = (verdict.n_users or 0) >= 2 and math.isfinite(verdict.difference)
+    return has_values and math.isnan(verdict.at_least) and math.isnan(verdict.at_most)
 
 
 def _is_beyond_margin(verdict: Verdict) -> bool:

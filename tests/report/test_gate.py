@@ -329,9 +329,14 @@ def test_a_metric_of_all_lists_at_the_margin_is_not_judged_by_rounding(hundredth
 def test_without_spread_a_known_range_decides_and_an_unknown_one_is_open():
     constant = [0.0] * 500, [0.25] * 500
     assert only(compared(*constant).gate("ndcg@10 > 0")).verdict == "holds"
-    verdict = only(compared(*constant, metric="clicks").gate("clicks > 0"))
+    verdict = only(gate := compared(*constant, metric="clicks").gate("clicks > 0"))
     assert (verdict.verdict, verdict.n_needed) == ("open", None)
     assert math.isnan(verdict.at_least)
+    assert "\nopen without bounds (clicks > 0): the difference is equal for all users, and" in str(
+        gate
+    )
+    assert "too few users" not in str(gate)
+    assert "too few users" in str(compared([0.25], [0.5], metric="clicks").gate("clicks > 0"))
 
 
 @pytest.mark.parametrize("n_users", [60, 340])
@@ -457,8 +462,8 @@ def test_with_resamples_the_wider_of_both_bounds_counts():
         ("gini@10 <= +1", "difference of gini@10, -1 and 1; type 'gini@10 <= +1%' for"),
         (
             "ndcg@10 >= -100%",  # could not fail
-            "the margin -100% of the rule 'ndcg@10 >= -100%' is all that the baseline has, or more, "
-            "and no value of ndcg@10 is below 0; expected a share above -100%, such as -1%",
+            "the margin -100% of the rule 'ndcg@10 >= -100%' is all that the baseline has, or "
+            "more, and no value of ndcg@10 is below 0; expected a share above -100%, such as -1%",
         ),
         ("ndcg@10 >= -150%", "and no value of ndcg@10 is below 0; expected a share above -100%"),
         ("gini@10 <= -100%", "and no value of gini@10 is below 0; expected a share above -100%"),
