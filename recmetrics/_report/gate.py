@@ -226,6 +226,14 @@ class Gate(Printed):
         """Say what to do about open rules, and what their numbers of needed users mean."""
         open_verdicts = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
         yield from self._notes_on_sizes(open_verdicts)
+        unbounded = list(map(self._rule_of, filter(_is_unbounded, open_verdicts)))
+        if unbounded:
+            yield (
+                f"open without bounds ({', '.join(unbounded)}): the difference is equal for all "
+                "users, and the range of the metric is not known, so more users of the same "
+                "difference do not help; bounds need differences that vary, or a metric with a "
+                "known range (bounds= of recmetrics.metric)"
+            )
         gains = [verdict for verdict in open_verdicts if _asks_for_gain(verdict)]
         if gains and not self.nested:
             yield self._users_for_gain(gains[0])
@@ -234,12 +242,8 @@ class Gate(Printed):
         """Say whether users are too few for rules that bounds decide, and how many are needed."""
         with_few: list[str] = []
         with_enough: list[str] = []
-        unbounded: list[str] = []
         for verdict in open_verdicts:
-            if verdict.n_users is None:  # of all lists
-                continue
-            if _is_unbounded(verdict):
-                unbounded.append(self._rule_of(verdict))
+            if verdict.n_users is None or _is_unbounded(verdict):  # None: of all lists
                 continue
             has_enough = verdict.n_needed is not None and verdict.n_users >= verdict.n_needed
             (with_enough if has_enough else with_few).append(self._rule_of(verdict))
@@ -254,17 +258,10 @@ class Gate(Printed):
             if self.looks == 1:
                 add_users = " (you may add users to this one only if the looks were planned before)"
             too_few = "too few users or runs" if self.nested else "too few users"
-            of_rules = f" ({', '.join(with_few)})" if with_enough or unbounded else ""
+            of_rules = f" ({', '.join(with_few)})" if len(with_few) < len(open_verdicts) else ""
             yield f"open{of_rules}: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
                 yield "needed is not computed: more users do not reduce the variation between runs"
-        if unbounded:
-            yield (
-                f"open without bounds ({', '.join(unbounded)}): the difference is equal for all "
-                "users, and the range of the metric is not known, so more users of the same "
-                "difference do not help; bounds need differences that vary, or a metric with a "
-                "known range (bounds= of recmetrics.metric)"
-            )
         beyond_margin = list(map(self._rule_of, filter(_is_beyond_margin, open_verdicts)))
         if beyond_margin:
             yield (
