@@ -24,8 +24,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from recmetrics._core.results import ROUNDING
+
 Floats: TypeAlias = npt.NDArray[np.float64]
-ROUNDING = 1e-12  # numbers that differ by this share of their size count as equal
 FEW_USERS = 10  # summary and compare add a user on a side of a mean with fewer users than these
 MOST_USERS = 10**15  # a plan names no larger number of users
 POWER = 0.8  # with which a difference is said to be detectable

@@ -12,9 +12,10 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, at_fault
 from recmetrics._core.options import check_count, check_share, one_of
+from recmetrics._core.results import ROUNDING
 from recmetrics._printing import split
 from recmetrics._report import statistics
-from recmetrics._report.bounds import ROUNDING, Bounds, Range, bounds_of_difference, bounds_of_mean
+from recmetrics._report.bounds import Bounds, Range, bounds_of_difference, bounds_of_mean
 from recmetrics._report.comparison import Comparison
 from recmetrics._report.merged import read_sums, require_pair
 from recmetrics._report.records import Difference, Mean
@@ -153,8 +154,10 @@ def compare(
     or all differences, are equal, there is then no interval.
 
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
-    counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
-    deviation.
+    counted. Values that differ by at most 1e-12 of the value or of the metric's range, as sums in
+    another order do, are equal: they are ties, and an end of the range if they are next to it.
+
+    The effect size is Cohen's d_z: the mean of the differences divided by their standard deviation.
 
     The statistics of the tests are those of ``scipy.stats``. If the interval counts one more user,
     or contains 0 although the t test alone is significant, the p-value of "t" is computed from the
@@ -350,7 +353,7 @@ def _differences(
         weights = differences.weights
         bounds = bounds_of_difference(differences, limits)
         difference = _difference(settings, group, metric, pair, differences, limits, bounds)
-        new_runs, old_runs = (samples.runs[model][metric][:, differences.users] for model in pair)
+        new_runs, old_runs = samples.runs_of_pair(metric, *pair, differences.users)
         if settings.n_resamples is None:
             spreads = statistics.spreads_of_runs(new_runs, old_runs, weights, settings.paired_runs)
             yield difference, Basis(bounds, spreads)

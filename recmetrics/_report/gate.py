@@ -703,7 +703,7 @@ def _tested(
     elif is_small:
         word = FEW
     else:
-        new_runs, old_runs = (samples.runs[name][metric][:, users] for name in pair)
+        new_runs, old_runs = samples.runs_of_pair(metric, *pair, users)
         runs = (new_runs - offset) * rule.direction, old_runs * share * rule.direction
         limits = rule.limits.of_difference(share).moved(-offset)
         if rule.direction < 0:

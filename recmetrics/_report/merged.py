@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError
-from recmetrics._core.results import JointSums, Totals, key_of
+from recmetrics._core.results import ROUNDING, JointSums, Totals, key_of
 from recmetrics._core.stream import StreamEvaluator
-from recmetrics._report.bounds import ROUNDING, Floats, Moments, Range, WeightSums
-from recmetrics._report.result_tables import Columns, require, spec_if_known
+from recmetrics._report.bounds import Floats, Moments, Range, WeightSums
+from recmetrics._report.result_tables import Columns, bounds_if_known, require
 from recmetrics._report.samples import Samples
 
 _NO_USERS = np.empty(0, np.intp)  # where values would have the indices of users
@@ -46,7 +46,8 @@ class ValueSums(NamedTuple):
             weights = np.ones(next(iter(values.values())).shape[1])
         else:
             n_weightless = dict.fromkeys(values, samples.n_weightless or 0)
-        joint = JointSums.of(values, samples.groups, weights)
+        bounds = [*map(bounds_if_known, samples.metrics)]
+        joint = JointSums.of(values, bounds, samples.groups, weights)
         return cls(joint, samples.metrics, n_weightless)
 
     def joined(self, other: Self) -> Self:
@@ -145,13 +146,11 @@ class SummedSamples(Samples):
 
     def limits(self, metric: str) -> Range:
         """The range of a metric: that of its definition, else that of the values of all models."""
-        spec = spec_if_known(metric)
-        bounds = (-math.inf, math.inf) if spec is None else spec.bounds
         if metric in self.system:
             values = [self.values[model][metric] for model in self.models]
         else:
             values = [np.array(self.of(None, metric, model).ends) for model in self.joint.models]
-        return Range.of(values, *bounds)
+        return Range.of(values, *bounds_if_known(metric))
 
     def of(
         self,

@@ -22,7 +22,7 @@ from recmetrics._core.errors import (
     install,
 )
 from recmetrics._core.inputs import refuse_other_indexes
-from recmetrics._core.results import read_floats, spec_of
+from recmetrics._core.results import read_floats, spec_of, with_exact_ends
 from recmetrics._core.spec import MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._files import COUNT_COLUMNS, suffix_of
@@ -451,12 +451,17 @@ def spec_if_known(name: str) -> MetricSpec | None:
         return None
 
 
+def bounds_if_known(name: str) -> tuple[float, float]:
+    """The least and the greatest value of a metric; infinite for one of another package."""
+    spec = spec_if_known(name)
+    return (-math.inf, math.inf) if spec is None else spec.bounds
+
+
 def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
     """Say which limits of the ranges of metrics are taken from the values at hand, and why."""
     metrics_by_reason: dict[str, list[str]] = {}
     for metric in sorted(metrics):
-        spec = spec_if_known(metric)
-        low, high = (-math.inf, math.inf) if spec is None else spec.bounds
+        low, high = bounds_if_known(metric)
         reason = (
             f"some values are not in the metric's range, {low:g} to {high:g}; beyond it, the "
             "additional user has the least or the greatest value measured"
@@ -483,7 +488,7 @@ def _read_values(label: str, metric: Any, column: Any, *, takes_means: bool) -> 
     if not isinstance(metric, str):
         msg = f"{label}: names of metrics must be strings"
         raise InputError(msg)
-    array = read_floats(label, column)
+    array = with_exact_ends(read_floats(label, column), bounds_if_known(metric))
     if array.ndim > 1:
         msg = f"{label} has shape {array.shape}; expected one value per user, (n_users,), or ()"
         raise ShapeError(msg)

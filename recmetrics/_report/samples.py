@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
-from recmetrics._core.results import mean_of, weighed_together
+from recmetrics._core.results import mean_of, rounding_of, weighed_together, with_equal_values
 from recmetrics._files import suffix_of
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Floats, Moments, Range, moments_of
@@ -28,13 +28,13 @@ from recmetrics._report.groups import Rows, in_order_of, is_missing, plain, read
 from recmetrics._report.result_tables import (
     Columns,
     Table,
+    bounds_if_known,
     code_of_frame,
     named_user,
     read_table,
     require_alike,
     require_named,
     require_one_index,
-    spec_if_known,
     values_of_all_lists,
 )
 from recmetrics._report.statistics import mean_over_runs
@@ -137,12 +137,10 @@ class Samples:
 
     def limits(self, metric: str) -> Range:
         """The range of a metric: that of its definition, else that of the values of all models."""
-        spec = spec_if_known(metric)
-        bounds = (-math.inf, math.inf) if spec is None else spec.bounds
         values = [self.values[model][metric] for model in self.models]
         if self.weights is not None and metric not in self.system:
             values = [column[self.weights > 0] for column in values]
-        return Range.of(values, *bounds)
+        return Range.of(values, *bounds_if_known(metric))
 
     def weights_of(self, metric: str) -> Floats | None:
         """The weights of all users in the mean of a metric; None without any."""
@@ -170,8 +168,9 @@ class Samples:
     ) -> Any:
         """Take the values of a model in a group, or new - share x old - offset of a pair.
 
-        The old values are those of ``against``. Undefined values are left out, and counted. The
-        result is ``Values`` or, where these are not kept, sums of them.
+        The old values are those of ``against``; new ones that differ from them by rounding are
+        taken to be equal. Undefined values are left out, and counted. The result is ``Values`` or,
+        where these are not kept, sums of them.
         """
         users = self.groups[group]
         weights = self.weights_of(metric)
@@ -180,8 +179,10 @@ class Samples:
             weights = None
         values = self.values[model][metric][users]
         if against is not None:
+            old_values = self.values[against][metric][users]
+            values = _with_equal_values(metric, values, old_values)
             with np.errstate(over="ignore"):
-                values = values - share * self.values[against][metric][users] - offset
+                values = values - share * old_values - offset
         is_undefined = np.isnan(values)
         n_undefined = int(np.count_nonzero(is_undefined))
         if n_undefined:
@@ -190,6 +191,18 @@ class Samples:
         if weights is not None:
             weights = weights[users]
         return Values(values, users, weights, n_undefined)
+
+    def runs_of_pair(self, metric: str, model: str, against: str, users: Rows) -> list[Floats]:
+        """The runs of two models, (n_runs, n_users) each; values that differ by rounding are equal.
+
+        Those of each user are compared run by run, or with the single run of the other model.
+        """
+        new_runs, old_runs = (self.runs[name][metric][:, users] for name in (model, against))
+        if len(new_runs) == len(old_runs) or len(old_runs) == 1:
+            new_runs = _with_equal_values(metric, new_runs, old_runs)
+        elif len(new_runs) == 1:
+            old_runs = _with_equal_values(metric, old_runs, new_runs)
+        return [new_runs, old_runs]
 
     def describe(self, group: Any, metric: str, model: Any, values: Any) -> dict[str, Any]:
         """Compute fields of a ``Mean`` from the values that ``of`` takes.
@@ -213,6 +226,11 @@ class Samples:
             means = statistics.means_of_runs(runs, values.weights)
             fields |= {"n_runs": len(runs), "run_std": statistics.spread_of(means)}
         return fields
+
+
+def _with_equal_values(metric: str, values: Floats, others: Floats) -> Floats:
+    """Replace values of a metric that differ from ``others`` by rounding by these."""
+    return with_equal_values(values, others, rounding_of(bounds_if_known(metric)))
 
 
 def read_samples(

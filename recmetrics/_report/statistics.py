@@ -17,16 +17,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from recmetrics._core.results import dot, mean_of
-from recmetrics._report.bounds import (
-    ROUNDING,
-    Bounds,
-    Floats,
-    Moments,
-    Spread,
-    interval_of,
-    moments_of,
-)
+from recmetrics._core.results import ROUNDING, dot, mean_of
+from recmetrics._report.bounds import Bounds, Floats, Moments, Spread, interval_of, moments_of
 
 Test: TypeAlias = Literal["t", "wilcoxon", "permutation"]
 Correction: TypeAlias = Literal["holm", "bh"]
@@ -250,6 +242,8 @@ def spreads_of_runs(
     The runs, (n_runs, n_users), of two models vary independently, which gives two variances, or
     together, if ``paired``. A model with a single run does not vary: it has no variance.
     """
+    if len(new) == 1 and (old is None or len(old) == 1):
+        return []
     if old is None:
         varying = [new]
     elif paired or 1 in (len(new), len(old)):

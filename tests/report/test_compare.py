@@ -19,6 +19,8 @@ from recmetrics._core.spec.registry import METRICS
 from recmetrics._report import differences as _compare
 from recmetrics._report import statistics
 
+NAMES = ("old", "new")
+
 
 def test_a_pair_by_hand():
     found = only(compare({"old": {"m": OLD}, "new": {"m": NEW}}, rng=0))
@@ -233,6 +235,75 @@ def test_means_that_differ_by_rounding_have_no_best():
     found = compare({name: {"mrr": np.array(values) / 3} for name, values in orders.items()})
     assert len({mean.mean for mean in found.means}) > 1
     assert not any(mean.best for mean in found.means)
+
+
+def perfect_users(n_users, seed):
+    """Values of 1, of which each has an error of -4e-16 to 4e-16, as sums in another order have."""
+    return 1 + np.random.default_rng(seed).integers(-2, 3, n_users) * 2.0**-52
+
+
+def test_rounding_makes_no_difference():
+    exact = {"ndcg@10": np.ones(3000)}
+    expected = compare({"old": exact, "new": exact}, tests=TESTS)
+    rounded = {name: {"ndcg@10": perfect_users(3000, seed)} for seed, name in enumerate(NAMES)}
+    found = compare(rounded, tests=TESTS)
+    difference = only(found)
+    assert (difference.wins, difference.ties, difference.losses) == (0, 3000, 0)
+    assert difference.p == {"t": 1.0, "wilcoxon": 1.0, "permutation": 1.0}
+    assert not difference.significant
+    assert difference.effect_size == 0
+    assert found.means == expected.means
+    assert found.differences == expected.differences
+
+
+def test_rounding_hides_no_loss_and_makes_none():
+    # 12 of 60 users gain 1, nobody loses: so the bound counts one more user.
+    old = perfect_users(60, 0)
+    old[:12] = 0
+    difference = only(compare({"old": {"m": old}, "new": {"m": perfect_users(60, 1)}}))
+    assert (difference.wins, difference.ties, difference.losses) == (12, 48, 0)
+    assert difference.widened == ("low",)
+    # The differences are 12 times 1 and 48 times 0: p = 2^(1 - 12) if the signs are by chance.
+    difference = only(
+        compare({"old": {"m": old}, "new": {"m": perfect_users(60, 1)}}, tests="wilcoxon")
+    )
+    assert difference.p["wilcoxon"] == 2**-11
+
+
+def test_rounding_is_relative_to_the_values_of_an_unknown_metric():
+    for unit in (1e6, 1e-30):
+        values = np.array([1.0, 2.0, 3.0]) * unit
+        rounded = compare({"a": {"m": values}, "b": {"m": values * (1 + 4e-16)}})
+        assert only(rounded).ties == 3
+        larger = compare({"a": {"m": values}, "b": {"m": values * (1 + 1e-11)}})
+        assert only(larger).wins == 3
+
+
+def test_rounding_near_0_is_relative_to_the_range():
+    # 1 - the product of two unit vectors of one direction is 1e-16, or -1e-16.
+    values = {"a": {"ndcg@10": [1e-16, -1e-16, 0.0]}, "b": {"ndcg@10": [-1e-16, 0.0, 1e-16]}}
+    found = compare(values)
+    assert only(found).ties == 3
+    assert [mean.mean for mean in found.means] == [0, 0]
+    assert not found.observed
+
+
+@pytest.mark.parametrize("n_runs", [(1, 1), (1, 2), (2, 1), (2, 2)])
+def test_rounding_of_runs_moves_no_interval(n_runs):
+    runs = {
+        name: [{"ndcg@10": perfect_users(50, [n, run])} for run in range(n)]
+        for name, n in zip(NAMES, n_runs, strict=True)
+    }
+    difference = only(compare(runs, n_resamples=200))
+    assert (difference.low, difference.high) == (0, 0)
+
+
+def test_rounding_opens_no_gate():
+    values = {name: {"ndcg@10": perfect_users(3000, seed)} for seed, name in enumerate(NAMES)}
+    [verdict] = compare(values, baseline="old").gate("ndcg@10 >= 0").verdicts
+    exact = {name: {"ndcg@10": np.ones(3000)} for name in NAMES}
+    [expected] = compare(exact, baseline="old").gate("ndcg@10 >= 0").verdicts
+    assert verdict == expected
 
 
 def test_the_same_difference_for_everyone():

@@ -158,6 +158,54 @@ def test_differences_that_vary_little_beside_the_values():
     assert difference.effect_size == pytest.approx(gain / 3 / std, rel=1e-6)
 
 
+@pytest.mark.parametrize("gains", [0, 12])
+def test_rounding_makes_no_difference(gains):
+    """Under ties="expected", values of 1 have errors of some 1e-16, as those of ``compute``."""
+    rng = np.random.default_rng(0)
+    truth = np.zeros((60, 40))
+    for row in truth:
+        row[rng.choice(40, 12, replace=False)] = 1
+    # Every relevant item is above all others, with ties among the relevant ones.
+    scores = {model: 10 * truth + truth * rng.integers(0, 5, truth.shape) for model in "ab"}
+    scores["a"][:gains] *= -1  # the last of all
+    metrics = ["ndcg@10", "recall@10"]
+    values = {m: Metrics.compute(of, truth, metrics, ties="expected") for m, of in scores.items()}
+    assert not np.all([*values["b"].values()] == np.ones(60))
+    stream = StreamEvaluator(metrics, keep="means", ties="expected")
+    stream.update(scores, truth)
+    for comparison in (recmetrics.compare(stream), recmetrics.compare(values)):
+        for difference in comparison.differences:
+            counts = difference.wins, difference.ties, difference.losses
+            assert counts == (gains, 60 - gains, 0)
+            assert difference.widened == (("low",) if gains else ("equal",))
+            assert difference.significant == (gains > 0)
+            assert difference.p_uncorrected["t"] == 1 or gains
+        assert [mean.mean for mean in comparison.means if mean.model == "b"] == [1, 1]
+    expected = recmetrics.compare(values)
+    assert_near(recmetrics.compare(stream).means, expected.means)
+    assert_near(recmetrics.compare(stream).differences, expected.differences)
+    kept = StreamEvaluator(metrics, ties="expected")
+    kept.update(scores["b"], truth)
+    assert_near([*recmetrics.summary(kept)], [*recmetrics.summary(values["b"])])
+
+
+@pytest.mark.usefixtures("registry_stays")
+def test_a_stream_of_values_beyond_an_end_by_rounding():
+    """1 + 2.2e-16 is the largest value, 1, so the mean has the bounds of all at 1."""
+
+    @recmetrics.metric(formula="1")
+    def rounded_one(user, k):
+        """One for users with a relevant item, with an error."""
+        return sum(user.gains[:k]) + 2.0**-52
+
+    stream = StreamEvaluator("rounded_one@2", keep="means")
+    stream.update([[2.0, 1.0]] * 50, [[1, 0]] * 50)
+    [mean] = recmetrics.summary(stream)
+    assert mean.mean == mean.high == 1
+    assert 0.9 < mean.low < 0.95  # one of 51 may be at 0
+    assert mean.widened == ("low",)
+
+
 def test_equal_differences_have_no_spread():
     """The interval of such values, and the exact sign-flip test, are those of ``compare``."""
     scores = {"a": [[1.0, 2.0]] * 6, "b": [[2.0, 1.0]] * 6}

@@ -220,6 +220,36 @@ def test_infinite_values_have_no_interval_of_a_bootstrap(weights):
     assert finite.low < finite.mean == 1.0 < finite.high
 
 
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_value_beyond_an_end_by_rounding_is_that_end(end):
+    # A sum and a dot product of the same terms differ in their last bit: 1 + 2.2e-16 is 1.
+    values = np.full(14, float(end))
+    values[:3] = 0.2, 0.7, 0.9
+    rounded = values.copy()
+    rounded[5:7] += [2.3e-16, -2.3e-16]
+    found = summary({"ndcg@10": rounded})
+    [expected] = summary({"ndcg@10": values})
+    assert [*found] == [expected]
+    assert not found.observed
+    [all_beyond] = summary({"ndcg@10": np.full(50, end + 2.3e-16 * (2 * end - 1))})
+    assert all_beyond.mean == end
+    assert end in (all_beyond.low, all_beyond.high)
+    assert 0.9 < 1 - (all_beyond.high - all_beyond.low) < 0.95  # one of 51 may be at the other end
+
+
+def test_a_value_below_the_only_end_by_rounding_is_that_end():
+    found = summary({"dcg@10": [0.0, 2.0, -2.0e-16]})
+    assert [*found] == [*summary({"dcg@10": [0.0, 2.0, 0.0]})]
+    # Above it, dcg has no size that says what is rounding.
+    [mean] = summary({"dcg@10": [1e-16, 2e-16, 3e-16]})
+    assert mean.median == 2e-16
+
+
+def test_a_value_far_beyond_an_end_is_of_another_scale():
+    found = summary({"ndcg@10": [0.2, 0.7, 1 + 1e-9]})
+    assert found.observed == {"ndcg@10"}
+
+
 def test_one_user_has_no_interval():
     [found] = summary({"m": [0.5, NAN]})
     assert (found.mean, found.median, found.n_users) == (0.5, 0.5, 1)

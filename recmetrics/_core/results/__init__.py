@@ -11,6 +11,7 @@
     rows      one row for each user; values of a later batch replace it
     joint     sums over events of each model, and of each pair, by group
     totals    counts and sums of events, which have no user
+    rounding  which values are equal, up to rounding
     means     the mean over users, and their weights as they come from outside
     sampled   metrics over the whole catalogue, estimated from ranks among sampled negatives
     saved     the schema of a store: which stores may be merged; state as plain arrays, and back
@@ -55,6 +56,12 @@ from recmetrics._core.results.notes import (
     who_is_swallowed,
     who_lacks,
     why_undefined,
+)
+from recmetrics._core.results.rounding import (
+    ROUNDING,
+    rounding_of,
+    with_equal_values,
+    with_exact_ends,
 )
 from recmetrics._core.results.rows import KeptLists, UserRows, item_dtype
 from recmetrics._core.results.sampled import Method, estimated

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from recmetrics._core.results.rounding import rounding_of, with_equal_values, with_exact_ends
 from recmetrics._core.results.saved import Arrays, check
 from recmetrics._core.threads import without_warnings
 from recmetrics._core.types import FloatArray, IntArray
@@ -64,24 +65,33 @@ class JointSums(NamedTuple):
     @classmethod
     @without_warnings
     def of(
-        cls, values: Mapping[str, FloatArray], groups: Mapping[Any, Any], weights: FloatArray
+        cls,
+        values: Mapping[str, FloatArray],
+        bounds: Sequence[tuple[float, float]],
+        groups: Mapping[Any, Any],
+        weights: FloatArray,
     ) -> Self:
         """Sum the values, (metrics, events), of each model by name.
 
-        ``groups`` index the events of each group; None is that of all events. ``weights`` are those
-        of the events, (events,), above 0 in groups.
+        ``bounds`` are the least and the greatest value of each metric. ``groups`` index the events
+        of each group; None is that of all events. ``weights`` are those of the events, (events,),
+        above 0 in groups. Values that differ by rounding are equal.
         """
         pairs: list[tuple[str, str | None]] = [(model, None) for model in values]
         pairs += [(model, earlier) for earlier, model in combinations(sorted(values), 2)]
+
+        ends = np.reshape(bounds, (-1, 2)).T[..., np.newaxis]
+        rounding = rounding_of(ends)
+        exact_values = {model: with_exact_ends(array, ends) for model, array in values.items()}
 
         sums = {}
         for group, events in groups.items():
             for model, earlier in pairs:
                 of_earlier = np.zeros((1, 1))
-                difference = values[model][:, events]
+                difference = exact_values[model][:, events]
                 if earlier is not None:
-                    of_earlier = values[earlier][:, events]
-                    difference = difference - of_earlier
+                    of_earlier = exact_values[earlier][:, events]
+                    difference = with_equal_values(difference, of_earlier, rounding) - of_earlier
                 sums[group, model, earlier] = _sums(of_earlier, difference, weights[events])
         arrays: list[Any] = [np.stack(column) for column in zip(*sums.values(), strict=True)]
         return cls(tuple(sums), *arrays)

@@ -138,7 +138,7 @@ class Totals(NamedTuple):
             swallowed=np.sum([batch.swallowed for batch in batches], axis=0),
             invalid=invalid,
             chunks=None if self.chunks is None else (values,),
-            joint=JointSums.of(settled, events_of_groups, weights[is_weighted]),
+            joint=JointSums.of(settled, request.bounds, events_of_groups, weights[is_weighted]),
             exposures=exposures_of_models,
         )
         return self.joined([new_totals])

@@ -213,6 +213,11 @@ class Request:
         """The metrics that have one value per user."""
         return [text for text in self.definitions if text not in self.of_exposure]
 
+    @property
+    def bounds(self) -> list[tuple[float, float]]:
+        """The least and the greatest value of each metric of ``per_user``."""
+        return [self.definitions[text].spec.bounds for text in self.per_user]
+
     @cached_property
     def has_callable(self) -> bool:
         """True if an option is a callable: only its call shows whether its weights are valid."""

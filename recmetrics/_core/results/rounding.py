@@ -1,0 +1,53 @@
+"""Which values are equal: those that differ by rounding alone, as sums in another order do.
+
+The bounds of a metric are a pair, its least and its greatest value. Those of several metrics are
+(2, metrics, 1), beside values (metrics, users).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from recmetrics._core.types import FloatArray
+
+ROUNDING = 1e-12  # numbers that differ by this share of their size count as equal
+
+
+def rounding_of(bounds: Any) -> FloatArray:
+    """By how much values of metrics may differ by rounding, whatever their size.
+
+    It is 0 if a bound is infinite: the size of the values alone then says what is rounding.
+    """
+    least, greatest = bounds
+    width = np.subtract(greatest, least)
+    return np.where(np.isfinite(width), ROUNDING * width, 0.0)
+
+
+def with_exact_ends(values: FloatArray, bounds: Any) -> FloatArray:
+    """Replace values that differ from a bound of their metric by rounding by that bound.
+
+    Where only one bound is finite, values beyond it by at most 1e-12 differ by rounding.
+    """
+    rounding = rounding_of(bounds)
+    rounding_beyond = np.where(rounding > 0, rounding, ROUNDING)
+    for end, sign in zip(bounds, (-1, 1), strict=True):
+        with np.errstate(invalid="ignore"):  # of infinite values beside an infinite bound
+            distances = sign * (values - end)  # above 0 beyond the bound
+        is_near = (distances >= -rounding) & (distances <= rounding_beyond) & (distances != 0)
+        if is_near.any():
+            values = np.where(is_near, end, values)
+    return values
+
+
+def with_equal_values(values: FloatArray, others: FloatArray, rounding: FloatArray) -> FloatArray:
+    """Replace values that differ from those of another model by rounding by these.
+
+    It is rounding up to ``rounding``, that of ``rounding_of``, or to 1e-12 of the other value.
+    """
+    with np.errstate(over="ignore"):
+        distances = values - others
+    np.abs(distances, out=distances)  # in the same memory, as there may be millions of users
+    limits = np.abs(others)
+    limits *= ROUNDING
+    np.maximum(limits, rounding, out=limits)
+    return np.where(distances <= limits, others, values)
