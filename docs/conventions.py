@@ -80,7 +80,8 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
 - `compute` returns values per user. If the system weighs users in its mean, by their number of
   relevant items R or by min(k, R), the plain mean of these values is not the number it prints.
   `Metrics.evaluate(...).summary()`, `Evaluator.mean()` and the command apply the weights of the
-  system, and so does `recmetrics.compare` of results of `Metrics.evaluate`.
+  system, and so does `recmetrics.compare` of results of `Metrics.evaluate`. Files of `--per-user`
+  hold the weights beside the values, as `recall@10[weight]`.
 - recmetrics does not reproduce the bugs of a system. The section of each system lists its bugs.
 
 `recmetrics.explain("ndcg@10", convention="lenskit")`, or the command `recmetrics metrics ndcg@10

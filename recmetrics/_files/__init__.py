@@ -5,7 +5,7 @@
     lines         matrices of users and items, also as text: triples, lists, TREC's qrels and runs
     table_files   tables of ids and numbers, read by polars: with a header, TREC's runs and qrels
     per_user      reads values of each user, which ``recmetrics evaluate --per-user`` wrote, and
-                  segments
+                  segments; names the weights of users beside the values of a metric
     writing       files that are written completely or not at all
 
 Nothing is ever unpickled. ``source.reading`` makes each error of a library an ``InputError`` of one
@@ -13,7 +13,13 @@ line that names the file.
 """
 
 from recmetrics._files.lines import Lines, read_user_items
-from recmetrics._files.per_user import COUNT_COLUMNS, read_per_user, read_segments
+from recmetrics._files.per_user import (
+    COUNT_COLUMNS,
+    read_per_user,
+    read_segments,
+    weight_name,
+    weight_names,
+)
 from recmetrics._files.source import (
     Source,
     as_dict,

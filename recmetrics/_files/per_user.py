@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import shlex
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,12 +32,27 @@ _SEGMENT_FORMATS = (
 )
 COUNT_COLUMNS = ("nrecs", "ntruth")
 """Columns of the output of ``recmetrics.tables`` that hold counts of each list, and no metric."""
+_WEIGHT = "[weight]"  # no metric string has a bracket
 PerUser: TypeAlias = tuple[dict[str, npt.NDArray[Any]], list[str] | None]
-"""The values of each metric; the ids of the users, None where the file has none."""
+"""The values of each metric, and the weights of some; the ids of the users, None without ids."""
+
+
+def weight_name(metric: str) -> str:
+    """Name the weights of users in the mean of a metric, in a file or table of its values."""
+    return metric + _WEIGHT
+
+
+def weight_names(names: Iterable[Any]) -> dict[str, str]:
+    """Find the names of weights among those of values, by the metric that each belongs to."""
+    return {
+        name.removesuffix(_WEIGHT): name
+        for name in names
+        if isinstance(name, str) and name.endswith(_WEIGHT)
+    }
 
 
 def read_per_user(source: Source) -> PerUser:
-    """Read the values of each metric, and the ids of the users; None for ids that are not there."""
+    """Read the values and weights of each metric, and the ids of the users."""
     if start(source, _PER_USER_FORMATS).startswith(ZIP):
         return _read_npz(source)
     if source.suffix != ".csv":

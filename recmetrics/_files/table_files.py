@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from recmetrics._core.errors import InputError, MetricSpecError, at_fault, did_you_mean, install
 from recmetrics._core.results import spec_of
+from recmetrics._files.per_user import weight_names
 from recmetrics._files.source import (
     Source,
     as_dict,
@@ -362,8 +363,9 @@ def read_any(
         is_filled = cells.select(polars.any_horizontal(polars.all().is_not_null())).to_series()
         frame = frame.filter(is_filled)
         cells = cells.filter(is_filled)
+        weights = weight_names(frame.columns).values()
         for name in frame.columns:
-            is_metric = name in metrics
+            is_metric = name in metrics or name in weights
             with suppress(MetricSpecError):
                 is_metric = is_metric or spec_of(name) is not None
             is_label = name in (*labels, *frame.columns[:n_labels])

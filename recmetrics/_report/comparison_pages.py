@@ -198,7 +198,8 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
         yield (
             f"means of {', '.join(comparison.samples.unweighed)} weigh all users equally: not all "
             "results have the weights of the system of a convention; to have them, give the "
-            "Evaluator or the Evaluation of each model"
+            "Evaluator or the Evaluation of each model, or files of one convention, written by "
+            "'recmetrics evaluate --per-user'"
         )
     lower_metrics = [metric for metric in metrics if metric in comparison.lower_is_better]
     for label, names in (("not compared", comparison.levels), ("lower is better", lower_metrics)):

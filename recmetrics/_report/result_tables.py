@@ -25,7 +25,7 @@ from recmetrics._core.inputs import refuse_other_indexes
 from recmetrics._core.results import read_floats, spec_of, with_exact_ends
 from recmetrics._core.spec import MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
-from recmetrics._files import COUNT_COLUMNS, suffix_of
+from recmetrics._files import COUNT_COLUMNS, suffix_of, weight_names
 from recmetrics._printing import one_line
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows, is_missing
@@ -55,7 +55,7 @@ class Table:
     keys: tuple[str, ...] = ()  # the columns of the frame that identify the user
     model: tuple[str, ...] = ()  # those that name the model
     # The weights of users in the mean of each metric whose system weighs them, (n_rows,).
-    user_weights: Mapping[str, Floats] = field(default_factory=dict)
+    user_weights: dict[str, Floats] = field(default_factory=dict)
     series: Mapping[str, Any] = field(default_factory=dict)  # of pandas, in place of arrays
 
     def users(self, *columns: str) -> list[tuple[Any, ...]]:
@@ -154,15 +154,16 @@ def read_table(
     user_weights: Mapping[str, Floats] = {}
     if is_evaluation(source) or callable(getattr(source, "compute", None)):
         user_weights = getattr(source, "user_weights", user_weights)
+    elif isinstance(source, Mapping):
+        names = weight_names(source)
+        user_weights = {metric: source[key] for metric, key in names.items()}
+        source = {key: source[key] for key in source if key not in names.values()}
     source = values_of(source)
-    if not isinstance(source, Mapping):
-        table = _read_frame(name, source, columns, is_level=is_level)
+    table: Table | None
+    if isinstance(source, Mapping):
+        table = _read_mapping(name, source, user_weights, columns, is_level=is_level)
     else:
-        metrics = source if columns.metrics is None else columns.metrics
-        if not is_level:
-            for metric in metrics:
-                require(name, metric, source, "metrics")
-        table = Table(name, {metric: source[metric] for metric in metrics if metric in source})
+        table = _read_frame(name, source, columns, is_level=is_level)
     if table is None:
         msg = f"{label} is a {type(source).__name__}; expected {forms}"
         raise InputTypeError(msg)
@@ -176,12 +177,32 @@ def read_table(
         raise InputError(msg)
     values = {}
     series = {}
+    weights = {}
     for metric, column in table.values.items():
         label = f"metric {metric!r} of {name}"
         values[metric] = _read_values(label, metric, column, takes_means=takes_means)
+        if metric in table.user_weights:
+            weights[metric] = _read_weights(label, table.user_weights[metric], values[metric])
         if table.frame is None and hasattr(getattr(column, "index", None), "is_unique"):
             series[label] = column
-    return replace(table, values=values, user_weights=user_weights, series=series)
+    return replace(table, values=values, user_weights=weights, series=series)
+
+
+def _read_mapping(
+    name: str,
+    values: Mapping[str, Any],
+    user_weights: Mapping[str, Any],
+    columns: Columns,
+    *,
+    is_level: bool,
+) -> Table:
+    """Read the values and weights of each metric; a level may lack metrics that are asked for."""
+    metrics = columns.metrics or values.keys()
+    if not is_level:
+        for metric in metrics:
+            require(name, metric, values, "metrics")
+    values = {metric: values[metric] for metric in metrics if metric in values}
+    return Table(name, values, user_weights=dict(user_weights))
 
 
 def values_of(source: Any) -> Any:
@@ -256,14 +277,16 @@ def _read_frame(name: str, native: Any, columns: Columns, *, is_level: bool) -> 
     model = tuple(filter(has_column, model))
 
     # Of the other columns, numbers with the names of metrics are values, the rest identifies users.
-    assigned = {*metrics, *model, *columns.labels, *COUNT_COLUMNS}
+    names_of_weights = weight_names(frame.columns)
+    assigned = {*metrics, *model, *columns.labels, *COUNT_COLUMNS, *names_of_weights.values()}
     measured, remaining = _measured_columns(frame, assigned | index_columns)
     if columns.metrics is None:
         _require_clear_columns(name, frame, remaining, measured)
     metrics_read = filter(has_column, measured if columns.metrics is None else columns.metrics)
     values = {metric: _without_nulls(frame[metric]) for metric in metrics_read}
+    weights = {metric: _without_nulls(frame[key]) for metric, key in names_of_weights.items()}
     keys = tuple(column for column in frame.columns if column not in {*measured, *assigned})
-    table = Table(name, values, frame, keys, model)
+    table = Table(name, values, frame, keys, model, weights)
     _require_labels(table, filter(has_column, (*keys, *model, *columns.labels)))
     _require_different_rows(table)
     return table
@@ -507,6 +530,21 @@ def _read_values(label: str, metric: Any, column: Any, *, takes_means: bool) -> 
         )
         raise InputTypeError(msg)
     return array
+
+
+def _read_weights(label: str, column: Any, values: Floats) -> Floats:
+    """Read the weights of users in the mean of a metric, whose ``values`` have the same shape."""
+    label = f"the weights of {label}"
+    weights = read_floats(label, column)
+    if weights.shape != values.shape:
+        msg = f"{label} have shape {weights.shape}; expected {values.shape}, as its values"
+        raise ShapeError(msg)
+    is_wrong = ~(np.isfinite(weights) & (weights >= 0)) & ~np.isnan(values)
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        msg = f"{label} hold {weights[row]} in row {row}; expected finite numbers >= 0"
+        raise InputError(msg)
+    return weights
 
 
 def values_of_all_lists(table: Table, rows: Rows | slice = slice(None)) -> dict[str, Floats]:

@@ -332,11 +332,15 @@ def _identifying(keys: tuple[str, ...], users: Sequence[Any] | None) -> tuple[st
 
 def _common_weights(tables: Sequence[Table]) -> dict[str, Floats]:
     """The weights of users in the mean of each metric, where all results have the same ones."""
-    return {
-        metric: weights
-        for metric, weights in tables[0].user_weights.items()
-        if all(np.array_equal(weights, table.user_weights.get(metric, ())) for table in tables)
-    }
+    common_weights = {}
+    for metric in tables[0].user_weights:
+        weights = [table.user_weights[metric] for table in tables if metric in table.user_weights]
+        largest = np.fmax.reduce(weights)
+        # A user of another fold has no value, and the weight NaN.
+        is_equal = [((column == largest) | np.isnan(column)).all() for column in weights]
+        if len(weights) == len(tables) and all(is_equal):
+            common_weights[metric] = largest
+    return common_weights
 
 
 def _check_names(results: Any, levels: Any) -> None:
@@ -384,9 +388,16 @@ def tables_of_models(table: Table) -> dict[str, Table]:
     table.require_model()
     tables = {}
     for name, rows in table.rows_by_model().items():
-        values = {metric: column[rows] for metric, column in table.values.items()}
-        tables[name] = Table(repr(name), values, table.frame[rows.tolist()], table.keys)
+        frame = table.frame[rows.tolist()]
+        values = _at_rows(table.values, rows)
+        weights = _at_rows(table.user_weights, rows)
+        tables[name] = Table(repr(name), values, frame, table.keys, user_weights=weights)
     return tables
+
+
+def _at_rows(columns: Mapping[str, Floats], rows: Any) -> dict[str, Floats]:
+    """Take some rows, which an index or a mask names, of values or weights by metric."""
+    return {metric: column[rows] for metric, column in columns.items()}
 
 
 def _read_runs(model: str, result: Any, columns: Columns) -> list[Table]:
@@ -431,8 +442,12 @@ def _of_users(table: Table, users: Collection[Any]) -> Table:
     is_kept = np.fromiter(map(users.__contains__, table.users()), np.bool_)
     for metric in table.values.keys() - values_of_all_lists(table).keys():
         is_kept |= ~np.isnan(table.values[metric])
-    values = {metric: column[is_kept] for metric, column in table.values.items()}
-    return replace(table, values=values, frame=table.frame.filter(is_kept.tolist()))
+    return replace(
+        table,
+        values=_at_rows(table.values, is_kept),
+        user_weights=_at_rows(table.user_weights, is_kept),
+        frame=table.frame.filter(is_kept.tolist()),
+    )
 
 
 def _in_one_order(
@@ -463,11 +478,14 @@ def _in_one_order(
             _require_same_users(first_table, first_users, table, users)
             _add_labels(labels, table, row_of_user, first_table)
             values = table.values
+            weights = table.user_weights
             if table.keys:
                 # The appended NaN is at place -1, which users of another fold read.
                 rows = [row_of_user.get(user, -1) for user in first_users]
                 values = {m: np.append(column, np.nan)[rows] for m, column in values.items()}
-            tables[model].append(replace(table, values=values | values_of_all_lists(table)))
+                weights = {m: np.append(column, np.nan)[rows] for m, column in weights.items()}
+            values = values | values_of_all_lists(table)
+            tables[model].append(replace(table, values=values, user_weights=weights))
     ordered_users = list(first_users)
     if first_table.keys:
         tables, ordered_users = _with_arrays(tables, first_table, ordered_users)
@@ -509,7 +527,7 @@ def _with_arrays(
                 ordered = replace(
                     table,
                     values=table.values | columns_of_users,
-                    user_weights={m: weights[rows] for m, weights in table.user_weights.items()},
+                    user_weights=_at_rows(table.user_weights, rows),
                 )
             ordered_tables[model].append(ordered)
     return ordered_tables, users

@@ -269,8 +269,8 @@ EVALUATE = (
     Row("--confidence", "confidence of the intervals (default 0.95)", _CONFIDENCE_SETTINGS),
     Row(
         "--per-user",
-        "write the values of each user or group to FILE, a .csv, or an .npz, which also has "
-        "metrics of all lists",
+        "write the values of each user or group, and weights of a convention, to FILE, a .csv, or "
+        "an .npz, which also has metrics of all lists",
         _file(),
     ),
     _JSON_ROW,

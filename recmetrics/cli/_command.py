@@ -49,6 +49,7 @@ from recmetrics._files import (
     read_user_items,
     reason,
     suffix_of,
+    weight_name,
 )
 from recmetrics.cli._arguments import (
     AUDIT_TIMES,
@@ -303,7 +304,8 @@ def _print_evaluation(args: Namespace, measured: Measured, notes: list[str]) -> 
         print_report = partial(show, evaluation.summary(**keywords).to_text(width()))
     # An older file stays where the numbers are refused.
     if args.per_user is not None and not any(map(_MEANINGLESS.search, notes)):
-        write_per_user(args.per_user, evaluation.values, measured.ids, evaluation.noun)
+        weights = {weight_name(text): array for text, array in evaluation.user_weights.items()}
+        write_per_user(args.per_user, evaluation.values | weights, measured.ids, evaluation.noun)
     print_report()
 
 

@@ -44,7 +44,7 @@ def write_per_user(
     users: Sequence[str] | None = None,
     noun: str = "user",
 ) -> None:
-    """Write the values of each metric, as ``.csv`` or ``.npz`` by the name of the file.
+    """Write the values and weights of each metric, as ``.csv`` or ``.npz`` by the file's name.
 
     ``users`` are the ids of the rows, None: users 0, 1, ... An ``.npz`` holds the ids as ``noun``.
     Text has a column per user metric, and no place for metrics of all lists; every digit is

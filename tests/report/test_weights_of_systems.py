@@ -1,17 +1,42 @@
 """The weight of a user in the mean of a system: a field of its line, which every mean follows."""
 
+import json
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from asserts import message_of
 
 import recmetrics
-from recmetrics import ArgumentError, Evaluator, Metrics, StreamEvaluator, UnknownMetricError
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    InputError,
+    Metrics,
+    ShapeError,
+    StreamEvaluator,
+    UnknownMetricError,
+)
+from recmetrics.cli import main
 
 # implicit 0.7.3 prints a precision of 0.5 for K = 3: hits at 1 of min(3, 1) and 1 of min(3, 3).
 SCORES = [[9, 8, 7, 1, 0.5], [1, 9, 8, 7, 6]]
 TRUTH = [[1, 0, 0, 0, 0], [1, 1, 0, 0, 1]]
 POOLED = (1 + 1) / (1 + 3)
 PLAIN = (1 / 1 + 1 / 3) / 2
+# The items 1, 2 and 3, none of user 0, and 0, 1 and 4, all of user 1.
+OTHER_SCORES = [[1, 9, 8, 7, 0.5], [9, 8, 1, 1.5, 7]]
+OTHER_POOLED = (0 + 3) / (1 + 3)
+MODELS = """\
+model,user,recall@3,recall@3[weight]
+a,7,1.0,1.0
+a,8,0.25,4.0
+a,9,,0.0
+b,9,,0.0
+b,8,1.0,4.0
+b,7,0.0,1.0
+"""
+MEANS_OF_MODELS = [(1 * 1 + 4 / 4) / 5, 4 / 5]
 
 
 def test_evaluate_and_an_evaluator_weigh_users_as_the_system():
@@ -57,6 +82,92 @@ def test_weights_that_one_of_two_results_lacks_are_said_to_be_left_out():
     assert comparison.means[0].mean == pytest.approx(PLAIN)
     assert "means of recall@3 weigh all users equally" in str(comparison)
     assert comparison.to_dict()["weighed"] == []
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz"])
+def test_files_of_values_have_the_weights(suffix, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    sp.save_npz("truth.npz", sp.csr_array(np.array(TRUTH)))
+    for name, scores in (("old", SCORES), ("new", OTHER_SCORES)):
+        np.save(f"{name}.npy", scores)
+        options = ["-m", "recall@3", "map@3", "--convention", "implicit"]
+        main(["evaluate", f"{name}.npy", "truth.npz", *options, "--per-user", f"{name}.{suffix}"])
+    capsys.readouterr()
+    files = [f"{name}.{suffix}" for name in ("old", "new")]
+    assert main(["compare", *files, "--gate", "recall@3 > 0", "--json"]) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert document["weighed"] == ["recall@3"]
+    means = [mean["mean"] for mean in document["means"] if mean["metric"] == "recall@3"]
+    assert means == pytest.approx([POOLED, OTHER_POOLED])
+    assert document["differences"][0]["difference"] == pytest.approx(OTHER_POOLED - POOLED)
+    summary = recmetrics.summary(files[0])
+    assert summary.means["recall@3"] == pytest.approx(POOLED)
+    assert "means of recall@3 weigh users as the system" in str(summary)
+    assert list(summary.means) == ["recall@3", "map@3"]
+    if suffix == "csv":
+        lines = (tmp_path / "new.csv").read_text().splitlines()
+        assert lines == ["user,recall@3,map@3,recall@3[weight]", "0,0.0,0.0,1.0", "1,1.0,1.0,3.0"]
+        return
+    arrays = {name: dict(np.load(f"{name}.npz")) for name in ("old", "new")}
+    means = recmetrics.compare(arrays, metrics="recall@3").means
+    assert [mean.mean for mean in means] == pytest.approx([POOLED, OTHER_POOLED])
+
+
+def test_weights_follow_the_ids_of_the_users(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    header, *lines = MODELS.splitlines()
+    for model in "ab":
+        of_model = [line for line in (header, *lines) if line.startswith((model, "model"))]
+        (tmp_path / f"{model}.csv").write_text("\n".join(x.partition(",")[2] for x in of_model))
+    (tmp_path / "models.csv").write_text(MODELS)
+    for words in (["a.csv", "b.csv"], ["models.csv", "--model", "model"]):
+        main(["compare", *words, "--json"])
+        document = json.loads(capsys.readouterr().out)
+        assert [mean["mean"] for mean in document["means"]] == pytest.approx(MEANS_OF_MODELS)
+        assert [mean["n_undefined"] for mean in document["means"]] == [1, 1]
+        assert document["weighed"] == ["recall@3"]
+
+
+def test_a_frame_of_values_has_the_weights(tmp_path):
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    path = tmp_path / "models.csv"
+    path.write_text(MODELS)
+    frame = pl.read_csv(path)
+    frames = {name: frame.filter(model=name).drop("model") for name in "ab"}
+    frames["b"] = frames["b"].filter(pl.col("user") != 9)  # a user without a value
+    for results in (frame, frame.to_pandas(), frames):
+        means = recmetrics.compare(results).means
+        assert [mean.mean for mean in means] == pytest.approx(MEANS_OF_MODELS)
+    assert [mean.mean for mean in recmetrics.summary(frame)] == pytest.approx(MEANS_OF_MODELS)
+    folds = [frames["b"][:1], frames["b"][1:]]
+    means = recmetrics.compare({"a": frames["a"].head(2), "b": folds}).means
+    assert [mean.mean for mean in means] == pytest.approx(MEANS_OF_MODELS)
+
+
+def test_a_file_without_weights_is_said_to_lack_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.savez("old.npz", **{"recall@3": [1, 1 / 3]})
+    np.savez("new.npz", **{"recall@3": [0.0, 1.0], "recall@3[weight]": [1.0, 3.0]})
+    main(["compare", "old.npz", "new.npz"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "means of recall@3 weigh all users equally" in printed
+    assert "written by 'recmetrics evaluate --per-user'" in printed
+    means = recmetrics.compare({"a": dict(np.load("old.npz")), "b": dict(np.load("new.npz"))}).means
+    assert [mean.mean for mean in means] == pytest.approx([PLAIN, 1 / 2])
+
+
+@pytest.mark.parametrize(
+    ("error", "weights", "fault"),
+    [
+        (ShapeError, [1.0], "have shape (1,); expected (2,), as its values"),
+        (InputError, [1.0, -1.0], "hold -1.0 in row 1; expected finite numbers >= 0"),
+        (InputError, [np.nan, 1.0], "hold nan in row 0; expected finite numbers >= 0"),
+    ],
+)
+def test_wrong_weights_are_refused(error, weights, fault):
+    values = {"recall@3": np.array([1, 1 / 3]), "recall@3[weight]": np.array(weights)}
+    message = message_of(error, recmetrics.summary, values)
+    assert message == f"the weights of metric 'recall@3' of values {fault}"
 
 
 def test_area_of_recbole_weighs_by_relevant_items():
