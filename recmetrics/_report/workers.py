@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any, NamedTuple, Self
 
-from recmetrics._core.errors import ArgumentError, InputError
+from recmetrics._core.errors import ArgumentError, InputError, warn
 from recmetrics._report.merged import ValueSums
 from recmetrics._report.result_tables import Columns, Table, read_columns, read_table, spec_if_known
 from recmetrics._report.samples import read_samples, tables_of_models
@@ -31,7 +31,10 @@ class ValueReader(NamedTuple):
         return cls(read_columns(metrics, model, by, weights), by, weights, is_paired)
 
     def user_columns(self, head: Any) -> tuple[str, ...]:
-        """Find the columns that identify a user, in a frame without rows; refuse other columns."""
+        """Find the columns that identify a user, in a frame without rows; refuse other columns.
+
+        Weights of the system of a convention are said to be left out.
+        """
         table = self._read(head)
         if self.is_paired:
             table.require_model()
@@ -47,6 +50,13 @@ class ValueReader(NamedTuple):
                 f"metrics={others}"
             )
             raise ArgumentError(msg, argument="metrics")
+        if table.user_weights:
+            warn(
+                f"means of {', '.join(table.user_weights)} weigh all users equally: Spark does not "
+                "apply the weights of the system of a convention; recmetrics.compare and "
+                "recmetrics.summary of values.toPandas() do",
+                argument="values",
+            )
         return table.keys
 
     def sums(self, frame: Any) -> ValueSums:

@@ -22,6 +22,7 @@ from typing import Any
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, RecmetricsError
 from recmetrics._core.options import check_count
 from recmetrics._core.spec import MetricsList, parse
+from recmetrics._files import weight_names
 from recmetrics._report import Comparison, Summary, ValueReader, ValueSums
 from recmetrics._report import compare as compare_values
 from recmetrics._report import summary as summarise_values
@@ -111,10 +112,11 @@ def evaluate(
     types = {name: recs.schema[name].dataType.simpleString() for name in (*keys, user)}
     types |= {"nrecs": "bigint", "ntruth": "bigint"}
     convention = options.get("convention")
+    weights = weight_names(empty.columns).values()
     of_all_lists = [
         name
         for name in empty.columns
-        if name not in types and not parse(name, convention).metric.per_user
+        if name not in (*types, *weights) and not parse(name, convention).metric.per_user
     ]
     of_lists = [*empty.columns.difference(of_all_lists, sort=False), _EXPOSED]
     types[_EXPOSED] = "binary"

@@ -201,7 +201,7 @@ class RecListAnalysis:
         values = measure_lists(lists, metrics)
         for values_of_lists in values.values():
             values_of_lists[n_present:] = np.nan
-        table: Table = lists.result(values, included=include_missing)
+        table: Table = lists.result(values, {}, included=include_missing)
         summary = summarise(lists, values, missing, treatment, metrics)
         self._summary = summary
 

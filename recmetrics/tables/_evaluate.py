@@ -266,11 +266,13 @@ def evaluate_table(
         the tables; for files alone polars; for dicts alone the first of pandas, polars and pyarrow
         that is installed. The columns are those
         of ``by`` and ``user`` (the index in pandas), ``nrecs``, the number of items of the list,
-        and one column for each metric string as typed. An undefined value is NaN in pandas and null
-        in polars and pyarrow. A metric of all lists, such as coverage, has one value for all
-        lists with the same values of ``by``; it is repeated in their rows. The result of several
-        buckets is of polars, its rows bucket by bucket; with ``per_user``, it is a lazy frame of
-        the file.
+        and one column for each metric string as typed. If the system of the convention weighs users
+        in the mean of a metric, there is also a column of these weights, such as
+        ``recall@10[weight]``, which ``compare`` and ``summary`` read. An undefined value is NaN in
+        pandas and null in polars and pyarrow. A metric of all lists, such as coverage, has one
+        value for all lists with the same values of ``by``; it is repeated in their rows. The result
+        of several buckets is of polars, its rows bucket by bucket; with ``per_user``, it is a lazy
+        frame of the file.
     TableSummary
         Counts and means, only with ``return_summary=True``; it prints as text.
 
@@ -418,7 +420,8 @@ def _measure(
     if by:
         systems = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
     values = measure_lists(lists, metrics, arrays, request, n_items, systems, exposed)
-    table = lists.result(values, included=has_missing)
+    weights = weights_of_lists(lists, arrays, request, n_items)
+    table = lists.result(values, weights, included=has_missing)
     swallowed = swallowed_lists(lists)
     misleading = _what_misleads(lists, truth_frame, request, swallowed)
     if not has_summary:
@@ -427,7 +430,6 @@ def _measure(
             notes = dividing(missing.n_users_across)
         _warn_as_summary(misleading, notes)
         return table, None
-    weights = weights_of_lists(lists, arrays, request, n_items)
     summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)
     excluded = excluded_relevant_items(lists)
     return table, replace(summary, **misleading._asdict(), excluded_relevant=excluded)

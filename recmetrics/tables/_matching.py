@@ -16,6 +16,7 @@ from recmetrics._core.errors import ArgumentError
 from recmetrics._core.inputs import FlatLists, InvalidItems, ItemSets, Rankings, Rows
 from recmetrics._core.spec import Definition, TableTies
 from recmetrics._core.types import IntArray, Invalid, RankGaps, UserValues
+from recmetrics._files import weight_name
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import Frame, described, keyed, take, with_columns
 from recmetrics.tables._ids import number_ids, refuse_repeats, stack, warn_of_foreign_ids
@@ -192,9 +193,17 @@ class ListsAndTruth:
             order = order[self.lists.start[lists.users()] + lists.places]
         return replace(self, lists=lists, order=order), InvalidItems.of(counts)
 
-    def result(self, values: Mapping[str, UserValues], *, included: bool) -> Any:
+    def result(
+        self,
+        values: Mapping[str, UserValues],
+        user_weights: Mapping[str, UserValues],
+        *,
+        included: bool,
+    ) -> Any:
         """Make the table of the values of each list, in the caller's own kind of table."""
         columns = {"nrecs": self.lengths, **values}
+        for metric, weights in user_weights.items():
+            columns[weight_name(metric)] = weights
         if included:
             columns["ntruth"] = self.truth_sizes
         for name in self.keys.columns:

@@ -17,6 +17,7 @@ from recmetrics import (
     StreamEvaluator,
     UnknownMetricError,
 )
+from recmetrics._report import ValueReader
 from recmetrics.cli import main
 
 # implicit 0.7.3 prints a precision of 0.5 for K = 3: hits at 1 of min(3, 1) and 1 of min(3, 3).
@@ -201,6 +202,41 @@ def test_a_table_and_its_summary_have_the_weights():
     assert summary.means == {"recall@3": pytest.approx(POOLED)}
     assert summary.user_weights["recall@3"].tolist() == [1, 3]
     assert "weigh lists as the system" in str(summary)
+
+
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_a_table_of_values_has_columns_of_weights(chunks, tmp_path):
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    from recmetrics.tables import evaluate_table
+
+    rows = []
+    for model, scores_of_model in (("old", SCORES), ("new", OTHER_SCORES)):
+        for user, scores in enumerate(scores_of_model):
+            rows += [(model, user, item, float(score)) for item, score in enumerate(scores)]
+    recs = pl.DataFrame(rows, ["model", "user", "item", "score"], orient="row")
+    relevant = [(user, item) for user in (1, 0) for item in range(5) if TRUTH[user][item]]
+    truth = pl.DataFrame(relevant, ["user", "item"], orient="row")
+    path = tmp_path / "values.parquet"
+    options = {"chunks": chunks, "per_user": path} if chunks else {}
+    values = evaluate_table(recs, truth, "recall@3", by="model", convention="implicit", **options)
+    values = values.lazy().collect()
+    weights = dict(values.filter(model="new").select("user", "recall@3[weight]").rows())
+    assert weights == {0: 1, 1: 3}
+    for results in [values, pl.read_parquet(path)] if chunks else [values, values.to_pandas()]:
+        comparison = recmetrics.compare(results)
+        assert comparison.to_dict()["weighed"] == ["recall@3"]
+        means = {mean.model: mean.mean for mean in comparison.means}
+        assert means == pytest.approx({"old": POOLED, "new": OTHER_POOLED})
+
+
+def test_sums_of_spark_leave_the_weights_out():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    reader = ValueReader.of(None, None, None, None, is_paired=False)
+    frame = pd.DataFrame({"user": [7, 8], "recall@3": [1, 1 / 3], "recall@3[weight]": [1.0, 3.0]})
+    with pytest.warns(recmetrics.RecmetricsWarning, match="of recall@3 weigh all users equally"):
+        assert reader.user_columns(frame[:0]) == ("user",)
 
 
 def test_a_state_has_no_truth_to_weigh_by():
