@@ -22,11 +22,10 @@ from typing import Any
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, RecmetricsError
 from recmetrics._core.options import check_count
 from recmetrics._core.spec import MetricsList, parse
-from recmetrics._files import weight_names
 from recmetrics._report import Comparison, Summary, ValueReader, ValueSums
 from recmetrics._report import compare as compare_values
 from recmetrics._report import summary as summarise_values
-from recmetrics.tables import evaluate_all_lists, evaluate_bucket, evaluate_table
+from recmetrics.tables import evaluate_all_lists, evaluate_bucket, evaluate_table, weight_names
 
 __all__ = ["compare", "evaluate", "summary"]
 

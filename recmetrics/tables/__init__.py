@@ -19,6 +19,7 @@ _values        lists and truth -> values
 _counts        ``TableSummary``: counts and means of a result
 """
 
+from recmetrics._files import weight_names as weight_names
 from recmetrics.tables._analysis import RecListAnalysis
 from recmetrics.tables._counts import TableSummary
 from recmetrics.tables._evaluate import evaluate_all_lists as evaluate_all_lists
