@@ -18,6 +18,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, did_you_mean
 from recmetrics._core.options import check_count
+from recmetrics._core.results import ROUNDING
 from recmetrics._printing import (
     Column,
     Grid,
@@ -30,7 +31,7 @@ from recmetrics._printing import (
     one_line,
 )
 from recmetrics._report import statistics
-from recmetrics._report.bounds import POWER, ROUNDING, Bounds, Floats, Range, bounds_of
+from recmetrics._report.bounds import POWER, Bounds, Floats, Range, bounds_of
 from recmetrics._report.records import Compared, document, frame_of
 from recmetrics._report.result_tables import observed_ranges
 from recmetrics._report.settings import several
