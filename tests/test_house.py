@@ -239,7 +239,7 @@ MOST = {
     "Metrics.compute": (40, 105),
     "Metrics.compute_factors": (71, 177),
     "Evaluator.update": (25, 70),
-    "recmetrics evaluate": (191, 832),
+    "recmetrics evaluate": (177, 793),
     "evaluate_table": (102, 300),
 }
 

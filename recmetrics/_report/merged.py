@@ -46,7 +46,7 @@ class ValueSums(NamedTuple):
             weights = np.ones(next(iter(values.values())).shape[1])
         else:
             n_weightless = dict.fromkeys(values, samples.n_weightless or 0)
-        bounds = [*map(bounds_if_known, samples.metrics)]
+        bounds = [*map(samples.bounds.__getitem__, samples.metrics)]
         joint = JointSums.of(values, bounds, samples.groups, weights)
         return cls(joint, samples.metrics, n_weightless)
 
@@ -150,7 +150,7 @@ class SummedSamples(Samples):
             values = [self.values[model][metric] for model in self.models]
         else:
             values = [np.array(self.of(None, metric, model).ends) for model in self.joint.models]
-        return Range.of(values, *bounds_if_known(metric))
+        return Range.of(values, *self.bounds[metric])
 
     def of(
         self,
@@ -300,6 +300,7 @@ def _samples_of(
         values=values,
         runs=runs,
         groups=dict.fromkeys((None, *sorted(labels)), _NO_USERS),
+        bounds={metric: bounds_if_known(metric) for metric in metrics},
         weights=np.empty(0) if sums.n_weightless else None,
         n_weightless=max(sums.n_weightless.values(), default=None),
         joint=joint,

@@ -45,6 +45,9 @@ class Columns(NamedTuple):
     untested: frozenset[str]  # metrics that only a range of cutoffs names, such as ndcg@1:20
 
 
+_UNBOUNDED = -math.inf, math.inf  # the bounds of a metric that is not known
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """The values of a result; of a data frame also its columns of keys and of models."""
@@ -57,6 +60,8 @@ class Table:
     # The weights of users in the mean of each metric whose system weighs them, (n_rows,).
     user_weights: dict[str, Floats] = field(default_factory=dict)
     series: Mapping[str, Any] = field(default_factory=dict)  # of pandas, in place of arrays
+    # The least and the greatest value of each metric, infinite where they are not known.
+    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def users(self, *columns: str) -> list[tuple[Any, ...]]:
         """A tuple for each row, of its keys and its cells in ``columns``.
@@ -151,14 +156,7 @@ def read_table(
         return source
     # Shorter, for errors that name a metric, too.
     name = label.removeprefix("the result of ").removeprefix("the level ")
-    user_weights: Mapping[str, Floats] = {}
-    if is_evaluation(source) or callable(getattr(source, "compute", None)):
-        user_weights = getattr(source, "user_weights", user_weights)
-    elif isinstance(source, Mapping):
-        names = weight_names(source)
-        user_weights = {metric: source[key] for metric, key in names.items()}
-        source = {key: source[key] for key in source if key not in names.values()}
-    source = values_of(source)
+    source, user_weights = _values_and_weights(source)
     table: Table | None
     if isinstance(source, Mapping):
         table = _read_mapping(name, source, user_weights, columns, is_level=is_level)
@@ -178,14 +176,16 @@ def read_table(
     values = {}
     series = {}
     weights = {}
+    bounds = {}
     for metric, column in table.values.items():
         label = f"metric {metric!r} of {name}"
-        values[metric] = _read_values(label, metric, column, takes_means=takes_means)
+        array, bounds[metric] = _read_values(label, metric, column, takes_means=takes_means)
+        values[metric] = with_exact_ends(array, bounds[metric])
         if metric in table.user_weights:
             weights[metric] = _read_weights(label, table.user_weights[metric], values[metric])
         if table.frame is None and hasattr(getattr(column, "index", None), "is_unique"):
             series[label] = column
-    return replace(table, values=values, user_weights=weights, series=series)
+    return replace(table, values=values, user_weights=weights, series=series, bounds=bounds)
 
 
 def _read_mapping(
@@ -197,7 +197,7 @@ def _read_mapping(
     is_level: bool,
 ) -> Table:
     """Read the values and weights of each metric; a level may lack metrics that are asked for."""
-    metrics = columns.metrics or values.keys()
+    metrics = values.keys() if columns.metrics is None else columns.metrics
     if not is_level:
         for metric in metrics:
             require(name, metric, values, "metrics")
@@ -205,15 +205,20 @@ def _read_mapping(
     return Table(name, values, user_weights=dict(user_weights))
 
 
-def values_of(source: Any) -> Any:
-    """Give the values of an evaluator or of an ``Evaluation``, and any other result as it is."""
+def _values_and_weights(source: Any) -> tuple[Any, Mapping[str, Any]]:
+    """Give the values of a result, and the weights of users beside those of metrics that have some.
+
+    A data frame has both, and is given as it is, without weights.
+    """
     if isinstance(source, Mapping):
-        return source
+        names = weight_names(source)
+        weights = {metric: source[key] for metric, key in names.items()}
+        return {key: source[key] for key in source if key not in names.values()}, weights
     if callable(getattr(source, "compute", None)):
-        return source.compute()
+        return source.compute(), getattr(source, "user_weights", {})
     if is_evaluation(source):
-        return source.values
-    return source
+        return source.values, getattr(source, "user_weights", {})
+    return source, {}
 
 
 def is_evaluation(source: Any) -> bool:
@@ -477,7 +482,7 @@ def spec_if_known(name: str) -> MetricSpec | None:
 def bounds_if_known(name: str) -> tuple[float, float]:
     """The least and the greatest value of a metric; infinite for one of another package."""
     spec = spec_if_known(name)
-    return (-math.inf, math.inf) if spec is None else spec.bounds
+    return _UNBOUNDED if spec is None else spec.bounds
 
 
 def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
@@ -503,21 +508,24 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
         yield f"{', '.join(map(one_line, names))}: {reason}"
 
 
-def _read_values(label: str, metric: Any, column: Any, *, takes_means: bool) -> Floats:
-    """Read the values of a metric, (n_users,), or () for a metric of all lists.
+def _read_values(
+    label: str, metric: Any, column: Any, *, takes_means: bool
+) -> tuple[Floats, tuple[float, float]]:
+    """Read the values of a metric, (n_users,), or () for a metric of all lists, and its bounds.
 
     One number of a metric of users is a mean, refused without ``takes_means``.
     """
     if not isinstance(metric, str):
         msg = f"{label}: names of metrics must be strings"
         raise InputError(msg)
-    array = with_exact_ends(read_floats(label, column), bounds_if_known(metric))
+    spec = spec_if_known(metric)
+    bounds = _UNBOUNDED if spec is None else spec.bounds
+    array = read_floats(label, column)
     if array.ndim > 1:
         msg = f"{label} has shape {array.shape}; expected one value per user, (n_users,), or ()"
         raise ShapeError(msg)
     if array.ndim == 1:
-        return array
-    spec = spec_if_known(metric)
+        return array, bounds
     # One value for all lists is an array of shape (), also where the metric is not known.
     is_mean = not isinstance(column, np.ndarray)
     if spec is not None:
@@ -529,7 +537,7 @@ def _read_values(label: str, metric: Any, column: Any, *, takes_means: bool) -> 
             "Evaluator returns, not means"
         )
         raise InputTypeError(msg)
-    return array
+    return array, bounds
 
 
 def _read_weights(label: str, column: Any, values: Floats) -> Floats:

@@ -28,7 +28,6 @@ from recmetrics._report.groups import Rows, in_order_of, is_missing, plain, read
 from recmetrics._report.result_tables import (
     Columns,
     Table,
-    bounds_if_known,
     code_of_frame,
     named_user,
     read_table,
@@ -119,6 +118,7 @@ class Samples:
     system: frozenset[str]  # metrics with one value for all users together
     values: dict[Any, dict[str, Floats]]  # (n_users,), over the runs
     groups: dict[Any, Rows]  # the users of each group, without those of weight 0; None: all groups
+    bounds: Mapping[str, tuple[float, float]]  # of each metric, infinite where they are not known
     weights: Floats | None  # of all users
     n_weightless: int | None  # users of weight 0; None without weights
     runs: dict[Any, dict[str, Floats]] = field(default_factory=dict)  # none in a summary
@@ -140,7 +140,7 @@ class Samples:
         values = [self.values[model][metric] for model in self.models]
         if self.weights is not None and metric not in self.system:
             values = [column[self.weights > 0] for column in values]
-        return Range.of(values, *bounds_if_known(metric))
+        return Range.of(values, *self.bounds[metric])
 
     def weights_of(self, metric: str) -> Floats | None:
         """The weights of all users in the mean of a metric; None without any."""
@@ -180,7 +180,7 @@ class Samples:
         values = self.values[model][metric][users]
         if against is not None:
             old_values = self.values[against][metric][users]
-            values = _with_equal_values(metric, values, old_values)
+            values = self._with_equal_values(metric, values, old_values)
             with np.errstate(over="ignore"):
                 values = values - share * old_values - offset
         is_undefined = np.isnan(values)
@@ -192,17 +192,23 @@ class Samples:
             weights = weights[users]
         return Values(values, users, weights, n_undefined)
 
-    def runs_of_pair(self, metric: str, model: str, against: str, users: Rows) -> list[Floats]:
+    def runs_of_pair(
+        self, metric: str, model: str, against: str, users: Rows
+    ) -> tuple[Floats, Floats]:
         """The runs of two models, (n_runs, n_users) each; values that differ by rounding are equal.
 
-        Those of each user are compared run by run, or with the single run of the other model.
+        Runs are compared one by one, or each with the single run of the other model.
         """
         new_runs, old_runs = (self.runs[name][metric][:, users] for name in (model, against))
         if len(new_runs) == len(old_runs) or len(old_runs) == 1:
-            new_runs = _with_equal_values(metric, new_runs, old_runs)
+            new_runs = self._with_equal_values(metric, new_runs, old_runs)
         elif len(new_runs) == 1:
-            old_runs = _with_equal_values(metric, old_runs, new_runs)
-        return [new_runs, old_runs]
+            old_runs = self._with_equal_values(metric, old_runs, new_runs)
+        return new_runs, old_runs
+
+    def _with_equal_values(self, metric: str, values: Floats, others: Floats) -> Floats:
+        """Replace values of a metric that differ from ``others`` by rounding by these."""
+        return with_equal_values(values, others, rounding_of(self.bounds[metric]))
 
     def describe(self, group: Any, metric: str, model: Any, values: Any) -> dict[str, Any]:
         """Compute fields of a ``Mean`` from the values that ``of`` takes.
@@ -226,11 +232,6 @@ class Samples:
             means = statistics.means_of_runs(runs, values.weights)
             fields |= {"n_runs": len(runs), "run_std": statistics.spread_of(means)}
         return fields
-
-
-def _with_equal_values(metric: str, values: Floats, others: Floats) -> Floats:
-    """Replace values of a metric that differ from ``others`` by rounding by these."""
-    return with_equal_values(values, others, rounding_of(bounds_if_known(metric)))
 
 
 def read_samples(
@@ -284,6 +285,7 @@ def read_samples(
         runs=arrays,
         values=values,
         groups=groups,
+        bounds=model_tables[0].bounds,
         weights=user_weights,
         n_weightless=n_weightless,
         users=users,
@@ -391,7 +393,9 @@ def tables_of_models(table: Table) -> dict[str, Table]:
         frame = table.frame[rows.tolist()]
         values = _at_rows(table.values, rows)
         weights = _at_rows(table.user_weights, rows)
-        tables[name] = Table(repr(name), values, frame, table.keys, user_weights=weights)
+        tables[name] = Table(
+            repr(name), values, frame, table.keys, user_weights=weights, bounds=table.bounds
+        )
     return tables
 
 
