@@ -48,9 +48,8 @@ class RankingMetrics(Metric):
     The states of this ``torchmetrics.Metric`` are the values of each user and the lists that system
     metrics need, never the scores. A user who is added twice counts once, with the later values. If
     a distributed sampler gives the same user to two processes, the values of the process of higher
-    rank count. The values are kept in float64, and those of ``evaluator()`` are the same, bit
-    for bit, as of an ``Evaluator``; ``compute`` and ``forward`` give the means in torch's
-    default dtype, float32.
+    rank count. The values are kept in float64: ``evaluator()`` has the same bits as an
+    ``Evaluator``. ``compute`` and ``forward`` give the means in torch's default dtype, float32.
 
     >>> import torch
     >>> from recmetrics.torchmetrics import RankingMetrics

@@ -164,8 +164,8 @@ class Comparison(Compared, Printed):
         ArgumentError
             A rule that cannot be read or names no metric or group of the comparison, a margin
             without a sign or as large as the range of the metric, a margin of -100% or less where
-            no value is below 0, a margin in % where the mean of
-            the baseline is 0 or less, or no baseline among several models.
+            no value is below 0, a margin in % where the mean of the baseline is 0 or less, or no
+            baseline among several models.
 
         Notes
         -----

@@ -116,9 +116,12 @@ def labels_of_users(labels: LabelsOfAxes, users: slice | IntArray) -> LabelsOfAx
     Users that are numbered from 0 have none, since pandas counts those of each batch anew.
     """
     index = f"{users.start}:{users.stop}" if isinstance(users, slice) else "users"
-    named = [of_all for of_all in labels.get("users", ()) if not of_all.are_numbers]
-    chosen = [Labels(f"{of_all.code}[{index}]", of_all.values[users]) for of_all in named]
-    return {**labels, "users": tuple(chosen)}
+    labels_of_batch = []
+    for labels_of_all in labels.get("users", ()):
+        if not labels_of_all.are_numbers:
+            code = f"{labels_of_all.code}[{index}]"
+            labels_of_batch.append(Labels(code, labels_of_all.values[users]))
+    return {**labels, "users": tuple(labels_of_batch)}
 
 
 def _sides(name: str, table: Any, genres: Any) -> Iterator[tuple[str, str]]:

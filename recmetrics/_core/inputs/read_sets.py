@@ -232,8 +232,7 @@ def read_numbers(
     """Read a sparse matrix, or a dense array of real numbers, as the entries of each row."""
     if not sp.issparse(matrix):
         return DenseSets(matrix, name, if_negative)
-    sparse: Any = matrix
-    return sets_of_sparse(sparse, name, n_threads, if_negative)
+    return sets_of_sparse(matrix, name, n_threads, if_negative)
 
 
 def read_train(train: Any, n_items: int | None) -> ItemSets:

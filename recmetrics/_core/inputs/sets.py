@@ -341,6 +341,7 @@ class ItemSets(ABC):
     """Sets of items per user, read by row blocks."""
 
     is_dense = False
+    are_equal = False  # True where all values are known to be equal
 
     def __init__(self, n_users: int, n_items: int | None, mean_items: float) -> None:
         self.n_users = n_users
@@ -392,7 +393,7 @@ class SparseSets(ItemSets):
         super().__init__(n_users, n_items, len(rows.items) / max(1, n_users))
         self._rows = rows
         self.start = rows.start
-        self.are_equal = are_equal  # True where all values are known to be equal
+        self.are_equal = are_equal
 
     def rows(self, block: slice) -> Rows:
         start, items, values = self._rows.take(block)
@@ -459,25 +460,22 @@ class DenseSets(ItemSets):
         as 1. None for a dtype that kernels do not read, and where a relevance is refused.
         """
         matrix = self._matrix[block]
-        is_bool = matrix.dtype == np.bool_
-        if not is_bool and matrix.dtype.kind not in "iuf":
+        if matrix.dtype.kind not in "biuf" or is_half(matrix.dtype) or matrix.itemsize > 8:
             return None
-        if is_half(matrix.dtype) or matrix.itemsize > 8:
-            return None
-        relevances = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("="))
+        native = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("="))
+        relevances = as_kernel_array(native)
         n_relevant = np.empty(len(relevances), np.int64)
-        if is_bool:  # may view bytes other than 0 and 1, which are True
-            relevances = as_kernel_array(relevances.view(np.uint8))
+        dtype = relevances.dtype
+        if dtype == np.bool_:  # may view bytes other than 0 and 1, which are True
+            relevances = relevances.view(np.uint8)
             _count_positive(relevances, n_relevant)
             return relevances, n_relevant, True
 
         # In the dtype of the relevances, since to convert them takes longer than to compare them.
-        dtype = relevances.dtype
         if dtype.kind == "f":
             largest = dtype.type(min(LARGEST_RELEVANCE, float(np.finfo(dtype).max)))
         else:
             largest = dtype.type(np.iinfo(dtype).max)
-        relevances = as_kernel_array(relevances)
         n_refused, n_others = _count_relevant(relevances, largest, n_relevant)
         return None if n_refused else (relevances, n_relevant, n_others == 0)
 

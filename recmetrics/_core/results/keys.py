@@ -29,18 +29,19 @@ def for_logger(results: Mapping[str, Result], prefix: str, at: str) -> dict[str,
 
     Two results are refused that would have one key, so that none is lost.
     """
-    key_of_text: dict[str, str] = {}
-    for text in results:
+    text_of_key: dict[str, str] = {}
+    named_results = {}
+    for text, result in results.items():
         key = prefix + _logger_key(text, at)
-        if key in key_of_text.values():
-            other = next(name for name, taken in key_of_text.items() if taken == key)
+        other = text_of_key.setdefault(key, text)
+        if other != text:
             msg = (
                 f"with at={at!r} both {other!r} and {text!r} become {key!r}; expected names of "
                 "models, and metric strings, that differ in letters, digits, '.', '/' or '-'"
             )
             raise ArgumentError(msg, argument="at")
-        key_of_text[text] = key
-    return {key_of_text[text]: result for text, result in results.items()}
+        named_results[key] = result
+    return named_results
 
 
 def _logger_key(text: str, at: str) -> str:

@@ -26,7 +26,7 @@ def rounding_of(bounds: Any) -> FloatArray:
 def with_exact_ends(values: FloatArray, bounds: Any) -> FloatArray:
     """Replace values that differ from a bound of their metric by rounding by that bound.
 
-    Where only one bound is finite, values beyond it by at most 1e-12 differ by rounding.
+    Values beyond a bound by at most 1e-12 differ by rounding where the other bound is infinite.
     """
     rounding = rounding_of(bounds)
     rounding_beyond = np.where(rounding > 0, rounding, ROUNDING)

@@ -624,7 +624,7 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     earlier = values[:-1]
     later = values[1:]
     is_weight = bool(np.all(later <= earlier))
-    if is_weight and np.all(later == earlier):
+    if depth and np.all(values == values[0]):
         is_weight = not _grows_behind(discount, values)
     if is_weight and np.all((values >= 0.0) & (values <= _LARGEST_NUMBER)):
         return values
@@ -650,7 +650,7 @@ def _grows_behind(discount: Callable[[int], float], values: FloatArray) -> bool:
     search, since it may know no more ranks.
     """
     step = 1
-    while values.size > 0 and step <= _MAX_RANKS:
+    while step <= _MAX_RANKS:
         try:
             value = float(discount(values.size + step))
         except Exception:  # of any type, by the callable

@@ -213,7 +213,7 @@ class Request:
         """The metrics that have one value per user."""
         return [text for text in self.definitions if text not in self.of_exposure]
 
-    @property
+    @cached_property
     def bounds(self) -> list[tuple[float, float]]:
         """The least and the greatest value of each metric of ``per_user``."""
         return [self.definitions[text].spec.bounds for text in self.per_user]
