@@ -502,10 +502,11 @@ def intervals_by(confidence: float, n_resamples: int | None, units: str = "users
     return f"{percent(confidence)} intervals by {method}"
 
 
-def ends_of_means(
-    records: Sequence[Any], n_few: int, noun: str = "user", nouns: str = "users"
-) -> Iterator[str]:
-    """Say which intervals of means count one more user; ``noun`` is the word for a user."""
+def ends_of_means(records: Sequence[Any], few_users: str, noun: str = "user") -> Iterator[str]:
+    """Say which intervals of means count one more user; ``noun`` is the word for a user.
+
+    ``few_users`` says how few users on a side are too few, such as "fewer than 10 users".
+    """
     for end, value, side, other_value in (
         ("low", "lowest", "below", "highest"),
         ("high", "highest", "above", "lowest"),
@@ -513,7 +514,7 @@ def ends_of_means(
         names = _names_with(end, records)
         if names:
             yield (
-                f"{names}: fewer than {n_few} {nouns} are {side} the {other_value} possible value, "
+                f"{names}: {few_users} are {side} the {other_value} possible value, "
                 f"and the sample may lack others, so {_ENDS[end]} of the interval is computed with "
                 f"an additional {noun} of the {value} possible value"
             )
@@ -531,13 +532,13 @@ def ends_of_means(
         )
 
 
-def ends_of_differences(records: Sequence[Any], n_few: int) -> Iterator[str]:
+def ends_of_differences(records: Sequence[Any], few_users: str) -> Iterator[str]:
     """Say which intervals of differences count one more user."""
     for end, extreme, side in (("low", "lowest", "below"), ("high", "highest", "above")):
         names = _names_with(end, records)
         if names:
             yield (
-                f"difference of {names}: fewer than {n_few} users have a difference {side} 0, and "
+                f"difference of {names}: {few_users} have a difference {side} 0, and "
                 f"the sample may lack others, so {_ENDS[end]} of the interval is computed with an "
                 f"additional user of the {extreme} possible difference"
             )

@@ -118,6 +118,15 @@ class Moments(NamedTuple):
         """The number of users of equal weight whose mean varies as much: (sum w)^2 / sum w^2."""
         return self.n if self.weights is None else self.weights.first**2 / self.weights.second
 
+    def n_effective_of(self, n_users: int, weight: Any) -> float:
+        """The number of users of ``weight_of_one`` who weigh as much as these ``n_users`` do.
+
+        It is at most ``n_users``, since a user of large weight is still one user.
+        """
+        if self.weights is None:
+            return n_users
+        return min(n_users, float(weight / self.weight_of_one))
+
     @property
     def skewness(self) -> Any:
         """The skewness of the values; 0 without spread.
@@ -428,11 +437,12 @@ class Bounds(NamedTuple):
         return math.nan if any(map(math.isnan, means)) else max(means)
 
 
-def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 0) -> Bounds:
+def bounds_of(moments: Moments, limits: Range, n_below: float = 0, n_above: float = 0) -> Bounds:
     """Make the bounds of the mean of values within ``limits``.
 
-    ``n_below`` and ``n_above`` are the numbers of users on the lower and the upper side; a side of
-    fewer than ``FEW_USERS`` counts one more user. So the default adds a user to both sides.
+    ``n_below`` and ``n_above`` are the effective numbers of users on the lower and the upper side;
+    a side of fewer than ``FEW_USERS`` counts one more user. So the default adds a user to both
+    sides.
     """
     has_spread = bool(moments.squares > 0)
     tails = []
@@ -442,7 +452,7 @@ def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 
         # Values without spread bound nothing unless it is known how far away other users can be.
         has_added = math.isfinite(side_limits.floor)
         if has_spread:
-            has_added = n_users < FEW_USERS
+            has_added = n_users < FEW_USERS * (1 - ROUNDING)
         tail = tail_of(side_moments, side_limits.least if has_added else None)
         tails.append(tail._replace(least=side_limits.floor))
     lower, upper = tails
@@ -452,8 +462,8 @@ def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 
 class Sample(Protocol):
     """The values of users, or differences, as far as bounds need them: each value, or sums."""
 
-    def sides(self, below: float, above: float) -> tuple[Moments, int, int] | None:
-        """The moments, and the numbers of values below and above; None without bounds.
+    def sides(self, below: float, above: float) -> tuple[Moments, float, float] | None:
+        """The moments, and the effective numbers of users below and above; None without bounds.
 
         Each of the two is 0, or an end of the range of all values. The mean has no bounds where
         there are fewer than two values, or an infinite one.
@@ -544,7 +554,8 @@ class Plan(NamedTuple):
         """The chance that ``FEW_USERS`` or more of n users are on the side of the tail."""
         from scipy.special import bdtrc
 
-        return float(bdtrc(FEW_USERS - 1, n, self.share))
+        share = min(self.share, 1.0)  # the rounding of weights may exceed 1
+        return float(bdtrc(FEW_USERS - 1, n, share))
 
     def detectable(self, n: float, largest: float, alpha: float, power: float) -> float:
         """The least true mean that a bound of n users shows; NaN if none up to ``largest``."""

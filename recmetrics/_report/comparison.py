@@ -270,8 +270,8 @@ class Comparison(Compared, Printed):
             lower, upper = bounds.plans()
             # New users gain and lose in the shares of these.
             plans = [
-                lower._replace(share=n_lose / moments.n),
-                upper._replace(share=n_gain / moments.n),
+                lower._replace(share=n_lose / moments.n_effective),
+                upper._replace(share=n_gain / moments.n_effective),
             ]
         else:
             size = self._beyond_margin(metric, difference, margin)

@@ -165,11 +165,7 @@ def _intervals(
     elif len(counts) > 1:
         line += "; the runs of each model are drawn independently"
     yield line
-    means = [mean for mean in comparison.means if mean.metric in metrics]
-    yield from grids.ends_of_means(means, FEW_USERS)
-    if with_differences:
-        differences = [pair for pair in comparison.differences if pair.metric in metrics]
-        yield from grids.ends_of_differences(differences, FEW_USERS)
+    yield from _ends(comparison, metrics, with_differences=with_differences)
     yield from observed_ranges(comparison.observed & set(metrics))
     if counts:
         line = "intervals do not cover what all runs share, such as the split of the data"
@@ -182,6 +178,20 @@ def _intervals(
             )
             line += "rough and too small"
         yield line
+
+
+def _ends(
+    comparison: Compared, metrics: Collection[str], *, with_differences: bool
+) -> Iterator[str]:
+    """Say which ends of the intervals of these metrics count one more user, and why."""
+    means = [mean for mean in comparison.means if mean.metric in metrics]
+    few_users = f"fewer than {FEW_USERS} users"
+    if set(map(attrgetter("n_effective"), means)) != {None}:  # some are weighted
+        few_users = f"fewer than {FEW_USERS} effective users"
+    yield from grids.ends_of_means(means, few_users)
+    if with_differences:
+        differences = [pair for pair in comparison.differences if pair.metric in metrics]
+        yield from grids.ends_of_differences(differences, few_users)
 
 
 def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:

@@ -112,7 +112,9 @@ def compare(
         name of a column. Means, differences, intervals, effect sizes and tests are then weighted.
         The t test uses the linearised variance of the weighted mean. The permutation test flips
         weighted differences. "wilcoxon" has no weighted form and is an error. Wins, ties and losses
-        still count users. A user of weight 0 is left out.
+        still count users. Whether few users lose, or gain (below), is a matter of the effective
+        number: their sum of weights x sum of all w / sum of all w^2, at most their number. A user
+        of weight 0 is left out.
     lower_is_better
         Metrics for which lower is better, in addition to those that the library knows, such as
         gini.

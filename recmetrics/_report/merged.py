@@ -70,13 +70,22 @@ class ValueSums(NamedTuple):
         return self._replace(joint=self.joint.with_samples(all_samples))
 
 
+class Users(NamedTuple):
+    """Some of the users."""
+
+    n: int
+    weight: float  # the sum of their weights
+
+
 class SummedValues(NamedTuple):
     """The counts and moments that ``Values`` have, from sums of the values."""
 
     moments: Moments
-    counts: tuple[int, int]  # of the values below and above 0
+    below: Users  # whose value is below 0
+    above: Users
     ends: tuple[float, float]  # the least and the largest value
-    at_ends: tuple[int, int]  # the users who have it
+    at_least: Users  # who have the least value
+    at_largest: Users
     n_undefined: int
     users: Any = _NO_USERS
     weights: None = None
@@ -109,23 +118,40 @@ class SummedValues(NamedTuple):
         """The standard deviation; NaN for fewer than two values, and for infinite ones."""
         return float(self.moments.std) if self.can_bound else math.nan
 
-    def sides(self, below: float, above: float) -> tuple[Moments, int, int] | None:
+    def sides(self, below: float, above: float) -> tuple[Moments, float, float] | None:
         """What ``bounds.Sample`` documents."""
         if not self.can_bound:
             return None
-        return self.moments, self.n_below(below), self.n_above(above)
+        n_below = self.moments.n_effective_of(*self._users_below(below))
+        n_above = self.moments.n_effective_of(*self._users_above(above))
+        return self.moments, n_below, n_above
 
     def n_below(self, limit: float) -> int:
         """Count the values below 0, or below a limit of all values."""
-        if limit == 0:
-            return self.counts[0]
-        return self.n_users - self.at_ends[1] * (self.ends[1] == limit)
+        return self._users_below(limit).n
 
     def n_above(self, limit: float) -> int:
         """Count the values above 0, or above a limit of all values."""
+        return self._users_above(limit).n
+
+    def _users_below(self, limit: float) -> Users:
+        """The users whose value is below 0, or below a limit of all values."""
         if limit == 0:
-            return self.counts[1]
-        return self.n_users - self.at_ends[0] * (self.ends[0] == limit)
+            return self.below
+        return self._all_but(self.at_largest, self.ends[1] == limit)
+
+    def _users_above(self, limit: float) -> Users:
+        """The users whose value is above 0, or above a limit of all values."""
+        if limit == 0:
+            return self.above
+        return self._all_but(self.at_least, self.ends[0] == limit)
+
+    def _all_but(self, users: Users, is_limit: bool) -> Users:
+        """The users with a value, without ``users`` if their value is the limit."""
+        weight = float(self.moments.total)
+        if not is_limit:
+            return Users(self.n_users, weight)
+        return Users(self.n_users - users.n, weight - users.weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -175,19 +201,23 @@ class SummedSamples(Samples):
                 of_difference = -share
         place = self.joint.samples.index((group, later, earlier))
         sums = [array[place, self.per_user.index(metric)] for array in self.joint[1:]]
-        counts, ends, at_ends, totals, tables = sums
-        n_events, n_users, n_above, n_below = counts.tolist()
+        counts, ends, at_ends, side_weights, end_weights, totals, tables = sums
+        n_events, n_users, *n_on_sides = counts.tolist()
+        above, below = map(Users, n_on_sides, side_weights.tolist())
+        at_least, at_largest = map(Users, at_ends.tolist(), end_weights.tolist())
         least, largest_negated = ends.tolist()
         moments = _moments(n_users, totals, tables[..., 0], of_earlier, of_difference, offset)
         values = SummedValues(
             moments if self.weights is not None else moments._replace(weights=None),
-            counts=(n_below, n_above),
+            below=below,
+            above=above,
             ends=(least, -largest_negated),
-            at_ends=tuple(at_ends.tolist()),
+            at_least=at_least,
+            at_largest=at_largest,
             n_undefined=n_events - n_users,
         )
-        if of_difference < 0:  # the counts and ends are those of d
-            values = values._replace(counts=(n_above, n_below))
+        if of_difference < 0:  # those below and above are of d
+            values = values._replace(below=above, above=below)
         return values
 
 

@@ -37,8 +37,8 @@ class Mean:
     left out. ``n_effective`` is (sum w)^2 / sum w^2 of the users' weights, None without weights.
 
     ``widened`` has the ends of the interval, "low" and "high", that count one user more, since
-    few users are below the greatest possible value, or above the least; "equal" stands for both
-    ends, if all values are equal.
+    few users (by weight) are below the greatest possible value, or above the least; "equal" stands
+    for both ends, if all values are equal.
 
     An undefined number is NaN, such as the interval of fewer than two values, or of infinite ones.
     A metric of all lists has only a value, ``mean``: its numbers of users are None.

@@ -84,13 +84,22 @@ class Values(NamedTuple):
         """The standard deviation; NaN for fewer than two values, and for infinite ones."""
         return float(self.moments.std) if self.can_bound else math.nan
 
-    def sides(self, below: float, above: float) -> tuple[Moments, int, int] | None:
+    def sides(self, below: float, above: float) -> tuple[Moments, float, float] | None:
         """What ``bounds.Sample`` documents."""
         if not self.can_bound:
             return None
         n_below = self.n_below(below)
         n_above = self.n_above(above)
-        return self.moments, n_below, n_above
+        moments = self.moments
+        if self.weights is None:
+            return moments, n_below, n_above
+        weight_below = self.weights[self.values < below].sum()
+        weight_above = self.weights[self.values > above].sum()
+        return (
+            moments,
+            moments.n_effective_of(n_below, weight_below),
+            moments.n_effective_of(n_above, weight_above),
+        )
 
     def n_below(self, limit: float) -> int:
         """Count the values below a limit."""

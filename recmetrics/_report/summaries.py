@@ -531,7 +531,10 @@ class Summary(Printed):
         if metrics_of_all_lists:
             names = ", ".join(map(one_line, metrics_of_all_lists))
             notes.append(f"no interval, one value for all lists: {names}")
-        notes += grids.ends_of_means(self.records, FEW_USERS, self.noun, nouns)
+        few_users = f"fewer than {FEW_USERS} {nouns}"
+        if set(map(attrgetter("n_effective"), self.records)) != {None}:  # some are weighted
+            few_users = f"fewer than {FEW_USERS} effective {nouns}"
+        notes += grids.ends_of_means(self.records, few_users, self.noun)
         if self.observed:
             notes += result_tables.observed_ranges(self.observed)
         return notes

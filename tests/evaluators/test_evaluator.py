@@ -350,7 +350,7 @@ def test_a_state_holds_what_was_updated_and_no_view_of_it():
         "weights": ["1", "1"],
         "nan": "raise",
         "keep": "rows",
-        "form": 1,
+        "form": 2,
         "version": recmetrics.__version__,
         "shape": [3, 3],
         "users": [1],

@@ -393,7 +393,7 @@ def test_what_compute_refuses_an_evaluator_refuses_at_once(wrong):
 @every_kind
 def test_a_state_says_its_form_and_version(kind):
     state = filled(kind).state()
-    assert (state["form"].tolist(), state["version"].item()) == (1, recmetrics.__version__)
+    assert (state["form"].tolist(), state["version"].item()) == (2, recmetrics.__version__)
 
 
 @every_kind
@@ -412,7 +412,7 @@ def test_a_state_that_does_not_say_who_wrote_it_is_read_with_a_warning(kind):
 def test_another_form_is_refused(kind):
     state = filled(kind).state() | {"form": np.array(7), "version": np.array("9.0")}
     message = message_of(InputError, lambda: type(made(kind)).from_state(state))
-    assert message.startswith("state has the form 7, written by recmetrics 9.0; expected form 1")
+    assert message.startswith("state has the form 7, written by recmetrics 9.0; expected form 2")
 
 
 @every_kind

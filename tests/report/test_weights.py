@@ -8,7 +8,7 @@ import pytest
 from compared import NAN, drawn, evaluated
 from scipy import stats
 
-from recmetrics import ArgumentError, ShapeError, compare, summary
+from recmetrics import ArgumentError, ShapeError, StreamEvaluator, compare, summary
 
 
 def pair(n_users=120):
@@ -49,6 +49,51 @@ def test_the_weighted_t_test_by_hand():
     squares = 10 * ((1 - mean) ** 2 + (2 - mean) ** 2 + 4 * (-4 - mean) ** 2)
     error = math.sqrt(30 / 29 * squares) / 40
     assert found.p_uncorrected["t"] == pytest.approx(2 * stats.t.sf(-mean / error, df=29))
+
+
+@pytest.mark.parametrize("source", ["values", "sums"])
+def test_users_of_little_weight_do_not_stand_for_a_side(source):
+    """12 of 100 miss: 12 users, but of the weight of 1.2 of the 10 who decide the mean."""
+    hits = np.ones(100)
+    hits[:12] = 0.0
+    weights = np.full(100, 0.1)
+    weights[90:] = 100.0
+    values = {"hit@1": hits}
+    if source == "sums":
+        values = StreamEvaluator(["hit@1"], keep="means")
+        # Of two items, the first is first.
+        truth = np.stack([hits, 1 - hits], axis=1)
+        values.update(np.tile([1.0, 0.0], (100, 1)), truth, weights=weights)
+    given = {} if source == "sums" else {"weights": weights}
+    found = summary(values, **given)
+    total, squares = 10 * 100 + 90 * 0.1, 10 * 100**2 + 90 * 0.1**2
+    assert 12 * 0.1 * total / squares < 10  # the effective users below 1
+    [mean] = found
+    assert mean.widened == ("low",)
+    noun = "events" if source == "sums" else "users"
+    assert f"fewer than 10 effective {noun} are below the highest possible value" in str(found)
+
+    # With an added user of the weight sum w^2 / sum w, and the value 0.
+    weight = squares / total
+    with_user, all_weights = np.append(hits, 0.0), np.append(weights, weight)
+    centre = (total - 12 * 0.1) / (total + weight / 2)
+    distances = with_user - np.average(with_user, weights=all_weights)
+    spread = np.sum((all_weights * distances) ** 2)
+    error = math.sqrt(101 / 100 * spread) / all_weights.sum()
+    variance = np.average(distances**2, weights=all_weights)
+    skewness = np.average(distances**3, weights=all_weights) / variance**1.5
+    skewness *= np.mean(all_weights**3) / np.mean(all_weights**2) ** 1.5
+    q = stats.t.ppf(0.975, 99)
+    shift = -skewness / (6 * math.sqrt(101))
+    assert mean.low == pytest.approx(max(0.0, centre - error * (q + shift * (1 + 2 * q**2))))
+
+
+def test_users_of_equal_weight_count_as_without_weights():
+    hits = np.repeat([0.0, 1.0], [10, 30])
+    weights = np.full(40, 0.1)  # by their rounded sums, 10 users are 9.999999999999998
+    [plain] = summary({"hit@1": hits})
+    [weighed] = summary({"hit@1": hits}, weights=weights)
+    assert weighed.widened == plain.widened == ()
 
 
 def test_the_weighted_permutation_test_tries_every_flip():

@@ -34,6 +34,8 @@ _ARRAYS: dict[str, tuple[type, tuple[int, ...]]] = {
     "counts": (np.int64, (4,)),
     "ends": (np.float64, (2,)),
     "at_ends": (np.int64, (2,)),
+    "side_weights": (np.float64, (2,)),
+    "end_weights": (np.float64, (2,)),
     "totals": (np.float64, (2, 2)),
     "tables": (np.float64, (3, _N_POWERS, _N_POWERS, 2)),
 }
@@ -48,6 +50,8 @@ class JointSums(NamedTuple):
     counts: IntArray
     ends: FloatArray  # (..., 2) the least difference, and the least negated one
     at_ends: IntArray  # (..., 2) the events that have it
+    side_weights: FloatArray  # (..., 2) the weight of the events above 0, and of those below
+    end_weights: FloatArray  # (..., 2) the weight of the events that have an end
     totals: FloatArray  # (..., 2, 2) of weight x variable, each a pair
     # (..., 3, 4, 4, 2) of weight^p x the distances of both variables to the powers 0 to 3, p from 1
     tables: FloatArray
@@ -142,11 +146,14 @@ class JointSums(NamedTuple):
         # As the class says, but each array has a first axis, over the parts.
         stacked = cls(parts[0].samples, *stacked_arrays)
         ends = stacked.ends.min(axis=0)
+        has_end = stacked.ends == ends
         sums = cls(
             stacked.samples,
             counts=stacked.counts.sum(axis=0),
             ends=ends,
-            at_ends=np.where(stacked.ends == ends, stacked.at_ends, 0).sum(axis=0),
+            at_ends=np.where(has_end, stacked.at_ends, 0).sum(axis=0),
+            side_weights=stacked.side_weights.sum(axis=0),
+            end_weights=np.where(has_end, stacked.end_weights, 0.0).sum(axis=0),
             totals=_summed_pairs(stacked.totals),
             tables=_summed_pairs(stacked.tables),  # each about the mean of its part so far
         )
@@ -199,7 +206,8 @@ def _sums(
     n_metrics = len(difference)
     signed = np.where(is_defined, [difference, -difference], np.inf)
     ends = signed.min(axis=-1, initial=np.inf)
-    at_ends = np.count_nonzero(is_defined & (signed == ends[..., np.newaxis]), axis=-1)
+    has_end = is_defined & (signed == ends[..., np.newaxis])
+    at_ends = np.count_nonzero(has_end, axis=-1)
 
     defined_weights = weights * is_defined
     total_weight = _or_one(defined_weights.sum(axis=-1))
@@ -229,9 +237,12 @@ def _sums(
     rest = tables[:, 0, (1, 0), (0, 1), 0] / total_weight[:, np.newaxis]
     tables[..., 0] += _gain(tables[..., 0], -rest)
     tables = _without_negative_squares(tables)
-    masks = [np.ones_like(is_defined), is_defined, difference > 0, difference < 0]
+    is_on_side = np.stack([difference > 0, difference < 0])
+    masks = [np.ones_like(is_defined), is_defined, *is_on_side]
     counts = np.count_nonzero(np.stack(masks, axis=1), axis=-1)
-    return counts, ends.T, at_ends.T, totals, tables
+    side_weights = is_on_side @ weights
+    end_weights = has_end @ weights
+    return counts, ends.T, at_ends.T, side_weights.T, end_weights.T, totals, tables
 
 
 def _without_negative_squares(tables: FloatArray) -> FloatArray:

@@ -28,7 +28,7 @@ from recmetrics._core.types import NaNPolicy, TiePolicy, Undefined
 Arrays = dict[str, npt.NDArray[Any]]
 Shape = tuple[int | None, int | None]  # users and items, None where these are not known
 # The form of the arrays of a state: it grows by 1 where they change. Form 0 did not say so.
-FORM = 1
+FORM = 2
 # The names of the arrays in a saved state that have a text for each metric, and of all of text.
 _METRIC_FIELDS = ("metrics", "specs", "modules", "undefined", "ties", "weights")
 _DTYPES = {"b": np.bool_, "i": np.int64, "f": np.float64}
