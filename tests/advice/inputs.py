@@ -339,6 +339,34 @@ ARRAYS = [
         {"mrr": [1 / 2, 1 / 2]},
     ),
     Case(
+        "if NaN ends a list",
+        TRUTH + "ranking = np.array([[0.0, 1.0, 2.0], [0.0, np.nan, np.nan]])",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2, 1]},
+    ),
+    Case(
+        "to leave out NaN",
+        TRUTH + "ranking = [np.array([0.0, 1.0]), np.array([0.0, np.nan])]",
+        COMPUTE_RANKED.replace("ranking,", "ranking[::-1], ").replace("truth", "truth[::-1]"),
+        {"mrr": [1, 1 / 2]},
+        advice=r"; type (\S.+) to leave",
+    ),
+    Case(
+        "if NA ends a list",
+        "import pandas\n"
+        + TRUTH
+        + "ranking = pandas.DataFrame([[0, 1], [0, None]], dtype='Int64')",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2, 1]},
+    ),
+    Case(
+        "to leave out None",
+        TRUTH + "ranking = [[0, 1], [0, None]]",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2, 1]},
+        advice=r"; type (\S.+) to leave",
+    ),
+    Case(
         "; if an index below 0 is no item type",
         SCORES + "truth = [[1, -100], [-100]]",
         COMPUTE,

@@ -477,11 +477,35 @@ def check_indices(array: npt.NDArray[Any], name: str, ndim: int | None = None) -
         msg = f"{name} names item {array.max()}; expected an index below 2^63"
         raise InputError(msg)
     if array.size and array.dtype.kind not in "iu":
-        advice = f"type {call_on(name, 'np.asarray({}, np.int64)')} if these are indices"
+        advice = _advice_on_indices(array, name)
         if holds_ids(array):
             advice = OF_TABLES
         msg = f"{name} must hold integer item indices, got dtype {array.dtype}; {advice}"
         raise InputTypeError(msg)
+
+
+def _advice_on_indices(array: npt.NDArray[Any], name: str) -> str:
+    """Say what to type for indices in an array of another dtype, perhaps padded without a number.
+
+    A column with a missing integer becomes floats with NaN or, of pandas, objects with NA.
+    """
+    is_float = array.dtype.kind == "f"
+    if is_float and np.isnan(array).any():
+        if array.ndim == 2:
+            return f"type np.nan_to_num({name}, nan=-1).astype(np.int64) if NaN ends a list"
+        without_nan = call_on(name, "np.asarray({0})[~np.isnan({0})].astype(np.int64)")
+        return f"type {without_nan} to leave out NaN"
+    if array.dtype.kind == "O" and any(map(_is_missing, array.flat)):
+        if array.ndim == 2:
+            return f"type pandas.DataFrame({name}).fillna(-1).astype(int) if NA ends a list"
+        without_none = call_on(name, "[item for item in {} if item is not None]")
+        return f"type {without_none} to leave out None"
+    return f"type {call_on(name, 'np.asarray({}, np.int64)')} if these are indices"
+
+
+def _is_missing(value: Any) -> bool:
+    """Say whether an object is None, NaN or pandas' NA, which has no truth value."""
+    return value is None or repr(value) in ("nan", "<NA>")
 
 
 def hint_of_index(name: str, index: int, indices: IntArray, n_items: int | None) -> str:
