@@ -27,6 +27,7 @@ _Escape: TypeAlias = Callable[[str], str]
 UNDEFINED = "-"  # the text of an undefined number
 _GAP = 2  # blanks between columns
 _ENDS = {"high": "the upper end", "low": "the lower end"}  # of an interval
+_MOST_DECIMALS = 8
 _MANY_NAMES = 5  # a note that would name more of them says how many
 _MANY_ROWS = 2  # as many lists of rows may be in a note
 _LATEX_ESCAPES = {
@@ -451,7 +452,19 @@ def decimals_of(means: Iterable[tuple[str, float]]) -> dict[str, int]:
     places = {}
     for metric, size in largest.items():  # the position of the first digit decides
         for_three_digits = 2 - math.floor(math.log10(size or 1.0))
-        places[metric] = min(8, max(4, for_three_digits))
+        places[metric] = min(_MOST_DECIMALS, max(4, for_three_digits))
+    return places
+
+
+def decimals_of_intervals(records: Iterable[Any], places: Mapping[str, int]) -> dict[str, int]:
+    """These decimals, or up to eight to show two digits of the widths of a metric's intervals."""
+    places = dict(places)
+    for record in records:
+        width = record.high - record.low
+        if 0 < width < math.inf:
+            for_two_digits = 1 - math.floor(math.log10(width))
+            decimals = max(places[record.metric], for_two_digits)
+            places[record.metric] = min(_MOST_DECIMALS, decimals)
     return places
 
 

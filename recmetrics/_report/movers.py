@@ -11,7 +11,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.options import check_count
-from recmetrics._printing import Column, Grid, Printed, named, number, one_line, table
+from recmetrics._printing import Column, Grid, Printed, grids, named, number, one_line, table
 from recmetrics._report.groups import read_labels
 from recmetrics._report.records import Compared
 
@@ -51,7 +51,7 @@ class Movers(Printed):
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
         movers = self.gains + self.losses
-        places = dict.fromkeys((mover.metric for mover in movers), 4)
+        places = grids.decimals_of((mover.metric, mover.difference) for mover in movers)
         columns = [
             named("metric"),
             named("kind"),

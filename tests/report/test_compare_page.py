@@ -573,6 +573,17 @@ def test_levels_in_text():
     assert "not compared" not in str(compare(SMALL, rng=0))
 
 
+def test_small_differences_of_many_users_are_not_zeros():
+    """The differences are 1e-6 on average, 2e-6 from it: e = 2e-6 / sqrt(399), t e = 2.0e-7."""
+    old = np.tile([0.25, 0.75], 200)
+    new = old + np.tile([3e-6, 3e-6, -1e-6, -1e-6], 100)
+    pair = compare({"old": {"ndcg@5": old}, "new": {"ndcg@5": new}})
+    lines = str(pair).splitlines()
+    [_, of_differences] = [line.split() for line in lines if line.startswith("ndcg@5")]
+    assert of_differences[1:4] == ["+0.00000100", "[+0.00000080,", "+0.00000120]"]
+    assert "+0.00000300" in str(pair.movers("ndcg@5", n=1))
+
+
 def test_levels_do_not_change_how_many_digits_are_shown():
     small = {name: {"m": np.array(values) / 1e4} for name, values in (("a", OLD), ("b", NEW))}
     for levels in (None, LEVELS):
