@@ -173,6 +173,23 @@ def test_a_stream_counts_the_lists_of_its_events(keep):
     assert whole.invalid_items() == InvalidItems()
 
 
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("metric", ["recall@2", "recall(of=tail)@2", "recall(weigh=ips)@2"])
+def test_blocks_with_and_without_invalid_items_are_joined(metric):
+    """Of 200 lists, the last names an item that does not exist; the relevant item is the first."""
+    rankings = np.tile([1, 2, 3, 4], (200, 1))
+    rankings[-1, -1] = 99
+    truth = [[1]] * 200
+    side = {"strata": {"tail": [1]}, "propensity": np.full(5, 0.5)}
+    values = Metrics.compute_ranked(rankings, truth, metric, n_items=5, unknown="waste", **side)
+    expected = 2.0 if "ips" in metric else 1.0
+    assert values[metric].tolist() == [expected] * 200
+    stream = StreamEvaluator(metric, n_items=5, **side)
+    stream.update_ranked(rankings[:100], truth[:100])
+    stream.update_ranked(rankings[100:], truth[100:], unknown="waste")
+    assert stream.compute()[metric].tolist() == [expected] * 200
+
+
 def test_progress_prints_how_many_there_were(capsys):
     Metrics.compute_ranked(LISTS, TRUTH, "mrr", repeats="waste", unknown="drop", progress=True)
     assert "2 repeats in 1 list, 4 unknown items in 2 lists\n" in capsys.readouterr().err

@@ -49,6 +49,33 @@ def test_kernel_computes_its_reference_within_the_bounds(metric, data):
     assert np.all(defined <= high + 1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_threshold_is_reached_by_the_same_number_in_single_precision(dtype):
+    truth = np.array([[0.8, 0.9, 0.3]], dtype)  # in float32 0.89999998 and 0.30000001
+    expected = {
+        "hit(rel=0.9)": 1.0,
+        "precision(rel=0.9)@3": 1 / 3,
+        "ndcg(rel=0.9)": 1 / math.log2(3),
+        "mrr(rel=0.9)": 1 / 2,
+        "recall(rel=0.3, denom=relevant)@2": 2 / 3,
+        "hit(rel=0.90001)": math.nan,
+        "fallout(rel=0.9)@2": 1 / 2,
+    }
+    values = Metrics.compute([[3, 2, 1]], truth, list(expected))
+    assert {text: value[0] for text, value in values.items()} == pytest.approx(
+        expected, rel=1e-15, nan_ok=True
+    )
+    # No stop at the first rank, then one of 2^0.3 - 1 in 2^0.3.
+    [err] = Metrics.compute([[1, 0]], np.array([[0, 0.3]], dtype), "err(max_rel=0.3)@2").values()
+    assert err[0] == pytest.approx((2**0.3 - 1) / 2**0.3 / 2, rel=1e-6)
+
+
+def test_a_threshold_of_whole_numbers_is_exact():
+    """2^24 + 1 is no number of float32."""
+    values = Metrics.compute([[1, 0]], [[2.0**24, 2.0**24 + 1]], "mrr(rel=16777217)")
+    assert values["mrr(rel=16777217)"][0] == 1 / 2
+
+
 @pytest.mark.parametrize("order", ["ascending", "descending", "mixed"])
 def test_the_largest_of_many_relevances_make_the_ideal(order):
     grades = np.arange(1.0, 401.0)  # 400 relevant items: more than are sorted for a few ranks

@@ -62,7 +62,11 @@ _JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniq
 # --- Options that several metrics have -----------------------------------------------------------
 
 Rel = Annotated[
-    float | None, Number("smallest relevance that counts as relevant; not set: any above 0")
+    float | None,
+    Number(
+        "smallest relevance that counts as relevant, rounded to float32 if that is less; not set: "
+        "any above 0"
+    ),
 ]
 Gain = Annotated[
     Literal["linear", "exp2", "exp2_shifted", "binary"],
@@ -71,8 +75,9 @@ Gain = Annotated[
 GradedRel = Annotated[
     float | None,
     Number(
-        "binary threshold: an item of relevance >= rel counts as relevance 1, another as 0; gains "
-        "are computed from these; not set: relevances as they are"
+        "binary threshold: an item of relevance >= rel (rounded to float32 if that is less) counts "
+        "as relevance 1, another as 0; gains are computed from these; not set: relevances as they "
+        "are"
     ),
 ]
 Discount = Annotated[
@@ -1365,7 +1370,8 @@ def _check_max_rel(hits: Hits, options: dict[str, Any]) -> None:
     """Refuse relevances above the option ``max_rel``."""
     max_rel = options["max_rel"]
     top_grade = hits.ideal.max(initial=0.0)
-    if max_rel is not None and top_grade > max_rel:
+    # A grade of float32 may be a little above the same number in float64.
+    if max_rel is not None and top_grade > max(max_rel, float(np.float32(max_rel))):
         msg = (
             f"err(max_rel={max_rel:g}) needs relevances of at most {max_rel:g}, got {top_grade:g}; "
             f"give the largest grade of the scale: max_rel={top_grade:g} or more"

@@ -201,7 +201,10 @@ def _at_ranks(hits: Hits, lists: FlatLists) -> Hits:
     user_of, is_hit = hits_of_slots(hits)
     rank = hits.rank.copy()
     rank[is_hit] = lists.ranks[lists.start[user_of[is_hit]] + rank[is_hit] - 1]
-    return hits._replace(rank=rank, first=rank, last=rank, length=lists.last_ranks)  # without ties
+    hits = hits._replace(rank=rank, length=lists.last_ranks)
+    if len(hits.first):  # empty where no metric reads ties
+        hits = hits._replace(first=rank, last=rank)
+    return hits
 
 
 def hits_of_lists(

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
+import numpy as np
+
 from recmetrics._core.errors import (
     ArgumentError,
     MetricSpecError,
@@ -71,9 +73,17 @@ class MetricSpec:
 
     @cached_property
     def values(self) -> dict[str, OptionValue]:
-        """Every option of the metric with its value, the defaults filled in."""
+        """Every option of the metric with its value, the defaults filled in.
+
+        A threshold that no float32 equals is that of float32 if this is smaller: 0.9 in a truth of
+        float32 is 0.89999998, and reaches ``rel=0.9``.
+        """
         changed = dict(self.options)
-        return {o.name: changed.get(o.name, o.default) for o in self.metric.options.values()}
+        values = {o.name: changed.get(o.name, o.default) for o in self.metric.options.values()}
+        rel = values.get("rel")
+        if isinstance(rel, float) and not rel.is_integer():
+            values["rel"] = min(rel, float(np.float32(rel)))
+        return values
 
     @cached_property
     def stratum(self) -> str | None:
