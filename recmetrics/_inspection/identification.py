@@ -377,8 +377,7 @@ def identify(
 def n_relevant(hits: Hits, spec: MetricSpec) -> FloatArray:
     """Count the relevant items of each user, by the threshold of a metric, (n_users,)."""
     user_of_slot, _ = hits_of_slots(hits)
-    rel: Any = spec.values.get("rel")
-    is_relevant = hits.ideal >= (rel or 0.0)
+    is_relevant = hits.ideal >= (spec.threshold or 0.0)
     counts = np.bincount(user_of_slot[is_relevant], minlength=len(hits.n_hits))
     return counts.astype(np.float64)
 

@@ -57,9 +57,8 @@ def _n_relevant(users: Users, spec: MetricSpec) -> FloatArray:
     everyone = slice(0, n_users)
     relevant = users.truth.in_memory().rows(everyone)
     is_relevant = np.ones(len(relevant.items), np.bool_)
-    rel: Any = spec.values.get("rel")
-    if rel is not None:
-        is_relevant &= relevant.values >= rel
+    if spec.threshold is not None:
+        is_relevant &= relevant.values >= spec.threshold
     if spec.stratum is not None:
         strata = users.side.strata[spec.stratum]
         is_relevant &= relevant.among(strata.in_memory().rows(everyone))

@@ -152,7 +152,7 @@ def user_values(selection: Selection, request: Request) -> dict[str, UserValues]
         kernel_calls = []
         for text, (spec, ties, _) in request.of_hits.items():
             k = selection.cutoffs.of[text]
-            view = views.view(ties, k, spec.values, spec.stratum)
+            view = views.view(ties, k, spec.measured_values, spec.stratum)
             if spec.metric.check_truth is not None:
                 spec.metric.check_truth(view, spec.values)
             cutoff = WHOLE_LIST if k is None else k
@@ -211,6 +211,6 @@ def check_truth(relevance: FloatArray, request: Request, cutoffs: Cutoffs) -> No
     no_hits = empty_hits(np.zeros(1, np.int64), np.empty(0), ties=False)
     views = Views(no_hits._replace(ideal=relevance))
     for text, (spec, _, _) in request.of_hits.items():
-        view = views.view("index", cutoffs.of[text], spec.values)
+        view = views.view("index", cutoffs.of[text], spec.measured_values)
         if spec.metric.check_truth is not None:
             spec.metric.check_truth(view, spec.values)

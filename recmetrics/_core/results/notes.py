@@ -304,7 +304,7 @@ def _notes_on_weights(selection: Selection, request: Request) -> list[str]:
     for definition in request.of_hits.values():
         spec = definition.spec
         if spec.is_weighed:
-            subsets[spec.stratum, cast(float | None, spec.values["rel"])] = None
+            subsets[spec.stratum, spec.threshold] = None
 
     lines = []
     for stratum, rel in subsets:

@@ -73,16 +73,28 @@ class MetricSpec:
 
     @cached_property
     def values(self) -> dict[str, OptionValue]:
-        """Every option of the metric with its value, the defaults filled in.
-
-        A threshold that no float32 equals is that of float32 if this is smaller: 0.9 in a truth of
-        float32 is 0.89999998, and reaches ``rel=0.9``.
-        """
+        """Every option of the metric with its value, the defaults filled in."""
         changed = dict(self.options)
-        values = {o.name: changed.get(o.name, o.default) for o in self.metric.options.values()}
-        rel = values.get("rel")
-        if isinstance(rel, float) and not rel.is_integer():
-            values["rel"] = min(rel, float(np.float32(rel)))
+        return {o.name: changed.get(o.name, o.default) for o in self.metric.options.values()}
+
+    @cached_property
+    def threshold(self) -> float | None:
+        """The relevance from which an item is relevant, that of ``rel``; None for any above 0.
+
+        It is that of float32 if this is less: 0.9 in a truth of float32 is 0.89999998, and reaches
+        ``rel=0.9``. Whole numbers are compared as they are.
+        """
+        rel = cast(float | None, self.values.get("rel"))
+        if rel is None or float(rel).is_integer():
+            return rel
+        return min(rel, float(np.float32(rel)))
+
+    @cached_property
+    def measured_values(self) -> dict[str, OptionValue]:
+        """The options with which hits are measured: the threshold in the place of ``rel``."""
+        values = dict(self.values)
+        if "rel" in values:
+            values["rel"] = self.threshold
         return values
 
     @cached_property
@@ -144,7 +156,7 @@ class MetricSpec:
     def kernel_arguments(self) -> tuple[float | int | None, ...]:
         """The options that the kernel takes, in its form, in the order of the method."""
         options = self.metric.options
-        return tuple(options[o].code(self.values[o]) for o in self.metric.kernel_options)
+        return tuple(options[o].code(self.measured_values[o]) for o in self.metric.kernel_options)
 
     def __getstate__(self) -> dict[str, object]:
         return {"name": self.name, "k": self.k, "options": self.options}
