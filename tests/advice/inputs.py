@@ -238,6 +238,12 @@ ARRAYS = [
         MRR,
     ),
     Case(
+        "for the only number of each item type",
+        BOTH + "truth = truth[:, :, np.newaxis]",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
         "for the last position of each sequence type",
         SCORES + "scores = np.stack([scores, scores[:, ::-1]], axis=1); truth = np.array([1, 0])",
         COMPUTE,

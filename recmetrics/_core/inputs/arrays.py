@@ -225,7 +225,9 @@ def check_2d(shape: tuple[int, ...], name: str, of_one_user: str) -> None:
     if len(shape) == 2:
         return
     hint = f"for one user type {of_one_user}"
-    if len(shape) > 1:
+    if len(shape) == 3 and shape[2] == 1:
+        hint = f"for the only number of each item type {name}[:, :, 0]"
+    elif len(shape) > 1:
         hint = (
             f"for the last position of each sequence type {name}[:, -1], "
             f"for every one {name}.reshape(-1, {shape[-1]})"
