@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._core.results import ROUNDING, dot, mean_of
 from recmetrics._report.bounds import Bounds, Floats, Moments, Spread, interval_of, moments_of
@@ -385,12 +386,20 @@ def signed_ranks(differences: Floats) -> Floats:
     """
     from scipy.stats import rankdata
 
+    return np.copysign(rankdata(_numbers_of_sizes(differences)), differences)
+
+
+def _numbers_of_sizes(differences: Floats) -> npt.NDArray[np.intp]:
+    """Number the sizes of differences from the least on, those that differ by rounding alike.
+
+    Its arrays are gone before SciPy ranks the numbers, which takes most memory of a comparison.
+    """
     sizes = np.abs(differences)
     order = np.argsort(sizes)
     is_larger = np.diff(sizes[order]) > ROUNDING * sizes.max()  # than the size before it
-    size_numbers = np.empty(sizes.size, np.intp)
-    size_numbers[order] = np.append(0, np.cumsum(is_larger))
-    return np.copysign(rankdata(size_numbers), differences)
+    numbers = np.empty(sizes.size, np.intp)
+    numbers[order] = np.append(0, np.cumsum(is_larger))
+    return numbers
 
 
 def _wilcoxon(differences: Floats) -> float:
