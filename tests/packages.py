@@ -20,8 +20,8 @@ def absent(code):
     tops = [needs.get(name, name.partition(".")[0]) for name in names]
     tops += ["matplotlib"] * (".plot(" in code)
     if "dask.dataframe" in names:
-        try:  # it needs a newer pyarrow than recmetrics does
+        try:  # it needs more than dask.array: dask-expr, or a newer pyarrow
             import dask.dataframe  # noqa: F401
-        except ImportError:
+        except (ImportError, FutureWarning):
             return "dask.dataframe"
     return next((top for top in tops if find_spec(top) is None), None)
