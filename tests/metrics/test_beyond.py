@@ -96,6 +96,27 @@ def test_hand_worked_value(text, expected):
     assert_same(Metrics.compute_ranked(lists, np.array(TRUTH), text, **SIDE)[text], [expected])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("counts", "tail", "in_tail"),
+    [
+        ([5, 4, 1], 0.5, [0, 1, 1]),
+        ([4, 3, 2, 1], 0.3, [0, 0, 1, 1]),
+        ([6, 3, 1], 0.1, [0, 0, 1]),
+        # One interaction fewer than the head must have, of almost a million.
+        ([399_999, 300_000, 100_000], 0.5, [0, 0, 1]),
+    ],
+)
+def test_a_head_with_exactly_its_share_ends_there_in_every_precision(counts, tail, in_tail, dtype):
+    popularity = (np.array(counts) / sum(counts)).astype(dtype)
+    text = f"long_tail(tail={tail})"
+    for shares in (popularity, popularity.astype(np.float64)):
+        lists = [[item] for item in range(len(counts))]
+        truth = np.eye(len(counts))
+        got = Metrics.compute_ranked(lists, truth, text, popularity=shares)[text]
+        assert got.tolist() == in_tail
+
+
 def test_hand_worked_values_cover_every_metric():
     assert_every_metric(HAND, "lists")
 

@@ -499,7 +499,8 @@ def long_tail_at_k(
     Items are ordered by falling popularity, equal ones by index. Tables have no index: equal ones
     are in the order of the catalogue or, without one, of the table of popularity. The head is the
     shortest prefix of this order whose popularities add up to at least 1 - ``tail`` of the sum of
-    all (within a relative 1e-9, so that rounding does not decide). The tail is the rest.
+    all (within a relative 1e-6, so that the rounding of float32 does not decide; that of half
+    precision may). The tail is the rest.
 
     >>> from recmetrics import Metrics
     >>> popularity = [0.5, 0.4, 0.1]  # the head is item 0: half of the interactions
