@@ -69,6 +69,7 @@ class Columns(NamedTuple):
     shared: Collection[str] = ()  # the options whose columns every table has
     of_lines: tuple[str, str] = ("score", "relevance")  # in TREC's runs and in its qrels
     instead: tuple[Collection[str], str] = ((), "")  # columns of another kind of table, and advice
+    may_be_empty: bool = False  # whether the table may have no rows
 
     def has_name_of_numbers(self, column: str) -> bool:
         """Say whether a column goes by another name of ``numbers``."""
@@ -229,14 +230,14 @@ def read_table(source: Source, columns: Columns) -> pl.DataFrame:
             frame = _read_text(source, columns, layout)
         else:
             frame = _chosen(source, columns, polars.scan_parquet(source.path, glob=False)).collect()
-    if frame.is_empty():
-        raise _without_rows(source, expected)
+    if frame.is_empty() and not columns.may_be_empty:
+        raise _without_rows(source)
     _refuse_null_ids(source, columns, layout, frame)
     return frame
 
 
-def _without_rows(source: Source, expected: str) -> InputError:
-    return InputError(f"{source} has no rows; expected {expected}")
+def _without_rows(source: Source) -> InputError:
+    return InputError(f"{source} has no rows; expected at least one")
 
 
 def _refuse_null_ids(
@@ -258,7 +259,7 @@ def scan_table(source: Source, columns: Columns) -> pl.LazyFrame:
         if layout is None:
             rows = _chosen(source, columns, polars.scan_parquet(source.path, glob=False))
             if not rows.select(polars.len()).collect().item():
-                raise _without_rows(source, columns.expected)
+                raise _without_rows(source)
             return rows
         if layout.form is not None or source.path.suffix == ".gz":
             return read_table(source, columns).lazy()
@@ -299,7 +300,7 @@ def _scan_text(source: Source, columns: Columns, layout: _Layout) -> pl.LazyFram
             if not n_rows:
                 with reading(source, columns.expected):  # of a malformed file may be no rows either
                     _refuse_malformed(source, layout.separator)
-                raise _without_rows(source, columns.expected)
+                raise _without_rows(source)
 
     first_rows = next(blocks(text.head(_SAMPLE_ROWS), maybe))
     text = text.select(first_rows.columns)

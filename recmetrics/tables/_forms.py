@@ -202,7 +202,9 @@ def _columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> 
     of_items = pairs._replace(ids=[item], maybe_ids=[user])
     if label == "profile":
         return pairs._replace(ids=[user], maybe_ids=(), maybe=None)
-    if label == "catalogue" or label.startswith("strata"):
+    if label.startswith("strata"):
+        return of_items._replace(may_be_empty=True)
+    if label == "catalogue":
         return of_items
     return of_items._replace(maybe=None)
 

@@ -186,7 +186,7 @@ def test_values_per_group_go_through_compare(capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("group,score,relevance\n", f" has no rows; expected {EXPECTED}"),
+        ("group,score,relevance\n", " has no rows; expected at least one"),
         (
             "qid,score,label\nq,1,1\n",
             f" has no columns 'group' and 'relevance'; it has 'qid', 'score', 'label'; expected "

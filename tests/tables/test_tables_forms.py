@@ -264,6 +264,25 @@ def test_tables_of_items_in_files():
     assert value("recall(of=rest)@1", strata={"rest": Path("shares.csv")}) == 0
 
 
+@EVERY_KIND
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize("text", ["item\n", "item\tuser\n", "parquet"])
+@pytest.mark.usefixtures("folder")
+def test_a_file_of_a_stratum_may_have_no_rows(text, chunks, kind):
+    """As ``strata={"none": []}`` of arrays."""
+    file = "none.parquet" if text == "parquet" else "none.tsv"
+    Path(file).write_text(text)
+    if text == "parquet":
+        make("polars", {"item": ["7"]}).clear().write_parquet(file)
+    recs = make(kind, {"user": ["1", "1"], "item": ["7", "8"], "rank": [1, 2]})
+    asked = ["share(of=none)@2", "recall(of=none)@2", "recall@1"]
+    for table in (recs, "recs.csv"):
+        got = read(evaluate_table(table, "truth.csv", asked, strata={"none": file}, chunks=chunks))
+        recall = got["recall(of=none)@2"][0]
+        assert recall is None or np.isnan(recall)
+        assert [got[metric][0] for metric in (asked[0], asked[2])] == [0, 0]
+
+
 @pytest.mark.parametrize(
     "ids",
     [("01", "02", "3"), ("1.10", "1.20", "1.3"), ('"1,5"', '"2,5"', '"3,5"'), ("1", "2", "3")],
@@ -338,10 +357,8 @@ def test_ids_of_a_file_of_similarities_stay_as_they_are(ids):
          "every row"),
         ("user,item,score,score\n1,7,3,4\n", "recs 'bad.csv' has the column 'score' twice; "
          "expected every name once"),
-        ("user,item,score\n", "recs 'bad.csv' has no rows; expected a table .csv, .tsv or .parquet "
-         "with a header and the columns user and item"),
-        ("user,item,score\r1,7,3\r", "recs 'bad.csv' has no rows; expected a table .csv, .tsv or "
-         ".parquet with a header and the columns user and item"),
+        ("user,item,score\n", "recs 'bad.csv' has no rows; expected at least one"),
+        ("user,item,score\r1,7,3\r", "recs 'bad.csv' has no rows; expected at least one"),
         ("user,item,score\n1,7,3\n\xff,8,4\n", "recs 'bad.csv': byte 0xff is not text; save it as "
          "UTF-8"),
         ("", "recs 'bad.csv' is empty; expected a table .csv, .tsv or .parquet with a header and "
