@@ -144,11 +144,13 @@ class Moments(NamedTuple):
         return skewness
 
 
-def moments_of(values: Floats, weights: Floats | None = None) -> Moments:
+def moments_of(
+    values: Floats, weights: Floats | None = None, rounding: float = ROUNDING
+) -> Moments:
     """Sum the powers of the distances of values, (..., n_users), from their mean.
 
     The weights have the same shape; None: each user weighs 1. Distances that are rounding of the
-    mean count as 0.
+    mean, ``rounding`` times its size, count as 0.
     """
     n = values.shape[-1]
     if weights is None:
@@ -163,7 +165,7 @@ def moments_of(values: Floats, weights: Floats | None = None) -> Moments:
     weighted_powers *= distances  # now of the third power, in the same memory
     cubes = weighted_powers.sum(axis=-1)
 
-    is_rounding = squares <= n * (ROUNDING * mean) ** 2
+    is_rounding = squares <= n * (rounding * mean) ** 2
     squares = np.where(is_rounding, 0.0, squares)
     cubes = np.where(is_rounding, 0.0, cubes)
     if weights is None:

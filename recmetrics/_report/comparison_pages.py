@@ -578,8 +578,9 @@ def _disagrees(comparison: Compared, difference: Difference) -> bool:
     if comparison.tests[0] != "wilcoxon":
         return False
     pair = difference.model, difference.against
-    differences = comparison.samples.of(difference.group, difference.metric, *pair).values
-    ranks = statistics.signed_ranks(differences[differences != 0])
+    differences = comparison.samples.of(difference.group, difference.metric, *pair)
+    values = differences.values
+    ranks = statistics.signed_ranks(values[values != 0], differences.rounding)
     return bool(difference.difference * ranks.sum() <= 0)
 
 

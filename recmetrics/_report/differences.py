@@ -12,7 +12,6 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, at_fault
 from recmetrics._core.options import check_count, check_share, one_of
-from recmetrics._core.results import ROUNDING
 from recmetrics._printing import split
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Bounds, Range, bounds_of_difference, bounds_of_mean
@@ -158,6 +157,8 @@ def compare(
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
     counted. Values that differ by at most 1e-12 of the value or of the metric's range, as sums in
     another order do, are equal: they are ties, and an end of the range if they are next to it.
+    Where a model has its values in float32 or half precision, 1e-6 takes the place of 1e-12, here
+    and below.
 
     The effect size is Cohen's d_z: the mean of the differences divided by their standard deviation.
 
@@ -323,15 +324,16 @@ def _means(
     for model, values in values_of_model.items():
         means.append(Mean(**samples.describe(group, metric, model, values)))
 
+    rounding = samples.rounding[metric]
     numbers = [mean.mean for mean in means if mean.model in samples.models]
     numbers = [number for number in numbers if not math.isnan(number)]
     best = math.nan
-    if numbers and not math.isclose(min(numbers), max(numbers), rel_tol=ROUNDING):
+    if numbers and not math.isclose(min(numbers), max(numbers), rel_tol=rounding):
         best = min(numbers) if metric in settings.lower_is_better else max(numbers)
     return [
         replace(
             mean,
-            best=mean.model in samples.models and math.isclose(mean.mean, best, rel_tol=ROUNDING),
+            best=mean.model in samples.models and math.isclose(mean.mean, best, rel_tol=rounding),
         )
         for mean in means
     ]

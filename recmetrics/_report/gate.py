@@ -18,7 +18,6 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, did_you_mean
 from recmetrics._core.options import check_count
-from recmetrics._core.results import ROUNDING
 from recmetrics._printing import (
     Column,
     Grid,
@@ -699,7 +698,8 @@ def _tested(
     bounds = None
     if is_system:
         new_value, old_value = (samples.of(group, metric, name).mean for name in pair)
-        value = _beyond_limit(new_value, share * old_value, offset) * rule.direction
+        rounding = samples.rounding[metric]
+        value = _beyond_limit(new_value, share * old_value, offset, rounding) * rule.direction
         word = rule.verdict(value, value)
     elif is_small:
         word = FEW
@@ -729,14 +729,13 @@ def _tested(
     return Test(rule, verdict, bounds)
 
 
-def _beyond_limit(new_value: float, old_value: float, offset: float) -> float:
-    """Compute new - old - offset, 0 where it is only rounding of the old value.
+def _beyond_limit(new_value: float, old_value: float, offset: float, rounding: float) -> float:
+    """Compute new - old - offset, 0 where it is only a share of ``rounding`` of the old value.
 
     So 0.29 is at the limit of 0.3 with an offset of -0.01, not below it.
     """
     limit = old_value + offset
-    rounding = ROUNDING * abs(old_value)
-    if math.isclose(new_value, limit, rel_tol=ROUNDING, abs_tol=rounding):
+    if math.isclose(new_value, limit, rel_tol=rounding, abs_tol=rounding * abs(old_value)):
         return 0.0
     return new_value - limit
 

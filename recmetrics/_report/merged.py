@@ -47,7 +47,8 @@ class ValueSums(NamedTuple):
         else:
             n_weightless = dict.fromkeys(values, samples.n_weightless or 0)
         bounds = [*map(samples.bounds.__getitem__, samples.metrics)]
-        joint = JointSums.of(values, bounds, samples.groups, weights)
+        share = np.reshape([*map(samples.rounding.__getitem__, samples.metrics)], (-1, 1))
+        joint = JointSums.of(values, bounds, samples.groups, weights, share)
         return cls(joint, samples.metrics, n_weightless)
 
     def joined(self, other: Self) -> Self:
@@ -331,6 +332,7 @@ def _samples_of(
         runs=runs,
         groups=dict.fromkeys((None, *sorted(labels)), _NO_USERS),
         bounds={metric: bounds_if_known(metric) for metric in metrics},
+        rounding=dict.fromkeys(metrics, ROUNDING),
         weights=np.empty(0) if sums.n_weightless else None,
         n_weightless=max(sums.n_weightless.values(), default=None),
         joint=joint,

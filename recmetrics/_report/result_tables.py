@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._core.errors import (
     ArgumentError,
@@ -22,7 +23,14 @@ from recmetrics._core.errors import (
     install,
 )
 from recmetrics._core.inputs import refuse_other_indexes
-from recmetrics._core.results import read_floats, spec_of, with_exact_ends
+from recmetrics._core.results import (
+    ROUNDING,
+    SINGLE_ROUNDING,
+    read_floats,
+    read_reals,
+    spec_of,
+    with_exact_ends,
+)
 from recmetrics._core.spec import MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._files import COUNT_COLUMNS, suffix_of, weight_names
@@ -62,6 +70,8 @@ class Table:
     series: Mapping[str, Any] = field(default_factory=dict)  # of pandas, in place of arrays
     # The least and the greatest value of each metric, infinite where they are not known.
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
+    # The share of a value that is rounding, of each metric.
+    rounding: dict[str, float] = field(default_factory=dict)
 
     def users(self, *columns: str) -> list[tuple[Any, ...]]:
         """A tuple for each row, of its keys and its cells in ``columns``.
@@ -177,15 +187,21 @@ def read_table(
     series = {}
     weights = {}
     bounds = {}
+    rounding = {}
     for metric, column in table.values.items():
         label = f"metric {metric!r} of {name}"
         array, bounds[metric] = _read_values(label, metric, column, takes_means=takes_means)
-        values[metric] = with_exact_ends(array, bounds[metric])
+        is_single = array.dtype.kind == "f" and array.dtype.itemsize < 8  # or half precision
+        rounding[metric] = SINGLE_ROUNDING if is_single else ROUNDING
+        array = array.astype(np.float64, copy=False)
+        values[metric] = with_exact_ends(array, bounds[metric], rounding[metric])
         if metric in table.user_weights:
             weights[metric] = _read_weights(label, table.user_weights[metric], values[metric])
         if table.frame is None and hasattr(getattr(column, "index", None), "is_unique"):
             series[label] = column
-    return replace(table, values=values, user_weights=weights, series=series, bounds=bounds)
+    return replace(
+        table, values=values, user_weights=weights, series=series, bounds=bounds, rounding=rounding
+    )
 
 
 def _read_mapping(
@@ -454,7 +470,9 @@ def _without_nulls(column: Any) -> Any:
     import narwhals as nw
 
     if column.null_count():
-        column = column.cast(nw.Float64).fill_null(np.nan)
+        if not column.dtype.is_float():
+            column = column.cast(nw.Float64)
+        column = column.fill_null(np.nan)
     return column.to_numpy()
 
 
@@ -510,17 +528,18 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
 
 def _read_values(
     label: str, metric: Any, column: Any, *, takes_means: bool
-) -> tuple[Floats, tuple[float, float]]:
+) -> tuple[npt.NDArray[Any], tuple[float, float]]:
     """Read the values of a metric, (n_users,), or () for a metric of all lists, and its bounds.
 
-    One number of a metric of users is a mean, refused without ``takes_means``.
+    The values are in their own precision. One number of a metric of users is a mean, refused
+    without ``takes_means``.
     """
     if not isinstance(metric, str):
         msg = f"{label}: names of metrics must be strings"
         raise InputError(msg)
     spec = spec_if_known(metric)
     bounds = _UNBOUNDED if spec is None else spec.bounds
-    array = read_floats(label, column)
+    array = read_reals(label, column)
     if array.ndim > 1:
         msg = f"{label} has shape {array.shape}; expected one value per user, (n_users,), or ()"
         raise ShapeError(msg)

@@ -53,6 +53,7 @@ class Values(NamedTuple):
     users: Rows  # the indices of these users
     weights: Floats | None  # of these users; None without weights
     n_undefined: int  # users who are left out
+    rounding: float  # the share of a value that is rounding
 
     @property
     def n_users(self) -> int:
@@ -77,7 +78,7 @@ class Values(NamedTuple):
     @property
     def moments(self) -> Moments:
         """The moments of the values."""
-        return moments_of(self.values, self.weights)
+        return moments_of(self.values, self.weights, self.rounding)
 
     @property
     def std(self) -> float:
@@ -128,6 +129,7 @@ class Samples:
     values: dict[Any, dict[str, Floats]]  # (n_users,), over the runs
     groups: dict[Any, Rows]  # the users of each group, without those of weight 0; None: all groups
     bounds: Mapping[str, tuple[float, float]]  # of each metric, infinite where they are not known
+    rounding: Mapping[str, float]  # of each metric, the share of a value that is rounding
     weights: Floats | None  # of all users
     n_weightless: int | None  # users of weight 0; None without weights
     runs: dict[Any, dict[str, Floats]] = field(default_factory=dict)  # none in a summary
@@ -199,7 +201,7 @@ class Samples:
             values = values[~is_undefined]
         if weights is not None:
             weights = weights[users]
-        return Values(values, users, weights, n_undefined)
+        return Values(values, users, weights, n_undefined, self.rounding[metric])
 
     def runs_of_pair(
         self, metric: str, model: str, against: str, users: Rows
@@ -217,7 +219,8 @@ class Samples:
 
     def _with_equal_values(self, metric: str, values: Floats, others: Floats) -> Floats:
         """Replace values of a metric that differ from ``others`` by rounding by these."""
-        return with_equal_values(values, others, rounding_of(self.bounds[metric]))
+        share = self.rounding[metric]
+        return with_equal_values(values, others, rounding_of(self.bounds[metric], share), share)
 
     def describe(self, group: Any, metric: str, model: Any, values: Any) -> dict[str, Any]:
         """Compute fields of a ``Mean`` from the values that ``of`` takes.
@@ -295,6 +298,10 @@ def read_samples(
         values=values,
         groups=groups,
         bounds=model_tables[0].bounds,
+        rounding={
+            metric: max(table.rounding[metric] for table in model_tables)
+            for metric in columns_of_metric
+        },
         weights=user_weights,
         n_weightless=n_weightless,
         users=users,
@@ -402,8 +409,8 @@ def tables_of_models(table: Table) -> dict[str, Table]:
         frame = table.frame[rows.tolist()]
         values = _at_rows(table.values, rows)
         weights = _at_rows(table.user_weights, rows)
-        tables[name] = Table(
-            repr(name), values, frame, table.keys, user_weights=weights, bounds=table.bounds
+        tables[name] = replace(
+            table, name=repr(name), values=values, frame=frame, model=(), user_weights=weights
         )
     return tables
 

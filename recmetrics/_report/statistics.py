@@ -331,9 +331,10 @@ def p_value(test: Test, differences: Any, seed: int) -> float:
     values = differences.values
     differs = values != 0
     if test == "wilcoxon":
-        return _wilcoxon(values[differs])  # without weights, which change no rank
+        # Without weights, which change no rank.
+        return _wilcoxon(values[differs], differences.rounding)
     weighted_values = values if differences.weights is None else differences.weights * values
-    return _permutation(weighted_values[differs], seed)
+    return _permutation(weighted_values[differs], seed, differences.rounding)
 
 
 def fewest_users(confidence: float) -> int:
@@ -379,30 +380,30 @@ def _t_test(moments: Moments) -> float:
     return 2 * float(stdtr(moments.n - 1, -abs(moments.mean) / moments.error))
 
 
-def signed_ranks(differences: Floats) -> Floats:
+def signed_ranks(differences: Floats, rounding: float) -> Floats:
     """The rank of the size of each difference, with its sign; no difference may be 0.
 
-    Sizes that differ by rounding alone have one rank, the mean of theirs.
+    Sizes that differ by rounding alone, a share of the largest, have one rank, the mean of theirs.
     """
     from scipy.stats import rankdata
 
-    return np.copysign(rankdata(_numbers_of_sizes(differences)), differences)
+    return np.copysign(rankdata(_numbers_of_sizes(differences, rounding)), differences)
 
 
-def _numbers_of_sizes(differences: Floats) -> npt.NDArray[np.intp]:
+def _numbers_of_sizes(differences: Floats, rounding: float) -> npt.NDArray[np.intp]:
     """Number the sizes of differences from the least on, those that differ by rounding alike.
 
     Its arrays are gone before SciPy ranks the numbers, which takes most memory of a comparison.
     """
     sizes = np.abs(differences)
     order = np.argsort(sizes)
-    is_larger = np.diff(sizes[order]) > ROUNDING * sizes.max()  # than the size before it
+    is_larger = np.diff(sizes[order]) > rounding * sizes.max()  # than the size before it
     numbers = np.empty(sizes.size, np.intp)
     numbers[order] = np.append(0, np.cumsum(is_larger))
     return numbers
 
 
-def _wilcoxon(differences: Floats) -> float:
+def _wilcoxon(differences: Floats, rounding: float) -> float:
     """The p-value of the signed-rank test; no difference may be 0.
 
     The distribution is chosen here, since versions of SciPy differ in it where ranks are tied.
@@ -411,20 +412,20 @@ def _wilcoxon(differences: Floats) -> float:
     from scipy.stats import wilcoxon
 
     n = differences.size
-    ranks = signed_ranks(differences)
+    ranks = signed_ranks(differences, rounding)
     if n <= _MAX_EXACT_USERS and np.unique(np.abs(ranks)).size == n:
         return float(wilcoxon(ranks, method="exact").pvalue)
     if 2**n <= SIGN_FLIPS:
-        return _every_flip(ranks)
+        return _every_flip(ranks, ROUNDING)
     # Each sign is + or - by chance: the variance of the sum is the sum of the squared ranks.
     return float(2 * ndtr(-abs(ranks.sum()) / math.sqrt(dot(ranks, ranks))))
 
 
-def _every_flip(values: Floats) -> float:
+def _every_flip(values: Floats, rounding: float) -> float:
     """The p-value of the sign-flip test of the mean, by all 2^n flips of the signs of values."""
     from scipy.stats import permutation_test
 
-    unit = _rounding_unit(values)
+    unit = _rounding_unit(values, rounding)
 
     def mean(flipped: Floats, axis: int) -> Any:
         return np.round(flipped.mean(axis=axis) / unit)
@@ -433,15 +434,15 @@ def _every_flip(values: Floats) -> float:
     return float(permutation_test((values,), mean, vectorized=True, **all_flips).pvalue)
 
 
-def _rounding_unit(values: Floats) -> float:
+def _rounding_unit(values: Floats, rounding: float) -> float:
     """The unit to which means of flipped values are rounded.
 
     Means that differ by rounding are then equal for every version of SciPy.
     """
-    return float(ROUNDING * np.abs(values).mean())
+    return float(rounding * np.abs(values).mean())
 
 
-def _permutation(differences: Floats, seed: int) -> float:
+def _permutation(differences: Floats, seed: int, rounding: float) -> float:
     """The p-value of the sign-flip test of the mean, by all flips if few, else by random ones.
 
     ``permutation_test`` shuffles an array per user and takes a hundred times longer for these.
@@ -452,12 +453,12 @@ def _permutation(differences: Floats, seed: int) -> float:
     if n == 1:
         return 1.0  # both signs are equally far from zero
     if 2**n <= SIGN_FLIPS:
-        return _every_flip(differences)
+        return _every_flip(differences, rounding)
     generator = np.random.default_rng(seed)
     # Bytes of a flip: full words of the generator, rounded up, so that batches change no bit.
     n_bytes = -(-n // 64) * 8
     total = differences.sum()
-    unit = _rounding_unit(differences)
+    unit = _rounding_unit(differences, rounding)
 
     def draw_signs(*, size: tuple[int, ...]) -> Floats:
         """1 where a difference keeps its sign, 0 where it is flipped."""

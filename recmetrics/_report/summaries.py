@@ -270,6 +270,7 @@ def read_models(
             values={model: {name: np.atleast_1d(array) for name, array in values.items()}},
             groups={group: rows[np.isin(rows, users)] for group, users in groups.items()},
             bounds=table.bounds,
+            rounding=table.rounding,
             weights=user_weights,
             n_weightless=n_weightless,
             metric_weights=table.user_weights,

@@ -256,6 +256,48 @@ def test_rounding_makes_no_difference():
     assert found.differences == expected.differences
 
 
+# Some are a little more in float32, and some a little less.
+VALUES = np.array([1 / 3, 0.1, 0.7, 1 / math.log2(3), 0.9, 0.6])
+
+
+@pytest.mark.parametrize("metric", ["ndcg@10", "m"])
+@pytest.mark.parametrize("form", ["array", "frame", "frame with null", "torch"])
+def test_values_in_float32_and_in_float64_are_equal(metric, form):
+    double = np.repeat(VALUES, 50)
+    values = {"old": {metric: double}, "new": {metric: double.astype(np.float32)}}
+    if form == "torch":
+        torch = pytest.importorskip("torch", reason="torch is not installed")
+        values["new"] = {metric: torch.tensor(double, dtype=torch.float32)}
+    elif form != "array":
+        polars = pytest.importorskip("polars", reason="polars is not installed")
+        if form == "frame with null":
+            double[7] = np.nan
+        for name, dtype in zip(NAMES, (polars.Float64, polars.Float32), strict=True):
+            column = polars.Series(double).fill_nan(None).cast(dtype)
+            values[name] = polars.DataFrame({"user": range(double.size), metric: column})
+    found = compare(values, tests=TESTS, metrics=metric)
+    n_users = np.count_nonzero(~np.isnan(double))
+    difference = only(found)
+    assert (difference.wins, difference.ties, difference.losses) == (0, n_users, 0)
+    assert difference.p == {"t": 1.0, "wilcoxon": 1.0, "permutation": 1.0}
+    assert not any(mean.best for mean in found.means)
+
+
+def test_rounding_of_float32_decides_no_test():
+    single = np.float32
+    # Ranks 1.5, -1.5 and 3, as in float64: 6 of 8 flips are as far from zero.
+    old = np.array([0.1, 0.3, 0.1], single)
+    new = np.array([0.2, 0.2, 0.5], single)
+    values = {"old": {"m": old}, "new": {"m": new}}
+    assert only(compare(values, tests="wilcoxon")).p["wilcoxon"] == 6 / 8
+    # Every user gains 0.1: p = 2^(1 - 8) if the signs are by chance.
+    old = np.linspace(0.1, 0.8, 8).astype(single)
+    values = {"old": {"m": old}, "new": {"m": old + single(0.1)}}
+    assert len({*(old + single(0.1) - old)}) > 1
+    difference = only(compare(values, tests=TESTS))
+    assert difference.p == {"t": 2**-7, "wilcoxon": 2**-7, "permutation": 2**-7}
+
+
 def test_rounding_hides_no_loss_and_makes_none():
     # 12 of 60 users gain 1, nobody loses: so the bound counts one more user.
     old = perfect_users(60, 0)

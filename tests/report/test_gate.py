@@ -299,6 +299,15 @@ def test_a_metric_of_all_lists_is_compared_as_it_is():
 
 
 @pytest.mark.parametrize("hundredths", range(10, 100, 9))
+def test_rounding_of_float32_does_not_judge_a_metric_of_all_lists(hundredths):
+    values = {"old": hundredths / 100, "new": (hundredths - 1) / 100}
+    models = {name: {"coverage@10": np.array(value, "f4")} for name, value in values.items()}
+    rules = ["coverage@10 >= -0.01", "coverage@10 > -0.01"]
+    verdicts = recmetrics.compare(models, baseline="old").gate(rules).verdicts
+    assert [verdict.verdict for verdict in verdicts] == ["holds", "fails"]
+
+
+@pytest.mark.parametrize("hundredths", range(10, 100, 9))
 def test_a_metric_of_all_lists_at_the_margin_is_not_judged_by_rounding(hundredths):
     # 0.29 - 0.3 + 0.01 is below 0 in floating point.
     old = hundredths / 100

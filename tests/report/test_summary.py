@@ -237,6 +237,15 @@ def test_a_value_beyond_an_end_by_rounding_is_that_end(end):
     assert 0.9 < 1 - (all_beyond.high - all_beyond.low) < 0.95  # one of 51 may be at the other end
 
 
+def test_a_value_in_float32_beyond_an_end_by_rounding_is_that_end():
+    values = np.array([0.25, 0.5, 1, 1], np.float32)
+    beyond = np.array([0.25, 0.5, 1 + 2**-23, 1 - 2**-24], np.float32)
+    found = summary({"ndcg@10": beyond})
+    assert [*found] == [*summary({"ndcg@10": values.astype(np.float64)})]
+    assert not found.observed
+    assert summary({"ndcg@10": beyond.astype(np.float64)}).observed == {"ndcg@10"}
+
+
 def test_a_value_below_the_only_end_by_rounding_is_that_end():
     found = summary({"dcg@10": [0.0, 2.0, -2.0e-16]})
     assert [*found] == [*summary({"dcg@10": [0.0, 2.0, 0.0]})]

@@ -29,6 +29,7 @@ from recmetrics._core.results.means import (
     read_floats,
     read_groups,
     read_raw_weights,
+    read_reals,
     read_weights,
     require_per_user,
     system_weights,
@@ -59,6 +60,7 @@ from recmetrics._core.results.notes import (
 )
 from recmetrics._core.results.rounding import (
     ROUNDING,
+    SINGLE_ROUNDING,
     rounding_of,
     with_equal_values,
     with_exact_ends,

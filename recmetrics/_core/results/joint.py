@@ -18,7 +18,12 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.results.rounding import rounding_of, with_equal_values, with_exact_ends
+from recmetrics._core.results.rounding import (
+    ROUNDING,
+    rounding_of,
+    with_equal_values,
+    with_exact_ends,
+)
 from recmetrics._core.results.saved import Arrays, check
 from recmetrics._core.threads import without_warnings
 from recmetrics._core.types import FloatArray, IntArray
@@ -74,19 +79,23 @@ class JointSums(NamedTuple):
         bounds: Sequence[tuple[float, float]],
         groups: Mapping[Any, Any],
         weights: FloatArray,
+        share: Any = ROUNDING,
     ) -> Self:
         """Sum the values, (metrics, events), of each model by name.
 
         ``bounds`` are the least and the greatest value of each metric. ``groups`` index the events
         of each group; None is that of all events. ``weights`` are those of the events, (events,),
-        above 0 in groups. Values that differ by rounding are equal.
+        above 0 in groups. Values that differ by rounding are equal: by ``share`` of their size, one
+        number or that of each metric, (metrics, 1).
         """
         pairs: list[tuple[str, str | None]] = [(model, None) for model in values]
         pairs += [(model, earlier) for earlier, model in combinations(sorted(values), 2)]
 
         ends = np.reshape(bounds, (-1, 2)).T[..., np.newaxis]
-        rounding = rounding_of(ends)
-        exact_values = {model: with_exact_ends(array, ends) for model, array in values.items()}
+        rounding = rounding_of(ends, share)
+        exact_values = {
+            model: with_exact_ends(array, ends, share) for model, array in values.items()
+        }
 
         sums = {}
         for group, events in groups.items():
@@ -95,7 +104,8 @@ class JointSums(NamedTuple):
                 difference = exact_values[model][:, events]
                 if earlier is not None:
                     of_earlier = exact_values[earlier][:, events]
-                    difference = with_equal_values(difference, of_earlier, rounding) - of_earlier
+                    later = with_equal_values(difference, of_earlier, rounding, share)
+                    difference = later - of_earlier
                 sums[group, model, earlier] = _sums(of_earlier, difference, weights[events])
         arrays: list[Any] = [np.stack(column) for column in zip(*sums.values(), strict=True)]
         return cls(tuple(sums), *arrays)

@@ -84,6 +84,12 @@ def dot(weights: FloatArray, values: FloatArray) -> FloatArray:
 
 def read_floats(name: str, column: Any) -> FloatArray:
     """Read an array of real numbers as float64; errors call it ``name``."""
+    values: FloatArray = read_reals(name, column).astype(np.float64, copy=False)
+    return values
+
+
+def read_reals(name: str, column: Any) -> npt.NDArray[Any]:
+    """Read an array of real numbers in their own precision; errors call it ``name``."""
     if isinstance(column, np.ma.MaskedArray):
         msg = f"{name} is a masked array, whose mask would be lost; type .filled(np.nan)"
         raise InputTypeError(msg)
@@ -97,8 +103,7 @@ def read_floats(name: str, column: Any) -> FloatArray:
     if array.dtype.kind not in "fiub":
         msg = f"{name} has dtype {array.dtype}; expected real numbers"
         raise InputTypeError(msg)
-    values: FloatArray = array.astype(np.float64, copy=False)
-    return values
+    return array
 
 
 def require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:

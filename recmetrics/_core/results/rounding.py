@@ -1,7 +1,8 @@
 """Which values are equal: those that differ by rounding alone, as sums in another order do.
 
 The bounds of a metric are a pair, its least and its greatest value. Those of several metrics are
-(2, metrics, 1), beside values (metrics, users).
+(2, metrics, 1), beside values (metrics, users). A ``share`` is ``ROUNDING`` or ``SINGLE_ROUNDING``,
+that of several metrics an array (metrics, 1).
 """
 
 from typing import Any
@@ -10,26 +11,29 @@ import numpy as np
 
 from recmetrics._core.types import FloatArray
 
-ROUNDING = 1e-12  # numbers that differ by this share of their size count as equal
+# Numbers that differ by this share of their size count as equal. In float32, a number is off by up
+# to 6e-8 of its size; values of one model may be in float32, and those of another in float64.
+ROUNDING = 1e-12
+SINGLE_ROUNDING = 1e-6
 
 
-def rounding_of(bounds: Any) -> FloatArray:
+def rounding_of(bounds: Any, share: Any = ROUNDING) -> FloatArray:
     """By how much values of metrics may differ by rounding, whatever their size.
 
     It is 0 if a bound is infinite: the size of the values alone then says what is rounding.
     """
     least, greatest = bounds
     width = np.subtract(greatest, least)
-    return np.where(np.isfinite(width), ROUNDING * width, 0.0)
+    return np.where(np.isfinite(width), share * width, 0.0)
 
 
-def with_exact_ends(values: FloatArray, bounds: Any) -> FloatArray:
+def with_exact_ends(values: FloatArray, bounds: Any, share: Any = ROUNDING) -> FloatArray:
     """Replace values that differ from a bound of their metric by rounding by that bound.
 
-    Values beyond a bound by at most 1e-12 differ by rounding where the other bound is infinite.
+    Values beyond a bound by at most ``share`` differ by rounding where the other bound is infinite.
     """
-    rounding = rounding_of(bounds)
-    rounding_beyond = np.where(rounding > 0, rounding, ROUNDING)
+    rounding = rounding_of(bounds, share)
+    rounding_beyond = np.where(rounding > 0, rounding, share)
     for end, sign in zip(bounds, (-1, 1), strict=True):
         with np.errstate(invalid="ignore"):  # of infinite values beside an infinite bound
             distances = sign * (values - end)  # above 0 beyond the bound
@@ -39,15 +43,17 @@ def with_exact_ends(values: FloatArray, bounds: Any) -> FloatArray:
     return values
 
 
-def with_equal_values(values: FloatArray, others: FloatArray, rounding: FloatArray) -> FloatArray:
+def with_equal_values(
+    values: FloatArray, others: FloatArray, rounding: FloatArray, share: Any = ROUNDING
+) -> FloatArray:
     """Replace values that differ from those of another model by rounding by these.
 
-    It is rounding up to ``rounding``, that of ``rounding_of``, or to 1e-12 of the other value.
+    It is rounding up to ``rounding``, that of ``rounding_of``, or to ``share`` of the other value.
     """
     with np.errstate(over="ignore"):
         distances = values - others
     np.abs(distances, out=distances)  # in the same memory, as there may be millions of users
     limits = np.abs(others)
-    limits *= ROUNDING
+    limits *= share
     np.maximum(limits, rounding, out=limits)
     return np.where(distances <= limits, others, values)
