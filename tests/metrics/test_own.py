@@ -396,6 +396,15 @@ def test_a_value_at_its_bounds_may_be_rounded():
 
     assert Metrics.compute(SCORES, TRUTH, "almost@2")["almost@2"][0] > 1
 
+    @recmetrics.metric(formula="1, in float32")
+    def single(user, k):
+        return np.nextafter(np.float32(min(len(user.gains), k) / k), np.float32(2))
+
+    with pytest.warns(
+        RecmetricsWarning, match="is 1.00000012 for user 0, outside its bounds 0 and"
+    ):
+        Metrics.compute(SCORES, TRUTH, "single@2")
+
 
 def test_the_type_of_the_user_need_not_exist_at_run_time():
     source = (

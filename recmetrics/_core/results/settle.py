@@ -67,7 +67,7 @@ def _warn_of_outside(values: UserValues, metric: Metric, rows: RowNames) -> None
     if outside.size:
         row = int(outside[0])
         warn(
-            f"the metric {metric.name!r} is {values[row]:g} for {rows.name(row)}, outside its "
+            f"the metric {metric.name!r} is {values[row]:.9g} for {rows.name(row)}, outside its "
             f"bounds {least:g} and {greatest:g}, which intervals and gates use; declare them with "
             "@recmetrics.metric(bounds=(least, greatest))"
         )
