@@ -656,7 +656,12 @@ class Metrics:
         ----------
         ranks
             (n,) integers from 1 to n_sampled + 1. A user with several relevant items may have a
-            rank for each.
+            rank for each, among this item and its negatives alone. Each item is then evaluated as
+            if it were the user's only relevant one. If the user's other relevant items may be
+            drawn, the mean over a user's ranks estimates ``mean_rank``, ``percentile_rank`` and,
+            as ``hit``, ``recall(denom=relevant)``; if they are never drawn, it estimates ``auc``.
+            It does not estimate any other metric of several relevant items, such as ``ndcg`` or
+            ``mrr``. Ranks in a sample that always holds all relevant items of a user estimate none.
         metrics_list
             As in ``compute``, for one relevant item of relevance 1: ``hit``, ``recall``, ``mrr``,
             ``ndcg``, ``auc``, ``mean_rank`` and ``percentile_rank``.

@@ -26,6 +26,7 @@ from recmetrics._core.inputs import (
 )
 from recmetrics._core.results import (
     NEGATE,
+    advice_on_samples,
     places_of,
     size_of_samples,
     users_of_relevant_alone,
@@ -81,7 +82,8 @@ class Audit:
 
     Four findings tell that the call may not test the model at all. ``only_relevant``: all items
     that can be recommended to a user are relevant. ``sampled``: every user has equally many
-    candidates, ``n_candidates``, as with sampled negatives. ``relevant_last``: the relevant items
+    candidates, ``n_candidates``, as with sampled negatives; ``has_one_relevant`` says that no user has several
+    relevant items. ``relevant_last``: the relevant items
     stand at the end of the list. ``excluded_target``: exclude holds the one relevant item. The
     first three are given only if they hold for most of the users with relevant items.
     """
@@ -118,6 +120,7 @@ class Audit:
     excluded_target: Finding = _check("exclude holds the one relevant item")
     grades: tuple[int, float, float] | None = None
     n_candidates: int | None = None
+    has_one_relevant: bool = True
     are_lists: bool = False
 
     @property
@@ -184,7 +187,7 @@ class Audit:
             of = "" if self.n_items is None else f" of {self.n_items:,}"
             advice = (
                 f"{self.n_candidates:,}{of} items, the relevant ones among them: "
-                "Metrics.from_sampled estimates the metrics over all items"
+                f"{advice_on_samples(has_one_relevant=self.has_one_relevant)}"
             )
         elif name == "relevant_last" and self.are_lists:
             advice = "if the lists begin with the worst item, reverse them"
@@ -481,6 +484,7 @@ def _signs(
         "relevant_last": _of_users(is_last),
         "sampled": _of_users(is_sampled),
         "n_candidates": size if is_sampled.any() else None,
+        "has_one_relevant": places.has_one_relevant,
         "are_lists": are_lists,
     }
 

@@ -90,6 +90,24 @@ def test_equally_many_candidates_are_a_sample():
     assert estimate == pytest.approx(1.0, abs=0.05)
 
 
+def test_samples_of_users_with_several_relevant_items_estimate_auc_alone():
+    """The 10 relevant items are above 2/3 of the 190 others: a share that the sample has, too."""
+    rng = np.random.default_rng(1)
+    truth = np.zeros((300, 200))
+    truth[:, :10] = 1
+    scores = np.where(truth, 2 / 3, rng.random(truth.shape))
+    lists = [np.append(np.arange(10), 10 + rng.permutation(190)[:40]) for _ in truth]
+    advice = "only auc estimates its value over all items, since users have several relevant items"
+    report = audit(scores, truth, candidates=lists)
+    assert f"50 of 200 items, the relevant ones among them: {advice}; for other" in str(report)
+    (note,) = notes(scores, truth, "recall@10", candidates=lists)
+    assert advice in note
+    assert "from_sampled" not in note + str(report)
+    values = Metrics.compute(scores, truth, ["auc", "mean_rank"], candidates=lists)
+    assert values["auc"].mean() == pytest.approx(2 / 3, abs=0.01)
+    assert values["mean_rank"].mean() == pytest.approx(5.5 + 40 / 3, abs=0.4)  # not 5.5 + 190 / 3
+
+
 @pytest.mark.parametrize(
     "candidates",
     [

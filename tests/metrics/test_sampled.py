@@ -218,3 +218,29 @@ def test_errors(error, ranks, changed, words):
 def test_what_the_error_of_few_items_says_to_type_works():
     given = {"n_sampled": 10, "n_items": 5, "replace": True}
     assert len(estimates([1, 11], "mrr", **given)) == 2
+
+
+@pytest.mark.parametrize("others_are_drawn", [True, False])
+def test_means_over_the_ranks_of_several_relevant_items(others_are_drawn):
+    """Of users whose relevant items have the ranks 2, 5 and 6 of 12; samples of 5 other items.
+
+    Drawn from all others, they estimate the mean rank, 13 / 3. Drawn from the 9 that are not
+    relevant, of which 1, 3 and 3 are above, they estimate auc, 1 - 7 / 27.
+    """
+    rng = np.random.default_rng(0)
+    relevant = np.array([2, 5, 6])
+    others = np.arange(1, 13)
+    if not others_are_drawn:
+        others = np.setdiff1d(others, relevant)
+    ranks = []
+    for rank in np.tile(relevant, 4_000):
+        sample = rng.permutation(others[others != rank])[:5]
+        ranks.append(1 + np.count_nonzero(sample < rank))
+    n_items = 12 if others_are_drawn else 10
+    given = {"n_sampled": 5, "n_items": n_items, "gamma": 1e-6}
+    values = Metrics.from_sampled(ranks, ["mean_rank", "auc"], **given)
+    means = {metric: column.mean() for metric, column in values.items()}
+    if others_are_drawn:
+        assert means["mean_rank"] == pytest.approx(13 / 3, abs=0.1)
+    else:
+        assert means["auc"] == pytest.approx(1 - 7 / 27, abs=0.02)

@@ -71,6 +71,7 @@ from recmetrics._core.results.saved import this_version
 from recmetrics._core.results.settle import RowNames, settled
 from recmetrics._core.results.signs import (
     NEGATE,
+    advice_on_samples,
     notes_of_signs,
     places_of,
     size_of_samples,

@@ -41,6 +41,11 @@ class Places(NamedTuple):
         """The number of users with a relevant item."""
         return int(np.count_nonzero(self.n_relevant))
 
+    @property
+    def has_one_relevant(self) -> bool:
+        """True if no user has several relevant items."""
+        return int(self.n_relevant.max(initial=0)) <= 1
+
 
 def places_of(hits: Hits, depth: int | None, longest: int) -> Places:
     """Read hits to rank ``depth`` of lists of at most ``longest`` items."""
@@ -92,6 +97,20 @@ def size_of_samples(places: Places, n_items: int | None) -> int | None:
     if np.any(n_found < places.n_relevant[has_relevant]) or np.all(n_found == size):
         return None
     return size
+
+
+def advice_on_samples(*, has_one_relevant: bool) -> str:
+    """Say how to come from candidates that are a sample to the metrics over all items.
+
+    ``has_one_relevant`` says that no user has several relevant items. The rank of one of several
+    in a sample counts all others above it, and of the other items only a share.
+    """
+    if has_one_relevant:
+        return "Metrics.from_sampled estimates the metrics over all items"
+    return (
+        "only auc estimates its value over all items, since users have several relevant items; "
+        "for other metrics, score all items"
+    )
 
 
 def users_of_relevant_last(hits: Hits, places: Places) -> IntArray:
@@ -151,8 +170,8 @@ def notes_of_signs(selection: Selection, users: Users, specs: Iterable[MetricSpe
         of_items = "" if n_items is None else f" of {n_items:,}"
         notes.append(
             f"every user has exactly {size:,}{of_items} items as candidates, the relevant ones "
-            "among them; if the others are sampled negatives, Metrics.from_sampled estimates the "
-            "metrics over all items"
+            "among them; if the others are sampled negatives, "
+            f"{advice_on_samples(has_one_relevant=places.has_one_relevant)}"
         )
     if n_last:
         notes.append(
