@@ -82,10 +82,10 @@ class Audit:
 
     Four findings tell that the call may not test the model at all. ``only_relevant``: all items
     that can be recommended to a user are relevant. ``sampled``: every user has equally many
-    candidates, ``n_candidates``, as with sampled negatives; ``has_one_relevant`` says that no user has several
-    relevant items. ``relevant_last``: the relevant items
-    stand at the end of the list. ``excluded_target``: exclude holds the one relevant item. The
-    first three are given only if they hold for most of the users with relevant items.
+    candidates, ``n_candidates``, as with sampled negatives; ``has_one_relevant`` says that no user
+    has several relevant items. ``relevant_last``: the relevant items stand at the end of the list.
+    ``excluded_target``: exclude holds the one relevant item. The first three are given only if they
+    hold for most of the users with relevant items.
     """
 
     n_users: int

@@ -45,7 +45,7 @@ class UsersNeeded(NamedTuple):
     """The number of users who show a difference; ``Comparison.users_needed`` computes it."""
 
     with_value: int  # users who have a value of the metric in both models
-    all_users: int  # if as large a share of them has a value
+    all_users: int  # if as large a share of them has a value, and a weight above 0
 
 
 class Comparison(Compared, Printed):
@@ -225,8 +225,8 @@ class Comparison(Compared, Printed):
         Returns
         -------
         UsersNeeded
-            The number of users with a value of the metric, and of all users, if the same share of
-            them has a value.
+            The number of users with a value of the metric, and with ``weights`` a weight above 0;
+            and the number of all users, if the same share of them has these.
 
         Raises
         ------
@@ -291,7 +291,7 @@ class Comparison(Compared, Printed):
                 raise ArgumentError(msg)
             n_users = max(n_users, bounds.users_for(n_equal))
         n_defined = differences.n_users
-        n_all = n_defined + differences.n_undefined
+        n_all = n_defined + differences.n_undefined + (self.samples.n_weightless or 0)
         all_users = -(-n_users * n_all // n_defined)  # rounded up
         return UsersNeeded(n_users, all_users)
 

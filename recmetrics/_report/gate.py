@@ -270,7 +270,7 @@ class Gate(Printed):
             )
         with_needed = [verdict for verdict in self.verdicts if verdict.n_needed]
         if with_needed:
-            yield _what_is_needed(with_needed)
+            yield _what_is_needed(with_needed, weighted=self.weighted)
 
     def _rule_of(self, verdict: Verdict) -> str:
         """Write the rule of a verdict, with its group, and with its model where there are more."""
@@ -495,14 +495,15 @@ def _is_beyond_margin(verdict: Verdict) -> bool:
     return (verdict.difference - verdict.margin) * direction < 0
 
 
-def _what_is_needed(verdicts: Sequence[Verdict]) -> str:
+def _what_is_needed(verdicts: Sequence[Verdict], *, weighted: bool) -> str:
     """Say what the numbers of needed users of these verdicts mean."""
+    has_weight = " and a weight above 0" if weighted else ""
     of_group = ""
     if any(verdict.group is not None for verdict in verdicts):
         of_group = " of the rule's group"
     line = (
-        f"needed: size of a new sample, in users{of_group} with a value; all rules that allow a "
-        "loss hold together in 80 % of samples of these sizes if the models are equal"
+        f"needed: size of a new sample, in users{of_group} with a value{has_weight}; all rules "
+        "that allow a loss hold together in 80 % of samples of these sizes if the models are equal"
     )
     fewest = min(verdict.n_users or 0 for verdict in verdicts)
     if fewest < _FEW_TO_PLAN:

@@ -599,6 +599,19 @@ def test_users_needed_are_the_fewest_with_the_power():
     assert found.users_needed("ndcg@10", -0.05, power=0.9) == needed
 
 
+def test_users_needed_count_those_of_weight_0_among_all():
+    """Half of the users have weight 0, and a third of the others no value."""
+    models = {
+        "old": {"m": [0.4] * 120 + [math.nan] * 60 + [0.4] * 180},
+        "new": {"m": [0.4 + difference for difference in EVEN] + [0.5] * 240},
+    }
+    found = recmetrics.compare(models, weights=[1.0] * 180 + [0.0] * 180)
+    needed = found.users_needed("m", 0.05)
+    assert needed.all_users == 3 * needed.with_value
+    text = str(found.gate("m >= -0.001"))
+    assert "needed: size of a new sample, in users with a value and a weight above 0; all" in text
+
+
 # Shares of users who lose and gain, and the standard deviation of their differences before the
 # gains are moved to give the true mean.
 FEW_DIFFER = [(0.05, 0.08, 0.1, 0.005), (0.4, 0.5, 0.05, 0.01), (0.001, 0.1, 0.2, 0.02)]
