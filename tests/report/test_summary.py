@@ -10,7 +10,7 @@ import pytest
 from compared import NAN, NUMBERS, USERS, WEIGHTS, drawn, numbers, same
 from scipy import stats
 
-from recmetrics import compare, summary
+from recmetrics import compare, explain, summary
 from recmetrics._report import statistics
 
 
@@ -317,3 +317,25 @@ def test_a_level_is_the_mean_of_the_users_with_a_value():
     }
     weighted = summary(values, levels={"chance": chance}, weights=[3.0, 1.0, 1.0, 1.0])
     assert weighted.records[0].levels == {"chance": pytest.approx((3 * 0.5 + 0.25) / 4)}
+
+
+def test_a_cutoff_limits_mean_ranks_and_binary_gains():
+    """``mean_rank@5`` is 1 + 5 times ``percentile_rank@5``, and so are the ends of its interval."""
+    shares = np.array([0.0] * 18 + [0.2, 0.4])
+    values = {"percentile_rank@5": shares, "mean_rank@5": 1 + 5 * shares}
+    of_shares, of_ranks = summary(values).to_records()
+    assert of_ranks["high"] == pytest.approx(1 + 5 * of_shares["high"], rel=1e-9)
+    assert of_ranks["low"] == pytest.approx(1 + 5 * of_shares["low"], rel=1e-9)
+    greatest = {
+        "mean_rank@5": 6.0,
+        "cg(gain=binary)@3": 3.0,
+        "cg(gain=exp2_shifted, rel=2)@3": 9.0,
+        "dcg(gain=binary)@2": 1 + 1 / np.log2(3),
+        "dcg(discount=reciprocal, rel=2)@3": 11 / 6,
+        "mean_rank": np.inf,
+        "cg@3": np.inf,
+        "dcg(gain=binary)": np.inf,
+        "dcg(gain=binary, weigh=ips)@3": np.inf,
+    }
+    highs = {metric: explain(metric).bounds[1] for metric in greatest}
+    assert highs == pytest.approx(greatest, rel=1e-12)

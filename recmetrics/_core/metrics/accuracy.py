@@ -26,7 +26,7 @@ In a formula ``{top}``, ``{k}``, ``{cut}`` and the like stand for the cutoff (``
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
@@ -45,7 +45,7 @@ from recmetrics._core.metrics.reference import (
     weighed_hits,
 )
 from recmetrics._core.options import ForHits
-from recmetrics._core.selection import WHOLE_LIST, Hits
+from recmetrics._core.selection import WHOLE_LIST, Hits, discounts
 from recmetrics._core.spec import Number, choice, metric
 from recmetrics._core.types import FloatArray, Scores, Truth, UserValues
 
@@ -58,6 +58,8 @@ _JAIN = "Jain, Prabhu, Varma: Extreme multi-label loss functions, KDD 2016"
 _EXP2_SOURCES = {"exp2": "Burges et al.: Learning to rank using gradient descent, ICML 2005"}
 _WEIGH_SOURCES = {"ips": f"{_YANG}; {_JAIN}", "snips": _YANG, "ps": _JAIN}
 _JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniques, TOIS 2002"
+
+_MAX_SUMMED_RANKS = 1 << 16  # whose discounts are added up for the greatest value of dcg
 
 # --- Options that several metrics have -----------------------------------------------------------
 
@@ -1001,6 +1003,21 @@ def ndcg_at_k(
 # --- dcg -----------------------------------------------------------------------------------------
 
 
+def _most_gains(k: int | None, options: Mapping[str, Any]) -> float:
+    """The greatest value of ``dcg`` and ``cg``, that of k hits; infinite for unknown gains.
+
+    That is also where a callable gives the discounts, which may fail at ranks that no list has.
+    """
+    discount = options.get("discount")
+    has_one_gain = options["gain"] == "binary" or options["rel"] is not None
+    if k is None or k > _MAX_SUMMED_RANKS or not has_one_gain or callable(discount):
+        return math.inf
+    sum_of_weights = float(k)
+    if discount is not None:
+        sum_of_weights = float(discounts(discount, k).sum())
+    return gain_of(1.0, options["gain"]) * sum_of_weights
+
+
 def dcg_reference(
     user: OneUser, k: int, *, gain: str, discount: str, rel: float | None, weigh: str
 ) -> float:
@@ -1026,6 +1043,7 @@ def _dcg(hits: Hits, k: int, out: FloatArray) -> None:
     citation=_JARVELIN,
     sources={"gain": _EXP2_SOURCES, "weigh": _WEIGH_SOURCES},
     bounds=(0.0, math.inf),
+    greatest=_most_gains,
     is_sum=True,
 )
 def dcg_at_k(
@@ -1045,7 +1063,8 @@ def dcg_at_k(
 ) -> UserValues:
     """Discounted cumulative gain at k.
 
-    The value is 0 for a user without relevant items, unless ``undefined="raise"``. ``weigh``
+    The value is 0 for a user without relevant items, unless ``undefined="raise"``. With
+    ``gain="binary"`` or ``rel``, it is at most that of k hits. ``weigh``
     multiplies gains by 1 / propensity; it needs ``propensity=``.
 
     >>> from recmetrics import Metrics
@@ -1079,6 +1098,7 @@ def _cg(hits: Hits, k: int, out: FloatArray) -> None:
     latex=r"\sum_{r=1}^{k} g_r",
     citation=_JARVELIN,
     bounds=(0.0, math.inf),
+    greatest=_most_gains,
     is_sum=True,
 )
 def cg_at_k(
@@ -1092,7 +1112,8 @@ def cg_at_k(
 ) -> UserValues:
     """Cumulative gain at k.
 
-    The value is 0 for a user without relevant items, unless ``undefined="raise"``.
+    The value is 0 for a user without relevant items, unless ``undefined="raise"``. With
+    ``gain="binary"``, it is at most k.
 
     >>> from recmetrics import Metrics
     >>> Metrics.cg_at_k([[5, 4, 3, 2, 1]], [[5, 3, 2, 1, 2]], k=5)

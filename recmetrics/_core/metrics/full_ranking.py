@@ -234,7 +234,7 @@ def _mean_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     counts_all_items=True,
     formula_at_k="mean rank of the relevant items; an item that is not in the top {k} counts as "
     "{k} + 1",
-    facts_at_k={"counts_all_items": False},
+    facts_at_k={"counts_all_items": False, "greatest": lambda k, _: k + 1.0},
     undefined="no relevant item, or without a cutoff no item that may be recommended",
     higher_is_better=False,
 )
@@ -249,10 +249,11 @@ def mean_rank(
     """Mean rank of the relevant items.
 
     1 is the best rank. A relevant item that may not be recommended has the rank after the last one:
-    the length of the list + 1. With a cutoff, every relevant item outside the top k has rank k + 1.
-    Without a cutoff, a given ranking must contain all recommendable items. ``Metrics.ranks`` gives
-    the rank of each item. ``ties="best"`` is the best order of the whole list, in which only one of
-    several tied items is first; under ``Metrics.ranks(ties="best")`` each of them is.
+    the length of the list + 1. With a cutoff, every relevant item outside the top k has rank k + 1,
+    the greatest value. Without a cutoff, a given ranking must contain all recommendable items.
+    ``Metrics.ranks`` gives the rank of each item. ``ties="best"`` is the best order of the whole
+    list, in which only one of several tied items is first; under ``Metrics.ranks(ties="best")``
+    each of them is.
 
     >>> from recmetrics import Metrics
     >>> Metrics.mean_rank([[4, 3, 2, 1]], [[1, 0, 0, 1]])  # (1 + 4) / 2

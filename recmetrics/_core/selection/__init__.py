@@ -42,6 +42,7 @@ from recmetrics._core.selection.hits import (
     Hits,
     Slots,
     Views,
+    discounts,
     empty_hits,
     hits_of_slots,
     join,

@@ -145,6 +145,8 @@ class MetricSpec:
         """The least and the greatest value."""
         if self.values.get("weigh") in ("ips", "snips"):  # hits are divided by propensities
             return self.metric.bounds[0], math.inf
+        if self.metric.greatest is not None:
+            return self.metric.bounds[0], self.metric.greatest(self.k, self.values)
         return self.metric.bounds
 
     @cached_property

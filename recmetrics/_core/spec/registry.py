@@ -231,6 +231,8 @@ class Metric:
     description: str
     sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of choices of options
     bounds: tuple[float, float] = (0.0, 1.0)
+    # The greatest value, where it depends on the cutoff or on the values of the options.
+    greatest: Callable[[int | None, Mapping[str, Any]], float] | None = None
     aliases: tuple[str, ...] = ()
     averages_ties: bool = False  # by definition, whatever the order of ties
     without_orders: Mapping[str, str] = field(default_factory=dict)
