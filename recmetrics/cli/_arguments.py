@@ -250,7 +250,8 @@ EVALUATE = (
     ),
     Row(
         "--chance",
-        "with SCORES: also show the means of a random ranking and of the best possible ranking",
+        "with SCORES: also show the means of a random ranking and of the best possible ranking of "
+        "the items that may be recommended; in a dense .npy, those of score -inf count among these",
         _FLAG_SETTINGS,
         "SCORES",
     ),

@@ -22,6 +22,9 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+from scipy import sparse
+
 from recmetrics import (
     ArgumentError,
     Audit,
@@ -36,6 +39,7 @@ from recmetrics import (
     identify,
 )
 from recmetrics._core.errors import at_fault, did_you_mean
+from recmetrics._core.inputs import read_item_sets
 from recmetrics._core.results import spec_of
 from recmetrics._core.spec import SIDE, expand_cutoffs
 from recmetrics._files import (
@@ -350,11 +354,25 @@ def _evaluate_scores(args: Namespace, sources: Mapping[str, Source]) -> Measured
         "propensity": side_data.get("propensity"),
         **item_sets,
     }
+    if sparse.issparse(scores):
+        options["candidates"] = _stored_candidates(scores, item_sets.get("candidates"))
     levels: dict[str, dict[str, Any]] = {"chance": {}, "ceiling": {}}
     for metric, level in product(metrics, levels):
         with suppress(ArgumentError):  # a metric that has no such level
             levels[level] |= getattr(Metrics, level)(truth, metric, n_items=shape[1], **options)
     return Measured(evaluation, levels=levels, audit=audit_report)
+
+
+def _stored_candidates(scores: Any, candidates: Any) -> Any:
+    """Give the items of sparse scores that may be recommended: those stored, of the candidates."""
+    entries = sparse.csr_array(scores)
+    is_score = entries.data > -np.inf  # not NaN, either
+    stored = sparse.csr_array((is_score, entries.indices, entries.indptr), shape=entries.shape)
+    if candidates is None:
+        return stored
+    rows = read_item_sets(candidates, "candidates", stored.shape).rows(slice(0, stored.shape[0]))
+    is_candidate = np.ones(len(rows.items), np.bool_)
+    return stored.multiply(sparse.csr_array((is_candidate, rows.items, rows.start), stored.shape))
 
 
 def _identify_scores(args: Namespace, sources: Mapping[str, Source]) -> Identification:

@@ -309,6 +309,31 @@ def test_chance_and_ceiling_stand_beside_each_mean(capsys):
     assert "chance" not in evaluated(capsys, *BASE, "-m", "ndcg@3")["of"]["ndcg@3"]
 
 
+@pytest.mark.parametrize(
+    ("candidates", "chance", "ceiling"),
+    [
+        (None, (1 / 3 + 0) / 2, 1 / 2),
+        ([[1, 1, 0, 0, 0, 0, 0, 0], [0, 1, 0, 0, 1, 0, 0, 1]], (1 + 0) / 2, 1 / 2),
+        ([0, 1, 2], (1 / 2 + 0) / 2, 1 / 2),  # for all users
+        ([2, 3], 0, 0),
+    ],
+)
+def test_chance_of_sparse_scores_is_that_of_the_stored_entries(capsys, candidates, chance, ceiling):
+    """User 0 has the items 1, 2 and 3, of which 1 is relevant; user 1 has 0, 4 and 5, but not 7."""
+    data = [0.5, 0.5, 0.5, -np.inf, 0.5, 0.5, 0.5]
+    indices = ([0, 0, 0, 0, 1, 1, 1], [1, 2, 3, 6, 0, 4, 5])
+    sparse.save_npz("top.npz", sparse.csr_array((data, indices), shape=(2, 8)))
+    Path("two.txt").write_text("0 1\n1 7\n")
+    argv = ["top.npz", "two.txt", "-m", "hit@1", "--chance", "--ties", "expected"]
+    if candidates is not None:
+        np.save("candidates.npy", candidates)
+        argv += ["--candidates", "candidates.npy"]
+    of_metric = evaluated(capsys, *argv)["of"]["hit@1"]
+    assert of_metric["chance"] == pytest.approx(chance, abs=1e-12)
+    assert of_metric["ceiling"] == ceiling
+    assert of_metric["mean"] == pytest.approx(chance, abs=1e-12)  # all scores are equal
+
+
 def test_the_audit_stands_above_the_table_and_in_json(capsys):
     odd = SCORES.copy()
     odd[0, 1:3] = 3  # a tie across cutoff 2
