@@ -349,6 +349,8 @@ def _means_of_batches(
     variant: Variant, values: UserValues, near_variants: Sequence[Variant]
 ) -> Iterator[tuple[float, Variant]]:
     """Compute the mean of the means of batches, where the last one is shorter than the others."""
+    if np.isnan(values).all():  # as in ``_means``
+        return
     for undefined in {near.undefined for near in near_variants if near.ties == variant.ties}:
         number = number_for(undefined)
         counted = values[~np.isnan(values)]

@@ -428,9 +428,11 @@ def identify_by(problem: Problem, value: str | float, spec: MetricSpec) -> Ident
         others = others_than(spec, problem)
     systems = [*variants_of_systems(spec, problem), *of_the_name(spec, others)]
     trials_of_mean: dict[str, list[Trial]] = {}
+    has_value = False  # of this metric
     for trial in trials_of(spec, problem, systems, others):
         trials_of_mean.setdefault(f"{trial.mean:{_SAME_MEAN_FORM}}", []).append(trial)
-    if not trials_of_mean:
+        has_value |= RINGS[trial.ring] != "another metric"
+    if not has_value:
         msg = f"no user has a value of {spec}; expected scores and truth of at least one user"
         raise InputError(msg)
 

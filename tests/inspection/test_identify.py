@@ -375,6 +375,14 @@ def test_a_width_that_is_no_count_is_refused(width):
     assert max(map(len, found.to_text(60).splitlines())) <= 60
 
 
+@pytest.mark.parametrize("n_users", [1, 300])  # 300 are more than a batch
+@pytest.mark.parametrize(("truth", "metric"), [([0, 0, 0], "ndcg@2"), ([1, 1, 1], "auc")])
+def test_a_metric_without_a_value_of_any_user_has_no_mean(n_users, truth, metric):
+    """Other metrics have values: dcg is 0 without relevant items, mrr is 1 where all are."""
+    with pytest.raises(InputError, match=f"^no user has a value of {metric}; expected scores"):
+        identify([[3, 2, 1]] * n_users, [truth] * n_users, "0.2", metric)
+
+
 def test_nobody_has_no_mean():
     told = message_of(
         InputError, lambda: identify(np.empty((0, 3)), np.empty((0, 3)), 0.5, "hit@1")
