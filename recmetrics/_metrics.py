@@ -82,7 +82,8 @@ class Metrics(compute.Metrics):
         are most of them. They also say if a metric reads grades, such as ratings, if these may be
         sums of repeated entries, and if something else than the model may decide the ranking, such
         as candidates that are all relevant: the findings ``only_relevant``, ``sampled``,
-        ``relevant_last`` and ``excluded_target`` of ``recmetrics.audit``.
+        ``relevant_last`` and ``excluded_target`` of ``recmetrics.audit``. ``relevant_last`` needs a
+        metric of whole lists, such as ``mrr`` without a cutoff.
         """
         request = Request(metrics_list, **shared)
         scores = read_scores(pred_scores)

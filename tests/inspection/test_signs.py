@@ -50,6 +50,23 @@ def test_all_that_can_be_recommended_is_relevant():
     }
 
 
+def test_candidates_that_are_all_relevant_are_told_whatever_the_cutoff():
+    tests = RNG.random(TRUTH.shape) < 0.1
+    tests[:, :8] = True
+    lists = [np.flatnonzero(row) for row in tests]
+    for candidates in (tests, lists):
+        (note,) = notes(SCORES, tests, "ndcg@5", candidates=candidates)
+        assert note.startswith("every item that can be recommended is relevant to 30 of the 30")
+    others = tests.copy()
+    others[:20, 59] = True
+    others[:20, 58] = True
+    (note, *_) = [*notes(SCORES, tests, "ndcg@5", candidates=others), ""]
+    assert not note.startswith("every item")
+    masked = np.where(tests, SCORES, -np.inf)  # the list ends above the rank
+    (note,) = notes(masked, tests, "ndcg@50", candidates=others)
+    assert note.startswith("every item that can be recommended is relevant to 30 of the 30")
+
+
 def test_few_users_or_one_right_item_are_no_sign():
     some = np.where(np.arange(N_USERS)[:, np.newaxis] < N_USERS // 2, TRUTH, 1)
     assert signs(audit(SCORES, TRUTH, candidates=some)) == {}  # half of the users

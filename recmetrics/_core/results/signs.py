@@ -152,9 +152,10 @@ def notes_of_signs(selection: Selection, users: Users, specs: Iterable[MetricSpe
     hits = selection.hits
     n_items = selection.cutoffs.n_items
     places = places_of(hits, selection.cutoffs.hits, n_items or 0)
+    known_places = _of_candidates(places, users)
     n_alone = 0
     if all(spec.values.get("rel") is None for spec in specs):
-        n_alone = len(users_of_relevant_alone(places))
+        n_alone = len(users_of_relevant_alone(known_places))
     n_last = len(users_of_relevant_last(hits, places))
 
     notes = []
@@ -165,7 +166,9 @@ def notes_of_signs(selection: Selection, users: Users, specs: Iterable[MetricSpe
             "that ignore grades do not depend on the model; score all items, not those of the test "
             "alone"
         )
-    size = size_of_samples(_of_candidates(places, users), n_items)
+    size = None
+    if not isinstance(users.candidates, SharedSet):
+        size = size_of_samples(known_places, n_items)
     if size is not None:
         of_items = "" if n_items is None else f" of {n_items:,}"
         notes.append(
@@ -183,19 +186,20 @@ def notes_of_signs(selection: Selection, users: Users, specs: Iterable[MetricSpe
 def _of_candidates(places: Places, users: Users) -> Places:
     """Count the items, and the relevant ones, among the candidates that each user was given.
 
-    Candidates are known however short the lists are. Without them, ``places`` stays as it is.
+    Candidates are known however short the lists are. Without them, and where ``places`` counts the
+    items of a list that is shorter than the ranks read, it stays as it is.
     """
     candidates = users.candidates
-    if isinstance(candidates, SharedSet):
-        return places._replace(n_candidates=np.full(len(places.n_relevant), -1))
-    if candidates is None or users.exclude is not None:
+    if candidates is None or isinstance(candidates, SharedSet) or users.exclude is not None:
         return places
     everyone = slice(0, users.truth.n_users)
     items = candidates.rows(everyone)
     sizes = np.diff(items.start)
-    if not sizes.size or sizes.min() != sizes.max():  # the others are no samples
-        return places
     relevant = users.truth.rows(everyone)
     is_candidate = relevant.among(items)
     n_found = np.bincount(relevant.users()[is_candidate], minlength=len(sizes))
-    return Places(places.n_relevant, sizes, n_found)
+    is_read = places.n_candidates >= 0
+    return places._replace(
+        n_candidates=np.where(is_read, places.n_candidates, sizes),
+        n_found=np.where(is_read, places.n_found, n_found),
+    )
