@@ -112,7 +112,9 @@ class Evaluation(Printed):
         undefined_specs = []
         for text, array in user_values.items():
             n_undefined[text] = int(np.count_nonzero(np.isnan(array)))
-            if n_undefined[text] and (spec := self._spec(text)) is not None:
+            # Where a system weighs users, those without a relevant item weigh 0, as 0 or left out.
+            counts_by_value = n_undefined[text] and text not in self.user_weights
+            if counts_by_value and (spec := self._spec(text)) is not None:
                 undefined_specs.append(spec)
         self.counts = EvaluationCounts(n_users, n_undefined, swallowed, invalid)
         self.notes = (*notes, *advice_for(undefined_specs, plural(noun)))

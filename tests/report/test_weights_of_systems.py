@@ -85,6 +85,22 @@ def test_weights_that_one_of_two_results_lacks_are_said_to_be_left_out():
     assert comparison.to_dict()["weighed"] == []
 
 
+def test_users_who_weigh_nothing_get_no_advice_on_their_value():
+    """A user without relevant items weighs 0 in implicit's recall, whether 0 or left out."""
+    scores, truth = [*SCORES, [1, 2, 3, 4, 5]], [*TRUTH, [0] * 5]
+    both = ["recall@3", "ndcg@3"]
+    advice = "to count users without a value as 0, give undefined='zero'"
+    weighed = Metrics.evaluate(scores, truth, "recall@3", convention="implicit")
+    assert weighed.notes == ()
+    assert advice in Metrics.evaluate(scores, truth, both, convention="implicit").notes
+    counted = "1 of 3 users has no relevant item and counts as 0"
+    given = {"convention": "implicit", "undefined": "zero"}
+    for metrics, notes in {"recall@3": (), "ndcg@3": (counted,)}.items():
+        evaluation = Metrics.evaluate(scores, truth, metrics, **given)
+        assert evaluation.notes == notes
+    assert Metrics.evaluate(scores, truth, both, **given).notes == (f"{counted} in ndcg@3",)
+
+
 @pytest.mark.parametrize("suffix", ["csv", "npz"])
 def test_files_of_values_have_the_weights(suffix, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

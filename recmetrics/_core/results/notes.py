@@ -264,7 +264,8 @@ def excluded_relevant(n_excluded: int, n_relevant: int, n_users: int) -> list[st
 def _counted_as_a_number(selection: Selection, request: Request) -> list[str]:
     """Say how many users without a relevant item count as 0, or 1, as ``undefined=`` asks.
 
-    Not of strata and of ``rel``, for which other users count so as well.
+    Not of strata and of ``rel``, for which other users count so as well; nor of metrics whose
+    system weighs users, in which these weigh 0.
     """
     n_users = len(selection.hits.n_relevant)
     n_without = n_users - int(np.count_nonzero(selection.hits.n_relevant))
@@ -276,6 +277,7 @@ def _counted_as_a_number(selection: Selection, request: Request) -> list[str]:
         spec, _, undefined = request.definitions[text]
         number = number_for(undefined)
         reads_all = spec.stratum is None and spec.values.get("rel") is None
+        reads_all &= text not in request.weights
         if number is not None and spec.metric.needs_relevant and reads_all:
             metrics.setdefault(number, []).append(text)
 
