@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from numbers import Number
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
@@ -52,6 +53,12 @@ _FLOATS_CODE = {  # code that makes floats of a column {1} of text or objects of
     POLARS: "{0} = {0}.with_columns(polars.Series({1!r}, [*map(float, {0}[{1!r}])]))",
     PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
     "[[*map(float, {0}[{1!r}].to_pylist())]])",
+}
+_DATES_CODE = {  # code that makes dates of a column {1} of text of the table {0}
+    PANDAS: "{0} = {0}.assign(**{{{1!r}: pandas.to_datetime({0}[{1!r}])}})",
+    POLARS: "{0} = {0}.with_columns(polars.col({1!r}).str.to_datetime())",
+    PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
+    "{0}[{1!r}].cast(pyarrow.timestamp('us')))",
 }
 # Code that makes a row of each id of the lists in column {1} of the table {0}; columns {2} go with
 # it, an empty list has no row.
@@ -229,12 +236,25 @@ def times_of(frame: Frame, label: str, column: str) -> npt.NDArray[Any]:
         return times.astype("datetime64[D]") if times.dtype.kind == "O" else times
     if series.dtype == nw.String or series.dtype == nw.Object:
         noun = "text" if series.dtype == nw.String else "objects"
+        code = _code_of_times(series).format(label, column)
         msg = (
             f"{label}, column {column!r} holds {noun}, expected numbers or dates; convert it, such "
-            f"as by pandas.to_datetime({label}[{column!r}])"
+            f"as by {code}"
         )
         raise InputTypeError(msg, argument=label)
     return exact_numbers_of(frame, label, column)
+
+
+def _code_of_times(series: Series) -> str:
+    """Give the code that makes numbers of a column of text where each is one, and else dates."""
+    if series.dtype == nw.String:
+        texts = series.drop_nulls().to_list()
+        for number_type in (int, float):
+            with suppress(ValueError):
+                for text in texts:
+                    number_type(text)
+                return _FLOATS_CODE[series.implementation].replace("float", number_type.__name__)
+    return _DATES_CODE[series.implementation]
 
 
 def _holds_dates(series: Series) -> bool:

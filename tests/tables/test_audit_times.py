@@ -213,6 +213,27 @@ def test_rows_of_an_item_after_its_first_training_row_are_not_new():
     assert found == TimeFinding(2, 2, 2, "b", 1)  # both items; the first and the last row
 
 
+@pytest.mark.parametrize("library", [pd, pl, pa], ids=lambda library: library.__name__)
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [str(time) for time in TRAIN["time"]],
+        [f"{time / 4}" for time in TRAIN["time"]],
+        [f"2024-01-{day:02} 10:30:00" for day in (10, 25, 30, 4, 15, 6)],
+    ],
+)
+def test_times_of_text_are_converted_as_the_error_says(library, texts):
+    make = library.table if library is pa else library.DataFrame
+    names = {"pandas": pd, "polars": pl, "pyarrow": pa, "train": make({**TRAIN, "time": texts})}
+    told = message_of(InputTypeError, lambda: audit_times(names["train"], make(TRUTH)))
+    exec(told.partition("such as by ")[2], names)
+    converted = names["train"]["time"].to_numpy().astype(str)
+    if "-" in texts[0]:
+        assert [time[:16] for time in converted] == [t[:16].replace(" ", "T") for t in texts]
+    else:
+        assert converted.astype(float).tolist() == list(map(float, texts))
+
+
 def test_errors_say_what_to_type():
     train, truth = pd.DataFrame(TRAIN), pd.DataFrame(TRUTH)
 
@@ -227,7 +248,7 @@ def test_errors_say_what_to_type():
     assert "time must" not in said(ArgumentError, train, truth, time=3)
     text = said(InputTypeError, train.astype({"time": str}), truth)
     assert "holds text, expected numbers or dates" in text
-    assert "pandas.to_datetime(train['time'])" in text
+    assert "such as by train = train.assign(**{'time': train['time'].astype(int)})" in text
     objects = said(InputTypeError, train.assign(time=[(1,)] * 6), truth)
     assert objects.startswith("train, column 'time' holds objects, expected numbers or dates; con")
     mixed = said(InputTypeError, train, pd.DataFrame(dated(TRUTH)))
