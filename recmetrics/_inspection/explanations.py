@@ -253,6 +253,9 @@ def _ties(definition: Definition, convention: Convention | None) -> str:
     ranking = "equal scores rank by the lower item index"
     if convention is not None and CONVENTIONS[convention].table_ties == "trec":
         ranking += ", in tables by the item id, the last first"
-    if metric.reads == "hits" and not metric.no_expectation:
+    has_other_orders = not metric.no_expectation and not any(
+        definition.spec.values[option] == choice for option, choice in metric.without_orders.items()
+    )
+    if metric.reads == "hits" and has_other_orders:
         return f"{ranking}, unless ties= is given"
     return ranking

@@ -230,6 +230,8 @@ def test_how_ties_are_treated():
     assert explain("auc@5").ties == by_index
     assert explain("mrr").ties == f"{by_index}, unless ties= is given"
     assert explain("coverage@5").ties == by_index
+    for metric in ("map(denom=hits)@3", "ndcg(ideal=retrieved)"):  # with them, ties= is refused
+        assert explain(metric).ties == by_index
     assert explain("ndcg@5", convention="ranx").ties == explain("mrr").ties
     assert explain("ndcg@5", convention="sklearn").ties == (
         "the mean over all orders of equal scores, as in the convention, unless ties= is given"
