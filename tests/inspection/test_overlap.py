@@ -457,6 +457,12 @@ EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as 'r
             "in measure 'overlop@10': unknown measure 'overlop'; did you mean 'overlap'?",
         ),
         (
+            "overlap@1:3",
+            MetricSpecError,
+            "in measure 'overlap@1:3': a measure has no range of cutoffs, got '1:3'; give a "
+            "measure for each cutoff",
+        ),
+        (
             "kendall",
             UnknownMetricError,
             "in measure 'kendall': unknown measure 'kendall'; choose from rbo, overlap, jaccard",

@@ -187,6 +187,7 @@ def test_no_sampled_item_has_a_larger_relevance():
             {"n_items": 10},
             "n_items counts .*; expected an integer from 11 .*got 10; .*replace=True$",
         ),
+        (InputError, [1], {"n_items": 1}, "n_items counts .*, or one for .* got 1$"),
         (InputError, [1], {"n_items": 10**19}, "from 11 to 2,147,483,647, .*, got 10{19}$"),
         (InputError, [1, 2], {"n_items": [20, 2**31]}, r"got shape \(2,\), from 20 to 2147483648$"),
         (InputError, [1, 2], {"n_items": [20]}, "one for each of the 2 ranks.*got .20"),

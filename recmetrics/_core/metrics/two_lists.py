@@ -303,6 +303,9 @@ def _read(text: str) -> MeasureSpec:
         values = {option.name: option.default for option in measure.options.values()}
         for name, value in options.items():
             values[name] = measure.option(name).check(value)
+        if k is not None and ":" in k:
+            msg = f"a measure has no range of cutoffs, got {k!r}; give a measure for each cutoff"
+            raise MetricSpecError(msg)
         return MeasureSpec(measure, None if k is None else check_k(k), values)
     except MetricSpecError as error:
         msg = f"in measure {text!r}: {error}"

@@ -121,7 +121,7 @@ def _read_sizes(n_items: Any, n_ranks: int, n_sampled: int, replace: bool) -> In
         if array.size > 1:
             wrong_sizes = f"shape {array.shape}, from {array.min()} to {array.max()}"
         hint = ""
-        if has_form and array.min() < least and not replace:
+        if has_form and 2 <= array.min() < least:  # 2 are the least with replacement
             hint = "; if one item may be drawn twice give replace=True"
         msg = (
             "n_items counts the relevant item and the items that may be drawn; expected an integer "
