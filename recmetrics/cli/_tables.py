@@ -5,13 +5,15 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import compress
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recmetrics import Evaluation, Identification, Metrics
-from recmetrics._core.spec import parse
+from recmetrics._core.results import counted_as_a_number
+from recmetrics._core.spec import Request, parse
 from recmetrics._files import Columns, Source, read_table, refuse_same
 from recmetrics._printing import counted
 from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of
@@ -130,9 +132,15 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
         **rules_of(args),
     )
     groups = list(dict.fromkeys(ids))  # the order of the values
+    is_relevant = frame[column_names["relevance"]].to_numpy() > 0
+    n_without_relevant = len(groups) - len(set(compress(ids, is_relevant)))
+    request = Request(list(values), level="groups", **rules_of(args))
     evaluation = Evaluation(
         values,
-        notes=[f"{counted(len(groups), 'group')}, {counted(len(ids), 'row')}"],
+        notes=[
+            f"{counted(len(groups), 'group')}, {counted(len(ids), 'row')}",
+            *counted_as_a_number(n_without_relevant, len(groups), request, "groups"),
+        ],
         undefined=args.undefined,
         convention=args.convention,
         ties=args.ties,

@@ -276,3 +276,19 @@ def test_what_is_no_table_needs_a_truth(capsys, name):
         f"SCORES '{name}' needs a TRUTH; type: recmetrics evaluate {quoted} TRUTH; only a table "
         "of groups (.csv, .tsv or .parquet) needs none"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "mean", "note"),
+    [
+        (["--convention", "lightgbm"], 1.0, "counts as 1"),
+        (["--undefined", "zero"], 0.5, "counts as 0"),
+        ([], 1.0, ""),
+    ],
+)
+def test_groups_without_a_relevant_row_are_told_where_they_count(capsys, options, mean, note):
+    Path("gr.csv").write_text("group,score,relevance\n1,3,1\n1,2,1\n2,1,0\n2,1,0\n")
+    found = evaluated(capsys, "gr.csv", "-m", "ndcg@2", *options)
+    assert found["of"]["ndcg@2"]["mean"] == mean
+    sentence = f"1 of 2 groups has no relevant item and {note}"
+    assert (sentence in found["notes"]) == bool(note)

@@ -49,6 +49,7 @@ from recmetrics._core.results.notes import (
     Grades,
     Missing,
     advice_for,
+    counted_as_a_number,
     excluded_relevant,
     how_graded,
     left_out,

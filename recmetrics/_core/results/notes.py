@@ -216,9 +216,10 @@ def notes_on_users(selection: Selection, request: Request, users: Users | None =
 
     Without ``users``, nothing is said of ``exclude``.
     """
-    notes = _counted_as_a_number(selection, request)
     hits = selection.hits
     n_users = len(hits.length)
+    n_without_relevant = n_users - int(np.count_nonzero(hits.n_relevant))
+    notes = counted_as_a_number(n_without_relevant, n_users, request)
     n_empty = int(np.count_nonzero((hits.length == 0) & (hits.n_relevant > 0)))
     if n_empty and request.of_hits:
         why = "no item that may be recommended, so no hit"
@@ -261,14 +262,14 @@ def excluded_relevant(n_excluded: int, n_relevant: int, n_users: int) -> list[st
     ]
 
 
-def _counted_as_a_number(selection: Selection, request: Request) -> list[str]:
+def counted_as_a_number(
+    n_without: int, n_users: int, request: Request, nouns: str = "users"
+) -> list[str]:
     """Say how many users without a relevant item count as 0, or 1, as ``undefined=`` asks.
 
     Not of strata and of ``rel``, for which other users count so as well; nor of metrics whose
     system weighs users, in which these weigh 0.
     """
-    n_users = len(selection.hits.n_relevant)
-    n_without = n_users - int(np.count_nonzero(selection.hits.n_relevant))
     if not n_without:
         return []
 
@@ -281,7 +282,7 @@ def _counted_as_a_number(selection: Selection, request: Request) -> list[str]:
         if number is not None and spec.metric.needs_relevant and reads_all:
             metrics.setdefault(number, []).append(text)
 
-    who = who_lacks(n_without, n_users, NO_RELEVANT_ITEM)
+    who = who_lacks(n_without, n_users, NO_RELEVANT_ITEM, nouns)
     count = "counts" if n_without == 1 else "count"
     notes = []
     for number, names in metrics.items():
