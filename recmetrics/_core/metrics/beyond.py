@@ -336,16 +336,18 @@ def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
     seen = popularity > 0.0
     information[seen] = 0.0 - np.log2(popularity[seen])  # a minus sign would give -0.0 for 1
     if options["unseen"] == "rarest" and not seen.all():
-        msg = f"{np.count_nonzero(~seen):,} of {seen.size:,} items have popularity 0"
         if seen.any():
             information[~seen] = information[seen].max()
-            msg += (
-                "; novelty counts them as the rarest of the others; type unseen=skip in the metric "
-                "string to leave these items out, or unseen=zero, inf or nan to give them that "
-                "novelty"
+            msg = (
+                f"{np.count_nonzero(~seen):,} of {seen.size:,} items have popularity 0; novelty "
+                "counts them as the rarest of the others; type unseen=skip in the metric string to "
+                "leave these items out, or unseen=zero, inf or nan to give them that novelty"
             )
         else:
-            msg += ", so novelty is NaN; expected the share of the users who have each item"
+            msg = (
+                f"all {seen.size:,} items have popularity 0, so novelty is NaN; expected the share "
+                "of the users who have each item"
+            )
         warn(msg)
     return information
 
