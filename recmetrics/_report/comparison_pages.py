@@ -493,6 +493,8 @@ def models_by_metrics(
     letters = {}
     if losers:
         letters = {model: _letter(i) for i, model in enumerate(comparison.models)}
+    # With more models than letters, aab would be a and ab, or aa and b.
+    separator = "," if len(letters) > len(ascii_lowercase) else ""
     means = {}
     best_means = set()
     for mean in comparison.means:
@@ -503,10 +505,11 @@ def models_by_metrics(
 
     def column(metric: str) -> Column:
         """Make the column of a metric, whose cells end with the letters of beaten models."""
-        marks = {
-            model: "".join(sorted(letters[loser] for loser in losers.get((metric, model), [])))
-            for model in models
-        }
+        marks = {}
+        for model in models:
+            beaten_models = losers.get((metric, model), [])
+            in_order = sorted(beaten_models, key=comparison.models.index)
+            marks[model] = separator.join(letters[beaten_model] for beaten_model in in_order)
         width = max(map(len, marks.values()))
         decimals = f".{places[metric] if digits is None else digits}f"
 

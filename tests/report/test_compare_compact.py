@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from string import ascii_lowercase
 
 import compared
 import numpy as np
@@ -70,6 +71,23 @@ def test_the_letters_are_the_significant_differences():
                         beaten += letters[pair[is_better]]
                 assert "".join(cell.split()[1:]) == "".join(sorted(beaten))
         assert sum(len(cell.split()) > 1 for row in rows for cell in row[2:]) >= 2
+
+
+def test_the_letters_of_more_than_26_models_are_told_apart():
+    """Of two means, the better is marked with all models of the worse, in their order."""
+    values = {}
+    for i, letter in enumerate([*ascii_lowercase, "aa", "ab"]):
+        values[f"m{i}"] = {"ndcg@10": OLD if letter in ("a", "b", "z", "aa") else NEW}
+    table = compare(values, correction=None).compact()
+    lines = str(table).splitlines()
+    assert lines[2] == "a   m0      0.2500"
+    assert lines[29] == "ab  m27    [0.4000] a,b,z,aa"
+    assert "| ab | m27 | **0.4000 a,b,z,aa** |" in table.to_markdown()
+    assert r"m27$^{ab}$ & \textbf{0.4000}$^{a,b,z,aa}$ \\" in table.to_latex()
+    del values["m26"], values["m27"]
+    assert str(compare(values, correction=None).compact()).splitlines()[4] == (
+        "c  m2     [0.4000] abz"
+    )
 
 
 def test_a_baseline_has_the_letters_of_the_models_that_are_worse():
