@@ -440,6 +440,8 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
         msg = f"the rule {text!r} names no metric of the comparison; {expected}"
         raise ArgumentError(msg)
     is_lower = metric in comparison.lower_is_better
+    limits = comparison.samples.limits(metric)
+    _check_margin(match, is_lower, limits)
     _check_signs(match, is_lower)
     group_name = match["quoted"] or match["double"] or match["group"]
     if match["every"] or group_name:
@@ -449,8 +451,6 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
         if metric in comparison.samples.system:
             msg = f"the rule {text!r} has no groups: {metric} is one value of all lists"
             raise ArgumentError(msg)
-    limits = comparison.samples.limits(metric)
-    _check_margin(match, limits)
     margin = float(match["margin"])
     if match["percent"]:
         margin /= 100
@@ -535,18 +535,12 @@ def _parts_of(rule: str) -> dict[str, str]:
 def _check_signs(match: re.Match[str], is_lower: bool) -> None:
     """Refuse a rule for the wrong side of the metric, and a margin without + or -."""
     metric, sign, number, percent = match.group("metric", "sign", "margin", "percent")
-    groups_in_text = match.string[match.end("percent") :].rstrip()  # such as " in every group"
-    ending = percent + groups_in_text
-    if is_lower != sign.startswith("<"):
-        better = "higher"
-        right_sign = sign.replace("<", ">")
-        sign_of_loss = "-"
-        sign_of_gain = "+"
-        if is_lower:
-            better = "lower"
-            right_sign = sign.replace(">", "<")
-            sign_of_loss = "+"
-            sign_of_gain = "-"
+    groups_in_text = match.string[match.end("percent") :].strip()  # such as "in every group"
+    ending = f"{percent} {groups_in_text}".rstrip()
+    right_sign = _right_sign(sign, is_lower)
+    sign_of_loss, sign_of_gain = "+-" if is_lower else "-+"
+    if sign != right_sign:
+        better = "lower" if is_lower else "higher"
         size = number.lstrip("+-")
         advice = f"type '{metric} {right_sign} {number}{ending}'"
         if float(number):  # the rule may come from a metric whose other side is better
@@ -560,7 +554,6 @@ def _check_signs(match: re.Match[str], is_lower: bool) -> None:
         )
         raise ArgumentError(msg)
     if float(number) and number[0] not in "+-":
-        sign_of_loss, sign_of_gain = "+-" if is_lower else "-+"
         size = f"{number}{percent}"
         msg = (
             f"the margin {size} of the rule {match.string!r} has no sign; a rule bounds the "
@@ -571,10 +564,16 @@ def _check_signs(match: re.Match[str], is_lower: bool) -> None:
         raise ArgumentError(msg)
 
 
-def _check_margin(match: re.Match[str], limits: Range) -> None:
+def _right_sign(sign: str, is_lower: bool) -> str:
+    """The sign of a rule, such as >=, for the side of a metric on which it bounds a loss."""
+    return sign.replace(">", "<") if is_lower else sign.replace("<", ">")
+
+
+def _check_margin(match: re.Match[str], is_lower: bool, limits: Range) -> None:
     """Refuse a margin that is not finite, or not between the differences of values in ``limits``.
 
-    A rule with the least difference as its margin could not fail: often a % was forgotten.
+    A rule with the least difference as its margin could not fail: often a % was forgotten. The rule
+    may also be for the wrong side, or its margin without a sign: both are right in the advice.
     """
     metric, sign, number, percent = match.group("metric", "sign", "margin", "percent")
     if not math.isfinite(float(number)):
@@ -582,8 +581,13 @@ def _check_margin(match: re.Match[str], limits: Range) -> None:
     elif percent and (too_large := share_beyond(limits, metric, float(number) / 100)):
         fault = too_large
     elif not percent and (beyond := _beyond(limits, metric, float(number))):
-        ending = match.string[match.end("percent") :].rstrip()
-        fault = f"{beyond}; type '{metric} {sign} {number}%{ending}' for a share of the baseline"
+        groups_in_text = match.string[match.end("percent") :].strip()
+        right_sign = _right_sign(sign, is_lower)
+        share = number
+        if sign != right_sign or number[0] not in "+-":
+            share = ("+" if is_lower else "-") + number.lstrip("+-")
+        share = f"{share}% {groups_in_text}".rstrip()
+        fault = f"{beyond}; type '{metric} {right_sign} {share}' for a share of the baseline"
     else:
         return
     msg = f"the margin {number}{percent} of the rule {match.string!r} is {fault}"

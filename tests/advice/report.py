@@ -452,8 +452,16 @@ CASES = [
         then=MARGINS,
     ),
     Case(
-        "{}; type '{} {} {}%{}' for a share of the baseline",
+        "{}; type '{} {} {}' for a share of the baseline",
         RESULTS + "rule = 'mrr >= -2'",
+        GATE,
+        [[-0.02 * MEAN, None]],
+        to="rule",
+        then=MARGINS,
+    ),
+    Case(  # on the wrong side and without a sign
+        "{}; type '{} {} {}' for a share of the baseline",
+        RESULTS + "rule = 'mrr <= 2'",
         GATE,
         [[-0.02 * MEAN, None]],
         to="rule",

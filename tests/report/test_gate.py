@@ -469,6 +469,11 @@ def test_with_resamples_the_wider_of_both_bounds_counts():
             "'ndcg@10 >= -1%' for",
         ),
         ("gini@10 <= +1", "difference of gini@10, -1 and 1; type 'gini@10 <= +1%' for"),
+        # With a sign, or on the other side, these would be refused as well.
+        ("ndcg@10 >= 1", "difference of ndcg@10, -1 and 1; type 'ndcg@10 >= -1%' for"),
+        ("ndcg@10 <= -1", "difference of ndcg@10, -1 and 1; type 'ndcg@10 >= -1%' for"),
+        ("gini@10 > 2 in vip", "difference of gini@10, -1 and 1; type 'gini@10 < +2% in vip' for"),
+        ("ndcg@10 > 0.1 in vip", "type 'ndcg@10 > -0.1 in vip' to allow a loss of 0.1, or"),
         (
             "ndcg@10 >= -100%",  # could not fail
             "the margin -100% of the rule 'ndcg@10 >= -100%' is all that the baseline has, or "
