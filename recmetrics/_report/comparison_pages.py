@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -367,27 +368,46 @@ def _of_different_users(comparison: Compared) -> Iterator[str]:
 
 
 def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:
-    """Say how many differences, and in how many groups, have too few users for a test of signs."""
-    needed = statistics.fewest_users(comparison.confidence)
-    level = grids.percent(comparison.confidence)
-    reason = f"too few users for a test at {level}, which needs {needed}"
-    overall, of_groups = split(
+    """Say how many differences, and in how many groups, have too few users for the test."""
+    tested = [
         difference
         for difference in comparison.differences
         if difference.metric not in comparison.untested
-    )
-    counts = [difference.n_users for difference in overall if difference.n_users < needed]
-    if counts:
-        place = f" in {len(counts)} of {len(overall)} differences"
-        if len(counts) == len(overall):
-            place = ""
-        yield f"{reason}: {_between(counts, 'user')}{place}"
-    too_few = [difference for difference in of_groups if difference.n_users < needed]
-    if too_few and with_groups:
-        n_groups = len({difference.group for difference in too_few})
-        place = f"{n_groups} of {counted(len(comparison.groups), 'group')}"
-        counts = [difference.n_users for difference in too_few]
-        yield f"{reason}: {_between(counts, 'user')} in {place}"
+    ]
+    n_tested = len(split(tested)[0])
+    level = grids.percent(comparison.confidence)
+    for needed, differences in sorted(_of_too_few_users(comparison, tested).items()):
+        reason = f"too few users for a test at {level}, which needs {needed}"
+        overall, of_groups = split(differences)
+        if overall:
+            place = f" in {len(overall)} of {n_tested} differences"
+            if len(overall) == n_tested:
+                place = ""
+            counts = [difference.n_users for difference in overall]
+            yield f"{reason}: {_between(counts, 'user')}{place}"
+        if of_groups and with_groups:
+            n_groups = len({difference.group for difference in of_groups})
+            place = f"{n_groups} of {counted(len(comparison.groups), 'group')}"
+            counts = [difference.n_users for difference in of_groups]
+            yield f"{reason}: {_between(counts, 'user')} in {place}"
+
+
+def _of_too_few_users(
+    comparison: Compared, differences: Iterable[Difference]
+) -> dict[int, list[Difference]]:
+    """The differences of too few users to be significant, by the number of users that they need."""
+    needed_of = {
+        has_range: statistics.fewest_users(comparison.tests[0], has_range, comparison.confidence)
+        for has_range in (False, True)
+    }
+    too_few: dict[int, list[Difference]] = {}
+    for difference in differences:
+        if difference.n_users < max(needed_of.values()):
+            limits = comparison.samples.limits(difference.metric).of_difference()
+            needed = needed_of[math.isfinite(limits.floor)]
+            if difference.n_users < needed:
+                too_few.setdefault(needed, []).append(difference)
+    return too_few
 
 
 def _decimals(comparison: Compared) -> dict[str, int]:

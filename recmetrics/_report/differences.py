@@ -169,8 +169,8 @@ def compare(
     that of "wilcoxon" or "permutation". The t test is not defined if all n differences are equal,
     that is, if their standard deviation is at most 1e-12 of their mean. If the library does not
     know the range of the metric, the exact sign-flip test then takes its place, whose p-value is
-    2^(1-n); if it does, the larger p-value of the interval counts, as above. With too few users,
-    such as fewer than 6 at 95 %, neither can be significant, and a note below the tables says so.
+    2^(1-n); if it does, the larger p-value of the interval counts, as above. Fewer than 6 users at
+    95 %, or 9 if the range is known, cannot be significant, and a note below the tables says so.
 
     "wilcoxon" uses the exact distribution for up to 50 users who differ, or up to 13 if ranks are
     tied, and the normal approximation otherwise. Sorted absolute differences are tied if neighbours

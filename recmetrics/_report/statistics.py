@@ -19,7 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.results import ROUNDING, dot, mean_of
-from recmetrics._report.bounds import Bounds, Floats, Moments, Spread, interval_of, moments_of
+from recmetrics._report.bounds import (
+    Bounds,
+    Floats,
+    Moments,
+    Range,
+    Spread,
+    bounds_of,
+    interval_of,
+    moments_of,
+)
 
 Test: TypeAlias = Literal["t", "wilcoxon", "permutation"]
 Correction: TypeAlias = Literal["holm", "bh"]
@@ -337,9 +346,20 @@ def p_value(test: Test, differences: Any, seed: int) -> float:
     return _permutation(weighted_values[differs], seed, differences.rounding)
 
 
-def fewest_users(confidence: float) -> int:
-    """The fewest users with whom a sign-flip test is significant if all differences are equal."""
-    return next(n for n in count(2) if _all_signs_equal(n) < 1 - confidence)
+def fewest_users(test: Test, has_range: bool, confidence: float) -> int:
+    """The fewest users with whom a test can be significant: all have the greatest difference.
+
+    ``has_range`` is True if the range of the metric is known: the p-value of "t" is then that of an
+    interval that counts one more user.
+    """
+
+    def p_value_of_equal(n: int) -> float:
+        if test == "t" and has_range:
+            moments = Moments(n, mean=1.0, squares=0.0, cubes=0.0)
+            return bounds_of(moments, Range(-1.0, 1.0, -1.0, 1.0)).p_value()
+        return _all_signs_equal(n)
+
+    return next(n for n in count(2) if p_value_of_equal(n) < 1 - confidence)
 
 
 def effect_size(moments: Moments) -> float:

@@ -304,6 +304,33 @@ def test_too_few_users_are_noted(confidence, needed):
         assert (latex in found.to_latex().replace(r" \\", "").splitlines()) == is_noted
 
 
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.999])
+@pytest.mark.parametrize("test", ["t", "permutation"])
+def test_too_few_users_are_as_many_as_no_difference_makes_significant(test, confidence):
+    """All users have the greatest difference, of a metric of known range and of one without."""
+    for metric in ("hit@1", "clicks"):
+        needed = []
+        for n_users in range(2, 25):
+            values = {"a": {metric: np.zeros(n_users)}, "b": {metric: np.ones(n_users)}}
+            found = compare(values, tests=test, confidence=confidence)
+            noted = re.findall("too few users for a test at .* %, which needs ([0-9]+)", str(found))
+            if found.differences[0].significant:
+                break
+            needed += noted
+        assert needed == [str(n_users)] * (n_users - 2)
+
+
+def test_metrics_of_known_and_of_unknown_range_need_different_numbers_of_users():
+    old = {"hit@1": np.zeros(5), "clicks": np.zeros(5)}
+    new = {"hit@1": np.ones(5), "clicks": np.ones(5)}
+    lines = str(compare({"old": old, "new": new})).splitlines()
+    why = "too few users for a test at 95 %, which needs"
+    assert [line for line in lines if why in line] == [
+        f"{why} 6: 5 users in 1 of 2 differences",
+        f"{why} 9: 5 users in 1 of 2 differences",
+    ]
+
+
 def test_too_few_users_of_some_differences_and_groups_are_noted():
     sparse = [NAN] * 9 + [1.0, 2.0]
     values = {
