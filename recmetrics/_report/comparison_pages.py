@@ -259,7 +259,10 @@ def _significance(
     else:
         yield from _raised(comparison, differences, shown)
     if comparison.correction is not None:
-        yield from _many_cutoffs(metrics)
+        with_values = {
+            difference.metric for difference in tested if not math.isnan(difference.difference)
+        }
+        yield from _many_cutoffs(comparison, with_values)
 
 
 def _against_means(comparison: Compared, differences: Iterable[Difference]) -> Iterator[str]:
@@ -333,19 +336,27 @@ def _correction(comparison: Compared, n_metrics: int, n_pairs: int, n_in_groups:
     return f"corrected by {_CORRECTIONS[comparison.correction]} over {family}"
 
 
-def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
-    """Say that three cutoffs or more of one metric make the correction strict."""
+def _many_cutoffs(comparison: Compared, with_values: Collection[str]) -> Iterator[str]:
+    """Say that three cutoffs or more of one metric make the correction strict.
+
+    ``with_values`` are the metrics that are tested and have values.
+    """
+    shown_metrics = [metric for metric in comparison.metrics if metric not in comparison.untested]
     cutoffs_of: dict[str, list[str]] = {}
-    for metric in metrics:
+    for metric in shown_metrics:
         name, at_sign, _ = metric.rpartition("@")
-        if at_sign and not metric.endswith("]"):  # ndcg@10[least] is no other cutoff
+        # ndcg@10[least] is no other cutoff, and a metric of all lists has no p-value.
+        is_cutoff = at_sign and not metric.endswith("]")
+        if is_cutoff and metric not in comparison.samples.system:
             cutoffs_of.setdefault(name, []).append(metric)
     counts = []
-    fewer_metrics = list(metrics)  # with one cutoff, the last, of each such metric
+    fewer_metrics = shown_metrics  # with one cutoff, the last with values, of each such metric
     for name, cutoffs in cutoffs_of.items():
-        if len(cutoffs) >= _MANY_CUTOFFS:
-            counts.append(f"{len(cutoffs)} cutoffs of {one_line(name)}")
-            fewer_metrics = [metric for metric in fewer_metrics if metric not in cutoffs[:-1]]
+        corrected = [metric for metric in cutoffs if metric in with_values]
+        if len(corrected) >= _MANY_CUTOFFS:
+            counts.append(f"{len(corrected)} cutoffs of {one_line(name)}")
+            left_out = {*cutoffs} - {corrected[-1]}
+            fewer_metrics = [metric for metric in fewer_metrics if metric not in left_out]
     if counts:
         yield (
             f"{' and '.join(counts)} make the correction stricter; if one is enough, name the "

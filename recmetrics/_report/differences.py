@@ -238,7 +238,7 @@ def compare(
         "lower_is_better": lower_metrics,
         "n_resamples": n_resamples,
         "paired_runs": paired_runs,
-        "untested": columns.untested,
+        "untested": columns.untested - samples.system,
         "samples": samples,
     }
     limits = {metric: samples.limits(metric) for metric in samples.metrics}

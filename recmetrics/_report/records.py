@@ -176,7 +176,8 @@ class Compared:
     weighed: tuple[str, ...] = ()  # the metrics that weigh users as the system of the convention
     paired_runs: bool = False
     observed: frozenset[str] = frozenset()  # metrics without a known range, whose ends count
-    untested: frozenset[str] = frozenset()  # the metrics that a range of cutoffs alone names
+    # The metrics of users that a range of cutoffs alone names.
+    untested: frozenset[str] = frozenset()
     samples: Samples  # the aligned values behind the numbers; no setting
 
     @property

@@ -579,6 +579,11 @@ def test_a_range_is_described_and_not_tested():
     assert all(each.low < each.difference < each.high for each in others)
     assert "not tested: 2 cutoffs of a range; name a cutoff alone, too, to test it" in str(found)
     assert "corrected by Holm over 2 metrics x 3 pairs" in str(found)
+    for result in results.values():  # no metric of all lists is ever tested
+        result |= {f"coverage@{k}": np.array(k / 8) for k in (1, 2, 3)}
+    found = compare(results, metrics=["ndcg@2", "coverage@1:3"])
+    assert "of a range" not in str(found)
+    assert found.to_dict()["untested"] == []
     only_range = str(compare(results, metrics="ndcg@1:3", rng=0))
     assert "significant: none; a range of cutoffs is not tested" in only_range
     assert list(recmetrics.summary(results["model0"], metrics="ndcg@1:3").means) == [

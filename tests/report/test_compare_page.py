@@ -261,9 +261,16 @@ def test_many_cutoffs_of_a_metric_are_noted_with_what_to_type():
     assert [each.p["t"] for each in fewer.differences] == [
         pytest.approx(p[each] / 2, abs=0) for each in fewer.metrics
     ]
+    # What is typed shows the metrics of all lists, and a cutoff that has values.
+    for model in values.values():
+        model |= {"coverage@10": np.array(0.5), "ndcg@50": [NAN] * len(MANY_OLD)}
+    others = compare(values, metrics=["coverage@10", *metrics[:3], "ndcg@50"])
+    assert "3 cutoffs of ndcg make" in str(others)
+    assert "the metrics to compare: 'coverage@10', 'ndcg@10'\n" in str(others)
     for text in (
         str(fewer),
         str(compare(values, metrics=["ndcg@1", "ndcg@5"])),
+        str(compare(values, metrics=["ndcg@1", "ndcg@5", "ndcg@50"])),  # two have p-values
         str(compare(values, metrics=["hit@1:3", "hit@2"])),  # a range is not tested
         str(compare(values, metrics=metrics, correction=None)),
     ):
