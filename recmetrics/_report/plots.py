@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from recmetrics._core.errors import ArgumentError, install
+from recmetrics._core.errors import ArgumentError, install, warn
 from recmetrics._printing import one_line, printable, split
 from recmetrics._report.comparison_pages import pair
 from recmetrics._report.records import Difference, Mean
@@ -28,11 +28,7 @@ Record: TypeAlias = Mean | Difference
 # The records of each row of axes, by the name of a curve or a metric, and the group of a curve.
 Rows: TypeAlias = dict[tuple[str, Any], list[Any]]
 _CURVE_CUTOFFS = 3  # as many cutoffs of a metric, or more, are drawn as a curve
-# Letters of a line of a name, of a title, and of a note below one column of axes.
-_NAME_LETTERS = 30
-_TITLE_LETTERS = 60
-_LABEL_LETTERS = 40  # of an axis
-_NOTE_LETTERS = 92
+_NO_GLYPH = "\N{WHITE SQUARE}"  # stands for a character that the font lacks
 # Inches: of axes with a curve, of a line of text, of a column of axes, between axes, and of what
 # axes with points, and the figure, need beside their lines.
 _CURVE_HEIGHT = 3.2
@@ -41,6 +37,12 @@ _COLUMN_WIDTH = 5.6
 _AXES_DISTANCE = 0.08
 _TICK_ROOM = 0.08  # share of the axis between the ticks at its ends and the others
 _POINTS_HEIGHT = 4.0  # of axes with one metric against another
+# Lines of text have at most so many letters, and fewer if these are wider than so many inches.
+_NAME_LETTERS, _NAME_WIDTH = 30, 2.1
+_TITLE_LETTERS = 60  # the width is what names leave of a column, and the margins of a title
+_TITLE_MARGINS = 0.4
+_LABEL_LETTERS, _LABEL_WIDTH = 40, 3.4  # of an axis
+_NOTE_LETTERS, _NOTE_WIDTH = 92, 5.5  # below one column of axes
 _FRAME_HEIGHT = 0.65
 _FIGURE_MARGIN = 0.4
 _LEVEL_COLOUR = "0.5"
@@ -57,6 +59,7 @@ _TICKS_DISTANCE = 2.6
 _LABEL_DISTANCE = 1.5
 _MOST_WITHIN = 6  # lines of a legend that finds room on the axes of a user
 _NO_BREAK = "\N{NO-BREAK SPACE}"
+_MOST_NAMED = 20  # characters that a warning names
 _DPI = 150  # dots per inch of a picture
 _MOST_PIXELS = 60_000  # of a picture's width or height; PNG writers refuse more
 
@@ -76,6 +79,7 @@ def draw(
     written to the file ``target``, if it is not None. ``notes`` are sentences below the axes.
     """
     axes = _axes_of(target)
+    _warn_of_missing(means)
     colours = _colours(models, levels)
     if axes is not None:
         records: Sequence[Any] = means if table == "means" else differences
@@ -99,6 +103,7 @@ def draw_against(
     ``metrics`` are those of the x and the y axis; ``target`` and ``notes`` are those of ``draw``.
     """
     axes = _axes_of(target)
+    _warn_of_missing(means)
     figure: Any = None
     on_target = axes is not None
     if axes is None:
@@ -120,7 +125,8 @@ def draw_against(
     labels = []
     for metric in metrics:
         direction = " (lower is better)" if metric in lower_is_better else ""
-        labels.append(textwrap.fill(f"{_plain(metric)}{direction}", _LABEL_LETTERS))
+        lines = _folded(f"{metric}{direction}", _LABEL_LETTERS, _LABEL_WIDTH, size="medium")
+        labels.append(_plain(lines))
     axes.set(xlabel=labels[0], ylabel=labels[1])
     axes.tick_params(labelsize="small")
     axes.spines[["top", "right"]].set_visible(False)
@@ -249,18 +255,21 @@ def _figure(
     n_columns = 2 if differences else 1
     figure, upper_figure = _figure_with_notes(sum(heights) + legends_height, n_columns, notes)
 
+    # The axes of a column begin where the longest name ends.
+    widest_name = max(_widest(_lines(mean)) for mean in means)
+    title_width = _COLUMN_WIDTH - widest_name - _TITLE_MARGINS
     places = upper_figure.add_gridspec(len(means_by_row), n_columns, height_ratios=heights)
     for i, row in enumerate(means_by_row):
         name, group = row
-        title = _plain(name)
+        title = name
         if group is not None:
-            title += f", {_plain(one_line(group))}"
+            title += f", {one_line(group)}"
+        title_font: Any = {"size": "medium", "weight": "bold"}
+        title_lines = _folded(title, _TITLE_LETTERS, title_width, **title_font)
         differences_of_row = differences_by_row.get(row, [])
         place = places[i, 0] if differences_of_row else places[i, :]
         axes = upper_figure.add_subplot(place)
-        axes.set_title(
-            textwrap.fill(title, _TITLE_LETTERS), fontsize="medium", loc="left", fontweight="bold"
-        )
+        axes.set_title(_plain(title_lines), loc="left", **title_font)
         _draw_axes(axes, means_by_row[row], colours)
         if differences_of_row:
             axes = upper_figure.add_subplot(places[i, 1])
@@ -274,7 +283,9 @@ def _figure_with_notes(height: float, n_columns: int, notes: Sequence[str]) -> t
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    lines = [line for note in notes for line in textwrap.wrap(note, _NOTE_LETTERS * n_columns)]
+    lines = []
+    for note in notes:
+        lines += _folded(note, _NOTE_LETTERS * n_columns, _NOTE_WIDTH * n_columns)
     notes_height = len(lines) * _LINE_HEIGHT
     size = (_COLUMN_WIDTH * n_columns, height + notes_height + _FIGURE_MARGIN)
     layout = ConstrainedLayoutEngine(w_pad=_AXES_DISTANCE, h_pad=_AXES_DISTANCE)
@@ -282,8 +293,7 @@ def _figure_with_notes(height: float, n_columns: int, notes: Sequence[str]) -> t
     figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout=layout)
     subfigures: Any = figure.subfigures(2, 1, height_ratios=[height + _FIGURE_MARGIN, notes_height])
     upper_figure, notes_figure = subfigures
-    text = _plain("\n".join(lines))
-    notes_figure.text(0.01, 0.98, text, va="top", fontsize="small")
+    notes_figure.text(0.01, 0.98, _plain(lines), va="top", fontsize="small")
     return figure, upper_figure
 
 
@@ -418,8 +428,83 @@ def _lines(record: Record) -> list[str]:
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(_plain(text), _NAME_LETTERS)
+    return _plain(_folded(text, _NAME_LETTERS, _NAME_WIDTH))
 
 
-def _plain(text: str) -> str:
-    return printable(text).replace("$", r"\$")  # a $ would begin a formula
+def _folded(text: str, n_letters: int, max_width: float, **font: str) -> list[str]:
+    """Fold a text into lines of at most ``n_letters``, and of at most ``max_width`` inches.
+
+    What cannot be drawn is written in characters that can. ``font`` are its settings.
+    """
+    text = _drawable(text)
+    lines = textwrap.wrap(text, n_letters)
+    while _widest(lines, **font) > max_width and n_letters > 1:
+        n_letters -= 1
+        lines = textwrap.wrap(text, n_letters)
+    return lines
+
+
+def _widest(lines: Iterable[str], **font: str) -> float:
+    """The width in inches of the widest line."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    properties: Any = FontProperties(**{"size": "small", **font})  # type: ignore[arg-type]
+    points = [
+        text_to_path.get_text_width_height_descent(line, properties, False)[0] for line in lines
+    ]
+    return max(points, default=0.0) / 72
+
+
+def _plain(lines: Iterable[str]) -> str:
+    return "\n".join(lines).replace("$", r"\$")  # a $ would begin a formula
+
+
+def _drawable(text: str) -> str:
+    """Escape what does harm, and write ``_NO_GLYPH`` for what matplotlib cannot draw.
+
+    It would warn of each such character, and of each again for every text.
+    """
+    text = printable(text)
+    for character in _missing(text):
+        text = text.replace(character, _NO_GLYPH)
+    return text
+
+
+def _missing(text: str) -> list[str]:
+    """The characters of a text, in order, that are in no font of matplotlib's settings."""
+    if text.isascii():
+        return []
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    fonts = [get_font(findfont(FontProperties(family=[name]))) for name in _families()]
+    return [
+        character
+        for character in dict.fromkeys(text)
+        if not character.isascii()
+        and not any(font.get_char_index(ord(character)) for font in fonts)
+    ]
+
+
+def _families() -> list[str]:
+    """The families of fonts in matplotlib's settings: later ones have what the first ones lack."""
+    from matplotlib import rcParams
+
+    return list(rcParams["font.family"])
+
+
+def _warn_of_missing(records: Iterable[Record]) -> None:
+    """Warn once of the characters in names of these records that matplotlib cannot draw."""
+    names = [
+        str(name) for record in records for name in (record.metric, record.model, record.group)
+    ]
+    characters = "".join(_missing(printable("".join(dict.fromkeys(names)))))
+    if characters:
+        families = "".join(f"{name!r}, " for name in _families())
+        warn(
+            f"the picture has {_NO_GLYPH} in place of {characters[:_MOST_NAMED]!r}, as no font of "
+            f"matplotlib's settings has these characters; before it is drawn, type "
+            f"matplotlib.rcParams['font.family'] = ({families}...) with the name of a font that "
+            "has them; for the command, write 'font.family: ' and these names into a file "
+            "'matplotlibrc'"
+        )

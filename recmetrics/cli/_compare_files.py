@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics import Comparison, compare
+from recmetrics import Comparison, RecmetricsWarning, compare
 from recmetrics._files import Source, atomic, read_any, read_per_user, read_segments
 from recmetrics._printing import Printed
 from recmetrics._report import Gate, Movers
@@ -106,8 +107,11 @@ def compare_files(args: Namespace) -> int:
         json_extras["movers"] = [asdict(table) for table in movers]
         reports += movers
     if args.plot is not None:
-        with atomic(args.plot) as file:
+        with warnings.catch_warnings(record=True) as caught, atomic(args.plot) as file:
+            warnings.simplefilter("always", RecmetricsWarning)
             comparison.plot().savefig(file, format=args.plot.suffix[1:].lower())
+        for warning in caught:  # characters without a font
+            tell(f"note: {warning.message}")
 
     if args.json:
         write_json(comparison.to_dict() | json_extras)

@@ -49,7 +49,19 @@ HOURS = (
     "in_paris = polars.col('hour').dt.convert_time_zone('Europe/Paris')\n"
     "frame = frame.with_columns(in_paris)\n"
 )
+# A letter of STIXGeneral, which comes with matplotlib, and not of its usual font.
+LETTER = TWO + "import matplotlib; results = {'\u210a': old, 'new': new}\n"
 CASES = [
+    Case(
+        "the picture has {} in place of",
+        LETTER,
+        "recmetrics.compare(results).plot()",
+        ["\u210a", "new (best)"],
+        advice=r"type (.+? = \(.+?\)) with",
+        blank="'STIXGeneral'",
+        then="[[each.get_text() for each in answer.axes[0].get_yticklabels()], "
+        "matplotlib.rcdefaults()][0]",
+    ),
     Case(
         "the column {} holds different times that are equal in Python",
         HOURS,

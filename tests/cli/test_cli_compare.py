@@ -717,6 +717,13 @@ def test_bad_files(name, capsys):
     assert error(capsys, "old.csv", name).startswith(message)
 
 
+def test_characters_without_a_font_are_told_in_one_line(capsys):
+    assert main(["compare", "模型=old.npz", "new.npz", "--plot", "plot.png"]) == 0
+    [line] = capsys.readouterr().err.splitlines()
+    start = "recmetrics: note: the picture has \u25a1 in place of '模型', as no font"
+    assert line.startswith(start)
+
+
 def test_without_matplotlib(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     message = error(capsys, "old.npz", "new.npz", "--plot", "p.png")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from compared import LEVELS, NAN, NEW, OLD, SMALL, calls_of_warnings, models
 
-from recmetrics import ArgumentError, compare, summary
+from recmetrics import ArgumentError, RecmetricsWarning, compare, summary
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
@@ -43,6 +43,43 @@ def test_a_plot_is_written_and_nothing_is_cut(names, suffix, tmp_path):
     shown = " ".join(text.get_text() for text in figure.findobj(lambda o: hasattr(o, "get_text")))
     assert "coverage@5" in shown
     assert "95 % intervals" in shown
+
+
+WIDE = "RANDOM MAMMOTHS OF WWW"
+
+
+def test_text_of_wide_letters_is_not_cut():
+    """It has fewer letters in a line: of a note, of a title, of an axis and of names."""
+    metric = f"{WIDE} {WIDE} {WIDE}"
+    values = {
+        f"{WIDE} {i} {WIDE}": {metric: OLD, "ndcg@10": NEW}
+        | {f"coverage@{k}": np.array(i / 2) for k in range(1, 21)}
+        for i in range(2)
+    }
+    levels = {f"{WIDE} {i}": {metric: OLD} for i in range(4)}
+    found = compare(values, levels=levels)
+    assert inside(found.plot())
+    assert inside(found.plot(x=metric, y="ndcg@10"))
+    assert inside(summary({metric: OLD}, levels={f"{WIDE} {WIDE}": {metric: NEW}}).plot())
+
+
+def test_characters_without_a_font_are_told_once(tmp_path):
+    """No font that comes with matplotlib has Chinese characters."""
+    values = {"模型": {"m": np.tile(OLD, 20)}, "a$": {"m": np.tile(NEW, 20)}}
+    found = compare(values, by=["组", "b"] * 60)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        figure = found.plot(tmp_path / "plot.png")
+    [warning] = caught
+    assert warning.category is RecmetricsWarning
+    assert str(warning.message).startswith(
+        "the picture has \u25a1 in place of '模型组', as no font"
+    )
+    names = [tick.get_text() for tick in figure.axes[1].get_yticklabels()]
+    assert names[0] == "a\\$ - \u25a1\u25a1 *"
+    axes = importlib.import_module("matplotlib.figure").Figure().subplots()
+    with pytest.warns(RecmetricsWarning, match="in place of '模型组', as no font"):
+        found.plot(axes)
 
 
 def test_a_plot_on_axes():
