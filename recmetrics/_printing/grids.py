@@ -486,13 +486,20 @@ def shown(value: float | None, form: str) -> str:
     return UNDEFINED if value is None or math.isnan(value) else f"{value:{form}}"
 
 
-def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
-    """Say that users are weighted, and how many have weight 0; nothing if that number is None."""
+def weighted_by(
+    n_weightless: int | None, noun: str = "user", *, has_counts: bool = False
+) -> Iterable[str]:
+    """Say that users are weighted, and how many have weight 0; nothing if that number is None.
+
+    ``has_counts`` is True for tables that show the effective numbers of users.
+    """
     if n_weightless is not None:
-        yield (
-            "weighted; effective: the effective number of users, (sum of weights)^2 / sum of "
-            "weights^2"
-        )
+        line = "weighted"
+        if has_counts:
+            line += (
+                "; effective: the effective number of users, (sum of weights)^2 / sum of weights^2"
+            )
+        yield line
     if n_weightless:
         yield f"left out: {counted(n_weightless, noun)} of weight 0"
 

@@ -76,10 +76,13 @@ def legend(comparison: Compared) -> list[str]:
     lines = [*_intervals(comparison, comparison.metrics)]
     if comparison.n_runs:
         lines.append(f"run std: standard deviation of the means of runs; {_UNCOVERED}")
-    lines += _models(comparison, comparison.metrics)
+    lines += _models(comparison, comparison.metrics, has_counts=True)
     if comparison.differences:
+        metrics = comparison.metrics
         lines += [
-            *_significance(comparison, "* significant", comparison.metrics, with_groups=True),
+            *_significance(
+                comparison, "* significant", metrics, with_groups=True, has_more_tests=True
+            ),
             *_corrected_beside_intervals(comparison),
             "d_z: mean / standard deviation of the differences",
             "w/t/l: number of users for whom the model left of the minus is better, equal, worse "
@@ -153,6 +156,10 @@ def _intervals(
     comparison: Compared, metrics: Collection[str], *, with_differences: bool = True
 ) -> Iterator[str]:
     """Say how the intervals of ``metrics`` are computed, and what they do not cover."""
+    lows = [mean.low for mean in comparison.means if mean.metric in metrics]
+    if all(map(math.isnan, lows)):
+        yield from _ends(comparison, metrics, with_differences=with_differences)
+        return
     counts = comparison.n_runs  # of the models with several runs
     n_resamples = comparison.n_resamples
     units = "users"
@@ -195,15 +202,20 @@ def _ends(
         yield from grids.ends_of_differences(differences, few_users)
 
 
-def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
-    """Say who is a user, how users are weighted, and what holds for some models and metrics."""
+def _models(
+    comparison: Compared, metrics: Sequence[str], *, has_counts: bool = False
+) -> Iterator[str]:
+    """Say who is a user, how users are weighted, and what holds for some models and metrics.
+
+    ``has_counts`` is True for tables that show the numbers of users.
+    """
     keys = comparison.samples.keys
     if len(keys) > 1:
         columns = " and ".join(map(one_line, keys))
         yield f"each combination of {columns} is a user; give several runs of a model as a list"
     if comparison.samples.are_rows:
         yield "users: the rows of all updates of the stream, taken to be independent"
-    yield from grids.weighted_by(comparison.n_weightless)
+    yield from grids.weighted_by(comparison.n_weightless, has_counts=has_counts)
     yield from grids.weighted_as_system(comparison.weighed)
     if comparison.samples.unweighed:
         yield (
@@ -226,11 +238,17 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
 
 
 def _significance(
-    comparison: Compared, mark: str, shown: Collection[str], *, with_groups: bool = False
+    comparison: Compared,
+    mark: str,
+    shown: Collection[str],
+    *,
+    with_groups: bool = False,
+    has_more_tests: bool = False,
 ) -> Iterator[str]:
     """Say when a difference is significant, as ``mark`` shows, or that none is.
 
-    ``shown`` are the metrics of the table; the p-values are corrected for all.
+    ``shown`` are the metrics of the table; the p-values are corrected for all. ``has_more_tests``
+    is True for a table with the p-values of all tests.
     """
     tested, tested_in_groups = split(
         difference
@@ -245,7 +263,7 @@ def _significance(
     correction = _correction(comparison, len(metrics), len(tested) // len(metrics), n_in_groups)
     test, *more_tests = [_TESTS[test] for test in comparison.tests]
     tests = test
-    if more_tests:
+    if more_tests and has_more_tests:
         tests += f" (also shown: {', '.join(more_tests)})"
     differences = comparison.differences if with_groups else tested
     beginning = "no difference is significant, which needs"

@@ -520,7 +520,11 @@ class Summary(Printed):
         quantiles = f"q10, median, q90: quantiles of the {nouns}' values"
         if not self._has_quantiles:
             quantiles = "no quantiles: only sums of the values are kept"
-        notes = [*self._notes_on_intervals(nouns), quantiles, *self._notes_on_users(nouns)]
+        notes = [
+            *self._notes_on_intervals(nouns),
+            quantiles,
+            *self._notes_on_users(nouns, has_counts=True),
+        ]
         return tables, notes
 
     def _notes_on_intervals(self, nouns: str) -> list[str]:
@@ -528,7 +532,9 @@ class Summary(Printed):
         metrics_of_all_lists = dict.fromkeys(
             mean.metric for mean in self.records if mean.n_users is None
         )
-        notes = [grids.intervals_by(self.confidence, self.n_resamples, nouns)]
+        notes = []
+        if not all(map(math.isnan, map(attrgetter("low"), self.records))):
+            notes.append(grids.intervals_by(self.confidence, self.n_resamples, nouns))
         if metrics_of_all_lists:
             names = ", ".join(map(one_line, metrics_of_all_lists))
             notes.append(f"no interval, one value for all lists: {names}")
@@ -540,13 +546,16 @@ class Summary(Printed):
             notes += result_tables.observed_ranges(self.observed)
         return notes
 
-    def _notes_on_users(self, nouns: str) -> list[str]:
-        """Say which users count, and how, and what the caller adds."""
+    def _notes_on_users(self, nouns: str, *, has_counts: bool = False) -> list[str]:
+        """Say which users count, and how, and what the caller adds.
+
+        ``has_counts`` is True for tables, which show numbers of users.
+        """
         weighed: Iterable[str] = ()
         if self.weighed:
             weighed = grids.weighted_as_system(self.weighed, nouns)
         return [
-            *grids.weighted_by(self.n_weightless, self.noun),
+            *grids.weighted_by(self.n_weightless, self.noun, has_counts=has_counts),
             *weighed,
             *self._without_levels(),
             *self._left_out(nouns),

@@ -63,6 +63,26 @@ def test_text_of_wide_letters_is_not_cut():
     assert inside(summary({metric: OLD}, levels={f"{WIDE} {WIDE}": {metric: NEW}}).plot())
 
 
+def test_the_notes_are_on_what_is_drawn():
+    """A picture shows no numbers of users and one test, and coverage has no interval."""
+    found = compare(SMALL, weights=range(1, 7), tests=["t", "permutation"])
+    assert "effective: the effective number" in str(found)
+    assert "(also shown: sign-flip permutation test)" in str(found)
+    of_all_lists = {"a": {"coverage@5": np.array(0.5)}, "b": {"coverage@5": np.array(0.25)}}
+    for figure, notes in (
+        (found.plot(), ("weighted\n", "by paired t test, corrected by Holm over")),
+        (summary(SMALL["old"], weights=range(1, 7)).plot(), ("weighted",)),
+        (compare(of_all_lists).plot(), ("not tested, one value for all lists",)),
+    ):
+        text = figure.subfigs[1].texts[0].get_text()
+        assert all(note in text for note in notes)
+        assert "effective number" not in text
+        assert "also shown" not in text
+        assert ("intervals by" in text) == ("weighted" in text)
+    assert "intervals by" not in str(compare(of_all_lists))
+    assert "intervals by" not in str(summary(of_all_lists["a"]))
+
+
 def test_characters_without_a_font_are_told_once(tmp_path):
     """No font that comes with matplotlib has Chinese characters."""
     values = {"模型": {"m": np.tile(OLD, 20)}, "a$": {"m": np.tile(NEW, 20)}}
