@@ -39,8 +39,11 @@ class _UsersOfFile(NamedTuple):
             return cls(source, list(map(str, range(n_rows))), True)
         return cls(source, ids, False)
 
-    def rows_in(self, other: _UsersOfFile) -> npt.NDArray[np.intp]:
-        """Find the row of each of these users in another file; refuse a file that lacks one."""
+    def rows_in(self, other: _UsersOfFile, has_values: bool = True) -> npt.NDArray[np.intp]:
+        """Find the row of each of these users in another file; refuse a file that lacks one.
+
+        ``has_values`` is True if the other file has values of metrics, and no groups.
+        """
         row_of_user = {user: row for row, user in enumerate(other.ids)}
         missing = [user for user in self.ids if user not in row_of_user]
         if missing:
@@ -54,7 +57,7 @@ class _UsersOfFile(NamedTuple):
             have_ids = not (self.are_row_numbers or other.are_row_numbers)
             if have_ids and len(missing) == len(self.ids) and other.ids:
                 msg += f"; its first user is {other.ids[0][:40]!r}"
-            elif have_ids:
+            elif have_ids and has_values:
                 msg += (
                     "; 'recmetrics evaluate --include-missing' adds users without recommendations"
                 )
@@ -218,7 +221,7 @@ def _read_groups(
         )
         raise CommandError(msg)
     if ids is not None or has_row_numbers:
-        return group_of_user[users_of_runs.rows_in(grouped_users)]
+        return group_of_user[users_of_runs.rows_in(grouped_users, has_values=False)]
     if users is not None and users.in_other_order is not None:
         msg = (
             f"{segments} has labels without ids, and {users.source} and {users.in_other_order} "

@@ -324,6 +324,18 @@ def test_labels_without_ids_are_refused_beside_files_of_two_orders(capsys):
         )
 
 
+def test_groups_that_lack_users_need_a_row_for_each(capsys):
+    """An option of 'recmetrics evaluate', which files of values are told, adds no group."""
+    users = [f"u{user}" for user in range(40)]
+    for name, values in {"one": OLD, "two": NEW}.items():
+        write_per_user(Path(f"{name}.csv"), values, users)
+    Path("some.csv").write_text("user,group\nu0,a\nu1,b\n")
+    assert error(capsys, "one.csv", "two.csv", "--by", "some.csv") == (
+        "--by 'some.csv' has no row for 38 of the 40 users of FILE 'one.csv', the first 'u2'; "
+        "expected a row for each"
+    )
+
+
 def test_labels_without_ids_are_refused_beside_row_numbers_in_another_order(capsys):
     """They may be in the order of the rows, or in that of the numbers."""
     group_files()
