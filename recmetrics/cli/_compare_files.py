@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics import Comparison, RecmetricsWarning, compare
+from recmetrics._core.errors import at_fault
+from recmetrics._core.spec import expand_cutoffs
 from recmetrics._files import Source, atomic, read_any, read_per_user, read_segments
 from recmetrics._printing import Printed
 from recmetrics._report import Gate, Movers
@@ -187,7 +189,9 @@ def _read_files(args: Namespace) -> Inputs:
         msg = f"--baseline {baseline!r} is not one of the models: {', '.join(dict.fromkeys(names))}"
         raise CommandError(msg)
 
-    runs, users = _read_runs(models)
+    with at_fault("metrics"):
+        metrics = [text for metric in args.metrics or () for text in expand_cutoffs(metric)]
+    runs, users = _read_runs(models, metrics)
     group_of_user = None
     if args.by is not None:
         segments = Source("--by", args.by)
@@ -238,14 +242,17 @@ def _read_groups(
     return group_of_user
 
 
-def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _UsersOfFile | None]:
+def _read_runs(
+    models: Mapping[Path, str], metrics: Sequence[str]
+) -> tuple[dict[str, list[Any]], _UsersOfFile | None]:
     """Read the runs of each model, all in the order of the first file.
 
-    Also gives the users of that file, None if no file has ids.
+    ``metrics`` are those that are typed. Also gives the users of that file, None if no file has
+    ids.
     """
     sources = [Source("FILE", path) for path in models]
     values_and_ids = [read_per_user(source) for source in sources]
-    _leave_out_of_all_lists([values for values, _ in values_and_ids])
+    _leave_out_of_all_lists([values for values, _ in values_and_ids], metrics)
     runs: dict[str, list[Any]] = {name: [] for name in models.values()}
     has_ids = any(ids is not None for _, ids in values_and_ids)
     first_users: _UsersOfFile | None = None
@@ -265,16 +272,21 @@ def _read_runs(models: Mapping[Path, str]) -> tuple[dict[str, list[Any]], _Users
     return runs, first_users
 
 
-def _leave_out_of_all_lists(values_of_files: Sequence[dict[str, Any]]) -> None:
-    """Leave out metrics of all lists that a file lacks: a .csv cannot hold them."""
+def _leave_out_of_all_lists(
+    values_of_files: Sequence[dict[str, Any]], metrics: Sequence[str]
+) -> None:
+    """Leave out metrics of all lists that a file lacks: a .csv cannot hold them.
+
+    Those that are typed, ``metrics``, stay: the file that lacks them is then refused.
+    """
     metrics_of_all = set.intersection(*map(set, values_of_files))
     left_out = set()
     for values in values_of_files:
         for metric in values.keys() - metrics_of_all:
-            if not values[metric].ndim:
+            if not values[metric].ndim and metric not in metrics:
                 del values[metric]
                 left_out.add(metric)
-    if left_out:
+    if left_out and not metrics:  # else nobody asks for them
         tell(f"not compared, since a file lacks them: {', '.join(sorted(left_out))}")
 
 

@@ -210,6 +210,14 @@ def test_metrics_of_all_lists_beside_the_ids_of_users(capsys):
     assert [each["user"] for each in found["movers"][0]["gains"]] == ["u"]
 
 
+def test_a_metric_of_all_lists_that_is_typed_is_missed_in_the_file_that_lacks_it(capsys):
+    write_per_user(Path("a.npz"), OLD | {f"coverage@{k}": np.array(k / 8) for k in (4, 5)})
+    for files in (["a.npz", "new.csv"], ["new.csv", "a.npz"]):
+        for metrics in ("coverage@5", "coverage@4:5"):
+            message = error(capsys, *files, "-m", "ndcg@10", metrics)
+            assert re.match(r"'new' has no 'coverage@[45]'; expected one of \['ndcg@10', ", message)
+
+
 @pytest.mark.parametrize("separator", [" ", ", ", "\t"])
 @pytest.mark.parametrize("header", ["", "user activity\n"])
 def test_users_and_labels_are_not_labels(header, separator, capsys):
