@@ -36,6 +36,8 @@ _LATEX_ESCAPES = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "|": r"\textbar{}",  # a dash in fonts of the encoding OT1
+    '"': r"\symbol{34}",  # babel's shorthands begin with it
     # After a line break these would be read as its options.
     "[": "{[}",
     "*": "{*}",
@@ -197,8 +199,12 @@ class Printed:
 
 
 def escape_latex(text: str) -> str:
-    """Escape what LaTeX would read as commands, and set the signs of numbers as a minus."""
+    """Escape what LaTeX would read as commands, and set the signs of numbers as a minus.
+
+    Several hyphens would be one dash.
+    """
     escaped = "".join(_LATEX_ESCAPES.get(character, character) for character in text)
+    escaped = re.sub("-(?=-)", "-{}", escaped)
     return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escaped)
 
 

@@ -157,9 +157,9 @@ def test_the_table_in_latex():
 
 
 def test_latex_is_balanced_and_escaped():
-    odd = r"m_{1}^2 & 5% #3 $x$ ~ \a [b] <c> *"
+    odd = r"m_{1}^2 & 5% #3 $x$ ~ \a [b] <c> * p|q als---v2"
     values = {odd: {odd: OLD}, "b": {odd: np.array(NEW) - 1}}
-    text = compare(values, rng=0, levels={"[l": {odd: OLD}}).compact().to_latex()
+    text = compare(values, rng=0, levels={'[l "a': {odd: OLD}}).compact().to_latex()
     begun = re.findall(r"\\begin\{(\w+)\}", text)
     assert begun == ["table", "tabular"] == re.findall(r"\\end\{(\w+)\}", text)[::-1]
     unescaped = re.sub(r"\\.", "", text)
@@ -171,9 +171,10 @@ def test_latex_is_balanced_and_escaped():
     assert "& $-$0.6000" in text
     assert (
         r"model & m\_\{1\}\textasciicircum{}2 \& 5\% \#3 \$x\$ \textasciitilde{} "
-        r"\textbackslash{}a {[}b] \textless{}c\textgreater{} {*} \\"
+        r"\textbackslash{}a {[}b] \textless{}c\textgreater{} {*} p\textbar{}q "
+        r"als-{}-{}-v2 \\"
     ) in text
-    assert "\n{[}l & 0.2500 \\\\\n" in text
+    assert "\n{[}l \\symbol{34}a & 0.2500 \\\\\n" in text
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
