@@ -180,7 +180,8 @@ def test_definitions_in_full():
 
 
 def test_values_of_other_methods():
-    values = Metrics.compute_groups([3, 2, 1], [0, 1, 0], "mrr", sizes=[2, 1])
+    scores, truth = [3, 2, 1, 2, 1], [0, 1, 0, 1, 0]  # the second group has no value
+    values = Metrics.compute_groups(scores, truth, "mrr", sizes=[2, 1, 2])
     found = Evaluation(values, notes=["May"], noun="group", undefined="nan")
     assert found.notes == ("May", "to count groups without a value as 0, give undefined='zero'")
     assert "over groups" in str(found)
