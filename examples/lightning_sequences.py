@@ -39,6 +39,10 @@ class NextItem(lightning.LightningModule):
         sequences, targets = batch
         return nn.functional.cross_entropy(self(sequences), targets)
 
+    def on_validation_epoch_start(self) -> None:
+        """Drop the events of an evaluation that an error or Ctrl-C ended."""
+        self.stream.reset()
+
     def validation_step(self, batch: Batch) -> None:
         """Add a batch to the stream; its logits may be on a GPU, its targets are not."""
         sequences, targets = batch

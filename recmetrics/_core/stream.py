@@ -363,7 +363,8 @@ class StreamEvaluator(Accumulator):
 
         Use it with ``TrainingArguments(batch_eval_metrics=True)``. The trainer then calls the
         function for each batch and keeps no predictions. For the last batch of an evaluation, the
-        function returns the means and resets the stream.
+        function returns the means and resets the stream; it also resets it if it raises. After an
+        evaluation that is interrupted between two batches, call ``stream.reset()``.
 
         Parameters
         ----------
@@ -381,29 +382,14 @@ class StreamEvaluator(Accumulator):
         """
 
         def compute_metrics(prediction: Any, compute_result: bool = True) -> dict[str, float]:
-            if prepare is not None:
-                scores_and_truth: Any = prepare(prediction)
-                if not isinstance(scores_and_truth, tuple) or len(scores_and_truth) != 2:
-                    msg = (
-                        "prepare must return a tuple of scores and truth, got "
-                        f"{type(scores_and_truth).__name__}"
-                    )
-                    raise InputTypeError(msg)
-                scores, truth = scores_and_truth
-            elif isinstance(prediction.predictions, tuple | Mapping):
-                msg = (
-                    f"predictions are a {type(prediction.predictions).__name__} of the outputs of "
-                    "the model; type hook(lambda prediction: (prediction.predictions[0], "
-                    "prediction.label_ids)), with the place or name of the scores instead of 0"
-                )
-                raise InputTypeError(msg)
-            else:
-                scores = prediction.predictions
-                truth = prediction.label_ids
-            self.update(scores, truth)
-            if not compute_result:
-                return {}
-            means = self.mean(at=at)
+            try:
+                self.update(*_read_prediction(prediction, prepare))
+                if not compute_result:
+                    return {}
+                means = self.mean(at=at)
+            except BaseException:
+                self.reset()  # the next evaluation would count the batches of this one
+                raise
             self.reset()
             return means
 
@@ -510,3 +496,26 @@ def _by_model(scores: Any, read: Callable[[Any], Source]) -> dict[str, Source]:
         msg = "the dict of models is empty; expected the scores or rankings of one or more models"
         raise InputError(msg)
     return {name: read(scores_of_model) for name, scores_of_model in scores.items()}
+
+
+def _read_prediction(
+    prediction: Any, prepare: Callable[[Any], tuple[Any, Any]] | None
+) -> tuple[Any, Any]:
+    """Read the scores and the truth of a prediction of a Hugging Face ``Trainer``."""
+    if prepare is not None:
+        scores_and_truth: Any = prepare(prediction)
+        if not isinstance(scores_and_truth, tuple) or len(scores_and_truth) != 2:
+            msg = (
+                "prepare must return a tuple of scores and truth, got "
+                f"{type(scores_and_truth).__name__}"
+            )
+            raise InputTypeError(msg)
+        return scores_and_truth
+    if isinstance(prediction.predictions, tuple | Mapping):
+        msg = (
+            f"predictions are a {type(prediction.predictions).__name__} of the outputs of the "
+            "model; type hook(lambda prediction: (prediction.predictions[0], "
+            "prediction.label_ids)), with the place or name of the scores instead of 0"
+        )
+        raise InputTypeError(msg)
+    return prediction.predictions, prediction.label_ids

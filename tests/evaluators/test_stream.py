@@ -292,6 +292,23 @@ def test_the_hook_of_a_trainer():
         unpaired((SCORES[3:], [2]))
 
 
+@pytest.mark.parametrize("error", [NaNScoreError, KeyboardInterrupt])
+def test_the_hook_forgets_the_batches_of_an_evaluation_that_failed(error):
+    """The target has rank 2 in the lost batch and rank 1 in the next evaluation."""
+
+    def prepare(prediction):
+        if prediction is None:
+            raise KeyboardInterrupt
+        return prediction, [0]
+
+    compute_metrics = stream("mrr").hook(prepare)
+    compute_metrics(np.array([[2.0, 3.0, 1.0]]), compute_result=False)
+    wrong = np.full((1, 3), np.nan) if error is NaNScoreError else None
+    with pytest.raises(error):
+        compute_metrics(wrong, compute_result=True)
+    assert compute_metrics(np.array([[3.0, 2.0, 1.0]]), compute_result=True) == {"mrr": 1.0}
+
+
 @pytest.mark.parametrize("ranked", [False, True])
 @pytest.mark.parametrize("name", ["truth", "by", "weights"])
 def test_the_next_batch_may_be_written_into_the_arrays_of_a_waiting_one(name, ranked):
