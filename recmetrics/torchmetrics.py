@@ -12,7 +12,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Unpack
 
 import numpy as np
@@ -182,14 +183,8 @@ class RankingMetrics(Metric):
 
         The parameters are those of ``update``.
         """
-        # torchmetrics empties the states for the batch, and restores them only where that is added.
-        growing_states = {name: list(getattr(self, name)) for name in _GROWING_STATES}
-        before = self.__dict__ | growing_states
-        try:
+        with self._all_or_nothing():  # torchmetrics empties the states for the batch
             return super().forward(*args, **kwargs)
-        except BaseException:
-            self.__dict__.update(before)
-            raise
 
     def compute(self) -> dict[str, torch.Tensor]:
         """Compute the mean of each metric over the updated users who have a value, as scalars.
@@ -243,12 +238,73 @@ class RankingMetrics(Metric):
 
         The parameters are those of ``torchmetrics.Metric.sync``.
         """
+        with self._all_or_nothing():
+            for name in _GROWING_STATES:
+                state = getattr(self, name)
+                if isinstance(state, list) and not state:
+                    # For an empty list torchmetrics would send a tensor of another dtype.
+                    state.append(torch.zeros(0, dtype=torch.int64, device=self.device))
+            super().sync(dist_sync_fn, process_group, should_sync, distributed_available)
+
+    @contextmanager
+    def sync_context(
+        self,
+        dist_sync_fn: Callable[..., Any] | None = None,
+        process_group: Any = None,
+        should_sync: bool = True,
+        should_unsync: bool = True,
+        distributed_available: Callable[..., Any] | None = None,
+    ) -> Iterator[None]:
+        """Gather the states of all processes for a ``with`` block, also for one that raises.
+
+        The parameters are those of ``torchmetrics.Metric.sync_context``.
+        """
+        self.sync(dist_sync_fn, process_group, should_sync, distributed_available)
+        try:
+            yield
+        finally:
+            self.unsync(should_unsync=self._is_synced and should_unsync)
+
+    def merge_state(self, incoming_state: dict[str, Any] | Metric) -> None:
+        """Add the states of another metric of the same truth, metrics and options.
+
+        The parameter is that of ``torchmetrics.Metric.merge_state``.
+        """
+        with self._all_or_nothing():
+            super().merge_state(incoming_state)
+            self._settle()
+
+    def reset(self) -> None:
+        """Remove all users."""
+        self._settle()
+        super().reset()
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_state_dict(*args, **kwargs)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Make lists of the growing states, and forget what was computed of other states.
+
+        torchmetrics makes one tensor of each list where it gathers processes, and may save it.
+        """
         for name in _GROWING_STATES:
             state = getattr(self, name)
-            if isinstance(state, list) and not state:
-                # For an empty list torchmetrics would send a tensor of another dtype.
-                state.append(torch.zeros(0, dtype=torch.int64, device=self.device))
-        super().sync(dist_sync_fn, process_group, should_sync, distributed_available)
+            if not isinstance(state, list):
+                setattr(self, name, [state])
+        self._computed = None
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Put all states back if the ``with`` block raises or is interrupted within it."""
+        # Copies, since torchmetrics empties lists; [:] also takes the tensors of gathered states.
+        growing_states = {name: getattr(self, name)[:] for name in _GROWING_STATES}
+        before = self.__dict__ | growing_states
+        try:
+            yield
+        except BaseException:
+            self.__dict__.update(before)
+            raise
 
     def set_dtype(self, dst_type: str | torch.dtype) -> RankingMetrics:  # noqa: ARG002
         """Do nothing: the states contain indices and exact values."""

@@ -186,3 +186,25 @@ def forward_on_step(rank):
         got.append({k: v.item() for k, v in metric(torch.from_numpy(scores[users]), users).items()})
         assert metric.evaluator().counts()["coverage@2"].not_updated == N_USERS - 10
     return got
+
+
+def sync_refused(rank, reason):
+    """The error of a synchronised compute, and the users of the metric before, after and reset."""
+    from recmetrics.torchmetrics import RankingMetrics
+
+    scores, truth, _ = problem()
+    truth[20] = 0  # of the second process
+    metrics = ["hit@1", "hit@2"][rank] if reason == "metrics" else "mrr"
+    metric = RankingMetrics(truth, metrics, undefined="raise")
+    users = [range(10), range(10, 21)][rank]
+    metric.update(torch.from_numpy(scores[users]), users)
+
+    def users_here():
+        return metric.evaluator().state()["users"].tolist()
+
+    error = error_of(metric.compute)
+    after = users_here()
+    metric.update(torch.from_numpy(scores[[30]]), [30])
+    updated = users_here()
+    metric.reset()
+    return error, after, updated, users_here()

@@ -153,6 +153,67 @@ def test_states_are_in_a_checkpoint_only_where_asked(expected):
     assert_identical(updated(fresh, slice(20, None)).evaluator().compute(), expected)
 
 
+TRUTH = [[1, 0, 0], [0, 1, 1], [0, 0, 1]]
+ITEM_0_FIRST = torch.tensor([[3.0, 2.0, 1.0]] * 3)  # a hit of user 0 alone
+
+
+def hand_worked(*users):
+    metric = RankingMetrics(TRUTH, "hit@1")
+    metric.persistent(True)
+    if users:
+        metric.update(ITEM_0_FIRST[: len(users)], users)
+    return metric
+
+
+def saved_in_sync(metric):
+    """The states of two processes that hold the same users, as torchmetrics gathers them."""
+    gather = {"dist_sync_fn": lambda state, group: [state, state]}  # noqa: ARG005
+    with metric.sync_context(**gather, distributed_available=lambda: True):
+        return {name: state.clone() for name, state in metric.state_dict().items()}
+
+
+@pytest.mark.parametrize(
+    ("go_on", "hits"),
+    [
+        (lambda loaded: loaded.update(ITEM_0_FIRST[:1], [2]), 1 / 3),
+        (lambda loaded: loaded.merge_state(hand_worked(2)), 1 / 3),
+        (lambda loaded: [loaded.reset(), loaded.update(ITEM_0_FIRST[:1], [2])], 0),
+        (lambda loaded: loaded(ITEM_0_FIRST[:1], users=[2]), 1 / 3),
+    ],
+    ids=["update", "merge_state", "reset", "forward"],
+)
+@pytest.mark.filterwarnings("ignore:The ``compute`` method")
+def test_a_state_that_was_saved_while_synchronised_goes_on(go_on, hits):
+    loaded = hand_worked()
+    loaded.load_state_dict(saved_in_sync(hand_worked(0, 1)))
+    go_on(loaded)
+    assert floats(loaded.compute()) == {"hit@1": pytest.approx(hits)}
+
+
+def test_a_synchronised_metric_can_be_reset():
+    metric = hand_worked(0, 1)
+    gather = {"dist_sync_fn": lambda state, group: [state, state]}  # noqa: ARG005
+    metric.sync(**gather, distributed_available=lambda: True)
+    metric.reset()
+    metric.update(ITEM_0_FIRST[:1], [2])
+    assert floats(metric.compute()) == {"hit@1": 0.0}
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda metric, other: metric.merge_state(other),
+        lambda metric, other: metric.load_state_dict(other.state_dict()),
+    ],
+    ids=["merge_state", "load_state_dict"],
+)
+def test_states_that_came_after_compute_count(take):
+    metric = hand_worked(0)
+    assert floats(metric.compute()) == {"hit@1": 1.0}
+    take(metric, hand_worked(0, 1))
+    assert floats(metric.compute()) == {"hit@1": 0.5}
+
+
 def test_states_follow_the_device():
     metric = updated(ranking_metrics(["mrr", "coverage@2"])).to("meta")
     assert {tensor.device.type for tensor in tensors(metric)} == {"meta"}
@@ -210,7 +271,11 @@ def test_states_of_other_metrics_are_refused(other):
     assert message_of(ArgumentError, different.compute) == expected
     fresh = other(truth)
     fresh.update(torch.from_numpy(scores[:20]), range(20))
+    before = floats(one.compute())
+    fresh.update(torch.from_numpy(scores[20:21]), [20])
     assert message_of(ArgumentError, lambda: one.merge_state(fresh)) == expected
+    one.update(torch.from_numpy(scores[:1]), [0])  # again
+    assert floats(one.compute()) == before
 
 
 def test_a_refused_batch_leaves_nothing_behind():
@@ -263,6 +328,28 @@ def test_forward_synchronises_where_asked():
     first, second = processes.in_two_processes(processes.forward_on_step)
     assert first == [of(slice(0, 10)), of(slice(0, 20))]
     assert second == [of(slice(10, 20)), of(slice(0, 20))]
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        (
+            "undefined",
+            ("UndefinedMetricError", "mrr is undefined: 1 of 37 users has no relevant item"),
+        ),
+        ("metrics", ("ArgumentError", "states of RankingMetrics with different truth")),
+    ],
+)
+def test_a_refused_synchronisation_leaves_the_users_of_each_process(reason, expected):
+    results = processes.in_two_processes(processes.sync_refused, reason)
+    for users, (error, after, updated, reset) in zip(
+        (range(10), range(10, 21)), results, strict=True
+    ):
+        assert error[0] == expected[0]
+        assert error[1].startswith(expected[1])
+        assert after == [*users]
+        assert updated == [*users, 30]
+        assert reset == []
 
 
 # --- Lightning -----------------------------------------------------------------------------------
