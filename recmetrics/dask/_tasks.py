@@ -230,6 +230,11 @@ def _read_chunk(name: str, chunk: Chunk, rows: slice, negative_hint: str | None)
     return sets._replace(items=sets.items + first_item)
 
 
+def _users_in(block: slice) -> str:
+    """The place of an error that counts and names only the users of a block."""
+    return f"among users {block.start} .. {block.stop - 1}"
+
+
 def best_of_chunk(array: Any, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Best:
     """Select the best items of each user within a chunk of scores.
 
@@ -238,7 +243,7 @@ def best_of_chunk(array: Any, place: Place, sets: Mapping[str, ItemSets], job: J
     """
     scores = ScoreMatrix(Chunk(array, *place).checked("pred_scores"))
     users = _users_of(place, sets, job)
-    _, items = place
+    block, items = place
     n_users, n_items = scores.shape
     users_of_chunk = Users(
         truth=SparseSets(Rows.none(n_users), None),  # lists do not depend on the truth
@@ -250,7 +255,8 @@ def best_of_chunk(array: Any, place: Place, sets: Mapping[str, ItemSets], job: J
     )
     reader = KeptLists(n_users, n_items, job.depth)
     count_work(scores, users_of_chunk, None, job.depth)
-    MatrixRanker(scores, users_of_chunk).hits(None, job.request, reader)
+    with _errors_at(f"{_users_in(block)} and items {items.start} .. {items.stop - 1}"):
+        MatrixRanker(scores, users_of_chunk).hits(None, job.request, reader)
     lists = reader.joined()
     is_item = lists >= 0
     start = np.concatenate(([0], np.cumsum(np.count_nonzero(is_item, axis=1))))
@@ -312,13 +318,13 @@ def side_by_side(rows_of_ranges: Sequence[Rows]) -> Rows:
 def measure_rows(array: Any, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Measured:
     """Measure users by their whole rows of scores."""
     scores = ScoreMatrix(Chunk(array, *place).checked("pred_scores"))
-    return _measure(scores, _users_of(place, sets, job), job)
+    return _measure(scores, place, sets, job)
 
 
 def measure_best(best: Best, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Measured:
     """Measure users by the lists made of their best items."""
     rankings = Rankings(FlatLists(best.items, best.start))
-    return _measure(rankings, _users_of(place, sets, job), job)
+    return _measure(rankings, place, sets, job)
 
 
 def measure_factors(
@@ -332,15 +338,16 @@ def measure_factors(
     """Measure users by their factors and those of all items."""
     user_factors = Chunk(array, *place).checked("user_factors")
     scores = read_factors(user_factors, item_factors, item_bias)
-    return _measure(scores, _users_of(place, sets, job), job)
+    return _measure(scores, place, sets, job)
 
 
-def _measure(scores: Source, users: Users, job: Job) -> Measured:
+def _measure(scores: Source, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Measured:
     """Compute the values of a block, and what metrics of all lists read.
 
     The latter are the lists themselves, or how often each item is in them, whichever is smaller.
     """
     check_version(job)
+    users = _users_of(place, sets, job)
     request = job.request
     cutoffs = job.cutoffs
     counts = users.swallowed()
@@ -352,13 +359,14 @@ def _measure(scores: Source, users: Users, job: Job) -> Measured:
     reader: KeptLists | Exposures = exposures(request, cutoffs)
     if n_users * cutoffs.exposure <= job.n_items:
         reader = KeptLists(n_users, job.n_items, cutoffs.exposure)
-    selection = find_hits(scores, users, request, reader, cutoffs)
-
-    values = user_values(selection, request)
     names = RowNames(name=lambda row: f"user {users.user_at(row)}")
     columns = np.empty((n_users, len(request.per_user)), order="F")
-    for column, text in zip(columns.T, request.per_user, strict=True):
-        column[:] = settled(values[text], text, request.definitions[text], rows=names)
+    block, _ = place
+    with _errors_at(_users_in(block)):
+        selection = find_hits(scores, users, request, reader, cutoffs)
+        values = user_values(selection, request)
+        for column, text in zip(columns.T, request.per_user, strict=True):
+            column[:] = settled(values[text], text, request.definitions[text], rows=names)
 
     if isinstance(reader, Exposures):
         return Measured(columns, reader, counts)
