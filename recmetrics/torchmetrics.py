@@ -22,7 +22,7 @@ import numpy.typing as npt
 from recmetrics._core.errors import ArgumentError, InputTypeError, install
 from recmetrics._core.evaluator import Evaluator
 from recmetrics._core.options import ForBatches, takes
-from recmetrics._core.results import UserRows
+from recmetrics._core.results import UserRows, for_logger
 from recmetrics._core.selection import read_scores
 from recmetrics._core.spec import MetricsList
 from recmetrics._core.types import Scores, Truth, WhichUsers
@@ -124,11 +124,12 @@ class RankingMetrics(Metric):
             sync_on_compute=sync_on_compute,
         )
         self._evaluator = Evaluator(ground_truth, metrics_list, n_items=n_items, **shared)
+        store = self._evaluator._results
+        for_logger(store.request.definitions, prefix, at)  # refused before the first epoch
         self._prefix = prefix
         self._at = at
         for name in _GROWING_STATES:
             self.add_state(name, [], dist_reduce_fx="cat")
-        store = self._evaluator._results
         self._n_values = len(store.request.per_user)  # of a user
         n_offered = 0
         if store.cutoffs.exposure:  # a metric of all lists reads which items may be in them

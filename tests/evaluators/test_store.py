@@ -97,6 +97,18 @@ def test_two_models_with_one_key_are_refused():
         assert "both 'BPR+/hit@1' and 'BPR*/hit@1' become 'BPR_/hit_at_1'" in message
 
 
+@pytest.mark.parametrize("argument", ["prefix", "at"])
+@pytest.mark.parametrize("value", [None, 3])
+def test_the_texts_of_keys_are_strings(argument, value):
+    evaluator = Evaluator(np.array([[1, 0]]), "hit@1")
+    evaluator.update([[1, 0]])
+    stream = StreamEvaluator("hit@1")
+    stream.update([[1, 0]], [0])
+    for method in (evaluator.mean, stream.mean, stream.interval):
+        got = message_of(ArgumentError, lambda method=method: method(**{argument: value}))
+        assert got == f"{argument} must be a string, got {value!r}"
+
+
 @pytest.mark.parametrize("undefined", ["nan", "zero", "one"])
 @every_kind
 def test_counts_say_what_each_mean_is_over(kind, undefined):

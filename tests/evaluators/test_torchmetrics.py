@@ -91,6 +91,19 @@ def test_keys_for_loggers():
     assert list(metric.compute()) == ["val/recall_denom_relevant_at_3", "val/mrr"]
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"prefix": None}, "prefix must be a string, got None"),
+        ({"at": None}, "at must be a string, got None"),
+        ({"at": "_at_"}, "with at='_at_' both 'hit@1' and 'hit @ 1' become 'hit_at_1'"),
+    ],
+)
+def test_wrong_keys_are_refused_before_the_first_epoch(options, expected):
+    got = message_of(ArgumentError, lambda: RankingMetrics(TRUTH, ["hit@1", "hit @ 1"], **options))
+    assert got.startswith(expected)
+
+
 def test_forward_gives_the_batch_and_keeps_all():
     scores, truth, options = problem()
     metrics = ["recall@3", "coverage@2"]

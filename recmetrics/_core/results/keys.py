@@ -29,6 +29,10 @@ def for_logger(results: Mapping[str, Result], prefix: str, at: str) -> dict[str,
 
     Two results are refused that would have one key, so that none is lost.
     """
+    for name, value in (("prefix", prefix), ("at", at)):
+        if not isinstance(value, str):
+            msg = f"{name} must be a string, got {value!r}"
+            raise ArgumentError(msg, argument=name)
     text_of_key: dict[str, str] = {}
     named_results = {}
     for text, result in results.items():
