@@ -39,7 +39,6 @@ from recmetrics import (
     identify,
 )
 from recmetrics._core.errors import at_fault, did_you_mean
-from recmetrics._core.inputs import read_item_sets
 from recmetrics._core.results import spec_of
 from recmetrics._core.spec import SIDE, expand_cutoffs
 from recmetrics._files import (
@@ -370,9 +369,11 @@ def _stored_candidates(scores: Any, candidates: Any) -> Any:
     stored = sparse.csr_array((is_score, entries.indices, entries.indptr), shape=entries.shape)
     if candidates is None:
         return stored
-    rows = read_item_sets(candidates, "candidates", stored.shape).rows(slice(0, stored.shape[0]))
-    is_candidate = np.ones(len(rows.items), np.bool_)
-    return stored.multiply(sparse.csr_array((is_candidate, rows.items, rows.start), stored.shape))
+    if candidates.ndim == 2:
+        return stored.multiply(sparse.csr_array(candidates).astype(np.bool_))
+    is_candidate = np.zeros(stored.shape[1], np.bool_)
+    is_candidate[candidates] = True  # indices, or a mask of all items
+    return stored.multiply(is_candidate)
 
 
 def _identify_scores(args: Namespace, sources: Mapping[str, Source]) -> Identification:

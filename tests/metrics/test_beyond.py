@@ -148,7 +148,7 @@ def test_an_item_that_nobody_has_counts_as_the_rarest():
         values = [novelty(popularity, scores) for scores in ([[1, 2, 3, 4]], [[4, 3, 2, 1]])]
     assert values == [2, 1.5]  # no list of other items has more
     assert {(str(one.message), one.filename) for one in caught} == {(message, __file__)}
-    with pytest.warns(RecmetricsWarning, match="all 4 items have popularity 0, so novelty is"):
+    with pytest.warns(RecmetricsWarning, match="all 4 items have popularity 0; novelty is"):
         value = novelty([0, 0, 0, 0], [[1, 2, 3, 4]])
     assert math.isnan(value)
     with warnings.catch_warnings():

@@ -345,8 +345,8 @@ def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
             )
         else:
             msg = (
-                f"all {seen.size:,} items have popularity 0, so novelty is NaN; expected the share "
-                "of the users who have each item"
+                f"all {seen.size:,} items have popularity 0; novelty is NaN; expected the share of "
+                "the users who have each item"
             )
         warn(msg)
     return information
