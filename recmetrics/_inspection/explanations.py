@@ -253,9 +253,7 @@ def _ties(definition: Definition, convention: Convention | None) -> str:
     ranking = "equal scores rank by the lower item index"
     if convention is not None and CONVENTIONS[convention].table_ties == "trec":
         ranking += ", in tables by the item id, the last first"
-    has_other_orders = not metric.no_expectation and not any(
-        definition.spec.values[option] == choice for option, choice in metric.without_orders.items()
-    )
+    has_other_orders = not metric.no_expectation and not definition.spec.without_orders
     if metric.reads == "hits" and has_other_orders:
         return f"{ranking}, unless ties= is given"
     return ranking

@@ -429,13 +429,18 @@ def _of_too_few_users(
         has_range: statistics.fewest_users(comparison.tests[0], has_range, comparison.confidence)
         for has_range in (False, True)
     }
+    most_needed = max(needed_of.values())
+    of_few = [difference for difference in differences if difference.n_users < most_needed]
+    needed_of_metric = {}  # once for each metric, as its limits are read from all values
+    for metric in {difference.metric for difference in of_few}:
+        limits = comparison.samples.limits(metric).of_difference()
+        needed_of_metric[metric] = needed_of[math.isfinite(limits.floor)]
+
     too_few: dict[int, list[Difference]] = {}
-    for difference in differences:
-        if difference.n_users < max(needed_of.values()):
-            limits = comparison.samples.limits(difference.metric).of_difference()
-            needed = needed_of[math.isfinite(limits.floor)]
-            if difference.n_users < needed:
-                too_few.setdefault(needed, []).append(difference)
+    for difference in of_few:
+        needed = needed_of_metric[difference.metric]
+        if difference.n_users < needed:
+            too_few.setdefault(needed, []).append(difference)
     return too_few
 
 

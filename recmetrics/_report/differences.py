@@ -157,8 +157,8 @@ def compare(
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
     counted. Values that differ by at most 1e-12 of the value or of the metric's range, as sums in
     another order do, are equal: they are ties, and an end of the range if they are next to it.
-    Where a model has its values in float32 or half precision, 1e-6 takes the place of 1e-12, here
-    and below.
+    1e-6 takes the place of 1e-12, here and below, if a model has its values in float32 or half
+    precision.
 
     The effect size is Cohen's d_z: the mean of the differences divided by their standard deviation.
 

@@ -112,7 +112,7 @@ class Evaluation(Printed):
         undefined_specs = []
         for text, array in user_values.items():
             n_undefined[text] = int(np.count_nonzero(np.isnan(array)))
-            # Where a system weighs users, those without a relevant item weigh 0, as 0 or left out.
+            # A system that weighs users gives those without a relevant item the weight 0.
             counts_by_value = n_undefined[text] and text not in self.user_weights
             if counts_by_value and (spec := self._spec(text)) is not None:
                 undefined_specs.append(spec)

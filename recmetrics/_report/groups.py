@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
-from recmetrics._core.inputs import are_permuted
+from recmetrics._core.inputs import are_permuted, is_missing
 from recmetrics._core.results import MAX_GROUPS, read_raw_weights, read_weights, require_per_user
 from recmetrics._report.bounds import Floats
 
@@ -214,11 +214,3 @@ def plain(value: Any) -> Any:
         time = value.astype("M8[us]")
         return time.item() if time == value else value
     return value.item() if isinstance(value, np.generic) else value
-
-
-def is_missing(label: Any) -> bool:
-    """Say whether a label is None or what data frames have in its place."""
-    try:
-        return label is None or bool(label != label)  # NaN and NaT differ from themselves
-    except TypeError:  # pandas.NA
-        return True

@@ -434,7 +434,7 @@ def _wrapped(text: str) -> str:
 def _folded(text: str, n_letters: int, max_width: float, **font: str) -> list[str]:
     """Fold a text into lines of at most ``n_letters``, and of at most ``max_width`` inches.
 
-    What cannot be drawn is written in characters that can. ``font`` are its settings.
+    A character that no font has becomes ``_NO_GLYPH``. ``font`` are settings of the text.
     """
     text = _drawable(text)
     lines = textwrap.wrap(text, n_letters)

@@ -22,7 +22,7 @@ from recmetrics._core.errors import (
     did_you_mean,
     install,
 )
-from recmetrics._core.inputs import refuse_other_indexes
+from recmetrics._core.inputs import is_missing, refuse_other_indexes
 from recmetrics._core.results import (
     ROUNDING,
     SINGLE_ROUNDING,
@@ -36,7 +36,7 @@ from recmetrics._core.stream import StreamEvaluator
 from recmetrics._files import COUNT_COLUMNS, suffix_of, weight_names
 from recmetrics._printing import one_line
 from recmetrics._report.bounds import Floats
-from recmetrics._report.groups import Rows, is_missing
+from recmetrics._report.groups import Rows
 from recmetrics._report.settings import several
 
 _TO_MATCH = (

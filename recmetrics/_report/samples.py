@@ -20,11 +20,12 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
-from recmetrics._core.results import mean_of, rounding_of, weighed_together, with_equal_values
+from recmetrics._core.inputs import is_missing
+from recmetrics._core.results import mean_of, weighed_together, with_equal_values
 from recmetrics._files import suffix_of
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Floats, Moments, Range, moments_of
-from recmetrics._report.groups import Rows, in_order_of, is_missing, plain, read_users
+from recmetrics._report.groups import Rows, in_order_of, plain, read_users
 from recmetrics._report.result_tables import (
     Columns,
     Table,
@@ -219,8 +220,7 @@ class Samples:
 
     def _with_equal_values(self, metric: str, values: Floats, others: Floats) -> Floats:
         """Replace values of a metric that differ from ``others`` by rounding by these."""
-        share = self.rounding[metric]
-        return with_equal_values(values, others, rounding_of(self.bounds[metric], share), share)
+        return with_equal_values(values, others, self.bounds[metric], self.rounding[metric])
 
     def describe(self, group: Any, metric: str, model: Any, values: Any) -> dict[str, Any]:
         """Compute fields of a ``Mean`` from the values that ``of`` takes.

@@ -277,7 +277,7 @@ def _leave_out_of_all_lists(
 ) -> None:
     """Leave out metrics of all lists that a file lacks: a .csv cannot hold them.
 
-    Those that are typed, ``metrics``, stay: the file that lacks them is then refused.
+    The typed ``metrics`` stay, so that a file that lacks one of them is refused.
     """
     metrics_of_all = set.intersection(*map(set, values_of_files))
     left_out = set()

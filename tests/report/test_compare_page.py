@@ -261,7 +261,7 @@ def test_many_cutoffs_of_a_metric_are_noted_with_what_to_type():
     assert [each.p["t"] for each in fewer.differences] == [
         pytest.approx(p[each] / 2, abs=0) for each in fewer.metrics
     ]
-    # What is typed shows the metrics of all lists, and a cutoff that has values.
+    # The typed metrics show those of all lists, and a cutoff that has values.
     for model in values.values():
         model |= {"coverage@10": np.array(0.5), "ndcg@50": [NAN] * len(MANY_OLD)}
     others = compare(values, metrics=["coverage@10", *metrics[:3], "ndcg@50"])

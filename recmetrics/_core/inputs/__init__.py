@@ -35,6 +35,7 @@ from recmetrics._core.inputs.arrays import (
     half_to_single,
     hint_of_index,
     is_half,
+    is_missing,
     is_sparse_tensor,
     places_of_entries,
     refuse_other_indexes,

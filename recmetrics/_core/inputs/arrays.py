@@ -491,13 +491,12 @@ def _advice_on_indices(array: npt.NDArray[Any], name: str) -> str:
 
     A column with a missing integer becomes floats with NaN or, of pandas, objects with NA.
     """
-    is_float = array.dtype.kind == "f"
-    if is_float and np.isnan(array).any():
+    if array.dtype.kind == "f" and np.isnan(array).any():
         if array.ndim == 2:
             return f"type np.nan_to_num({name}, nan=-1).astype(np.int64) if NaN ends a list"
         without_nan = call_on(name, "np.asarray({0})[~np.isnan({0})].astype(np.int64)")
         return f"type {without_nan} to leave out NaN"
-    if array.dtype.kind == "O" and any(map(_is_missing, array.flat)):
+    if array.dtype.kind == "O" and any(map(is_missing, array.flat)):
         if array.ndim == 2:
             return f"type pandas.DataFrame({name}).fillna(-1).astype(int) if NA ends a list"
         without_none = call_on(name, "[item for item in {} if item is not None]")
@@ -505,9 +504,12 @@ def _advice_on_indices(array: npt.NDArray[Any], name: str) -> str:
     return f"type {call_on(name, 'np.asarray({}, np.int64)')} if these are indices"
 
 
-def _is_missing(value: Any) -> bool:
-    """Say whether an object is None, NaN or pandas' NA, which has no truth value."""
-    return value is None or repr(value) in ("nan", "<NA>")
+def is_missing(value: Any) -> bool:
+    """Say whether a value is None or what data frames have in its place."""
+    try:
+        return value is None or bool(value != value)  # NaN and NaT differ from themselves
+    except TypeError:  # pandas.NA
+        return True
 
 
 def hint_of_index(name: str, index: int, indices: IntArray, n_items: int | None) -> str:

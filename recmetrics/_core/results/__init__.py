@@ -62,7 +62,6 @@ from recmetrics._core.results.notes import (
 from recmetrics._core.results.rounding import (
     ROUNDING,
     SINGLE_ROUNDING,
-    rounding_of,
     with_equal_values,
     with_exact_ends,
 )

@@ -18,12 +18,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.results.rounding import (
-    ROUNDING,
-    rounding_of,
-    with_equal_values,
-    with_exact_ends,
-)
+from recmetrics._core.results.rounding import ROUNDING, with_equal_values, with_exact_ends
 from recmetrics._core.results.saved import Arrays, check
 from recmetrics._core.threads import without_warnings
 from recmetrics._core.types import FloatArray, IntArray
@@ -92,7 +87,6 @@ class JointSums(NamedTuple):
         pairs += [(model, earlier) for earlier, model in combinations(sorted(values), 2)]
 
         ends = np.reshape(bounds, (-1, 2)).T[..., np.newaxis]
-        rounding = rounding_of(ends, share)
         exact_values = {
             model: with_exact_ends(array, ends, share) for model, array in values.items()
         }
@@ -104,7 +98,7 @@ class JointSums(NamedTuple):
                 difference = exact_values[model][:, events]
                 if earlier is not None:
                     of_earlier = exact_values[earlier][:, events]
-                    later = with_equal_values(difference, of_earlier, rounding, share)
+                    later = with_equal_values(difference, of_earlier, ends, share)
                     difference = later - of_earlier
                 sums[group, model, earlier] = _sums(of_earlier, difference, weights[events])
         arrays: list[Any] = [np.stack(column) for column in zip(*sums.values(), strict=True)]

@@ -17,7 +17,7 @@ ROUNDING = 1e-12
 SINGLE_ROUNDING = 1e-6
 
 
-def rounding_of(bounds: Any, share: Any = ROUNDING) -> FloatArray:
+def _rounding_of(bounds: Any, share: Any) -> FloatArray:
     """By how much values of metrics may differ by rounding, whatever their size.
 
     It is 0 if a bound is infinite: the size of the values alone then says what is rounding.
@@ -32,7 +32,7 @@ def with_exact_ends(values: FloatArray, bounds: Any, share: Any = ROUNDING) -> F
 
     Values beyond a bound by at most ``share`` differ by rounding where the other bound is infinite.
     """
-    rounding = rounding_of(bounds, share)
+    rounding = _rounding_of(bounds, share)
     rounding_beyond = np.where(rounding > 0, rounding, share)
     for end, sign in zip(bounds, (-1, 1), strict=True):
         with np.errstate(invalid="ignore"):  # of infinite values beside an infinite bound
@@ -44,16 +44,16 @@ def with_exact_ends(values: FloatArray, bounds: Any, share: Any = ROUNDING) -> F
 
 
 def with_equal_values(
-    values: FloatArray, others: FloatArray, rounding: FloatArray, share: Any = ROUNDING
+    values: FloatArray, others: FloatArray, bounds: Any, share: Any = ROUNDING
 ) -> FloatArray:
     """Replace values that differ from those of another model by rounding by these.
 
-    It is rounding up to ``rounding``, that of ``rounding_of``, or to ``share`` of the other value.
+    It is rounding up to ``share`` of the range of the metric, or of the other value.
     """
     with np.errstate(over="ignore"):
         distances = values - others
     np.abs(distances, out=distances)  # in the same memory, as there may be millions of users
     limits = np.abs(others)
     limits *= share
-    np.maximum(limits, rounding, out=limits)
+    np.maximum(limits, _rounding_of(bounds, share), out=limits)
     return np.where(distances <= limits, others, values)

@@ -97,6 +97,12 @@ class MetricSpec:
             values["rel"] = self.threshold
         return values
 
+    @property
+    def without_orders(self) -> list[str]:
+        """The options whose choice leaves no value for other orders of ties."""
+        choices = self.metric.without_orders.items()
+        return [option for option, choice in choices if self.values[option] == choice]
+
     @cached_property
     def stratum(self) -> str | None:
         """The stratum whose relevant items alone are relevant; None for all."""

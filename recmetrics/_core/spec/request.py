@@ -569,17 +569,16 @@ def _refuse_divisor(text: str, spec: MetricSpec, quantity: str, advice: str) -> 
             advice = f"type {of_whole_list}, or {advice}"
         msg = f"{text} has no {quantity}: {spec.metric.no_expectation}; {advice}"
         raise ArgumentError(msg)
-    for option, choice in spec.metric.without_orders.items():
-        if spec.values[option] == choice:
-            reason = "its divisor depends on the items in the list"
-            if option == "tied":
-                reason = "equal scores have one rank and no orders"
-                advice = advice.replace("compute", "leave out ties=, or compute")
-            msg = (
-                f"{text} has no {quantity}: with {option}={choice}, {reason}; type "
-                f"{option}={spec.metric.options[option].default}, or {advice}"
-            )
-            raise ArgumentError(msg)
+    for option in spec.without_orders:
+        reason = "its divisor depends on the items in the list"
+        if option == "tied":
+            reason = "equal scores have one rank and no orders"
+            advice = advice.replace("compute", "leave out ties=, or compute")
+        msg = (
+            f"{text} has no {quantity}: with {option}={spec.values[option]}, {reason}; type "
+            f"{option}={spec.metric.options[option].default}, or {advice}"
+        )
+        raise ArgumentError(msg)
 
 
 def has_ceiling(spec: MetricSpec) -> bool:
