@@ -446,7 +446,7 @@ class Metrics:
         user_factors
             (n_users, d), of a dtype as ``pred_scores`` in ``compute``, in any memory layout; memory
             maps and tensors are accepted. If both factors are tensors on a GPU, they are multiplied
-            and ranked there (not yet tested on a GPU).
+            and ranked there.
         item_factors
             (n_items, d).
         item_bias

@@ -1064,8 +1064,8 @@ def dcg_at_k(
     """Discounted cumulative gain at k.
 
     The value is 0 for a user without relevant items, unless ``undefined="raise"``. With
-    ``gain="binary"`` or ``rel``, it is at most that of k hits. ``weigh``
-    multiplies gains by 1 / propensity; it needs ``propensity=``.
+    ``gain="binary"`` or ``rel``, it is at most that of k hits. ``weigh`` multiplies gains by
+    1 / propensity; it needs ``propensity=``.
 
     >>> from recmetrics import Metrics
     >>> Metrics.dcg_at_k([[3, 2, 1]], [[3, 2, 0]], k=3)  # 3 + 2 / log2(3)
