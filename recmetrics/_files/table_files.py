@@ -48,6 +48,7 @@ _TREC_FIELDS = {  # of these lines, those that are read
 }
 _BLOCK_ROWS = 1 << 20  # of a text that is read in parts
 _SAMPLE_ROWS = 1000  # the rows of such a text that say which columns hold numbers
+_NUMBER = r"[-+]?\d*\.?\d+([eE][-+]?\d+)?|[\d\s]+"  # a name that is none: a number, or indices
 _ZONE = r"(?i)(z|:\d\d(\.\d+)?\s*[+-]\d\d(:?\d\d)?)\s*$"  # the end of a time with a zone
 
 
@@ -154,27 +155,36 @@ class Columns(NamedTuple):
         return f"{expected}; {hint}" if hint and not lacks_id else expected
 
     def _advice_on_text(self, source: Source, missing: Sequence[str], header: Sequence[str]) -> str:
-        """Say what to do with a text that has indices for a header, or blanks between columns.
+        """Say what to do with a text that has data for a header, or blanks between columns.
 
         Of other tables, nothing.
         """
         fields = " ".join(header).split()
         if source.suffix == ".parquet":
             return ""
-        if not "".join(fields).isdecimal():
-            if len(header) != 1 or not 1 < len(missing) <= len(fields):
+        are_indices = "".join(fields).isdecimal()
+        if not are_indices and len(header) == 1:
+            if not 1 < len(missing) <= len(fields):
                 return ""
             return (
                 "blanks seem to separate its columns, where a comma, a tab, ; or | should stand: "
                 f"write {','.join(fields)[:60]!r} and so on"
             )
-        if len(self.ids) > 1 and holds_lists(source):
+        # A table with a column for each of some numbers has a header with an id beside them.
+        has_number = any(re.fullmatch(_NUMBER, name) for name in header)
+        if not has_number or not set(self.ids) <= set(missing):
+            return ""
+        if are_indices and len(self.ids) > 1 and holds_lists(source):
             code = as_dict(source.path)
             return f"for lines of a user and items, in Python, type {code} for the file"
         names = [*self.ids, self.of_lines[not self.is_first]][: len(fields)]
-        if len(fields) == len(header):
+        if len(header) > 1 or len(fields) == 1:
+            names += [f"column{place}" for place in range(len(names) + 1, len(header) + 1)]
             separator = separator_of(source, _first_line(source))
-            return f"write a header above the lines, such as {separator.join(names)!r}"
+            return (
+                "its first line holds numbers, no names: write a header above the lines, such as "
+                f"{separator.join(names)!r}"
+            )
         code = as_frame(source.path, names)
         return f"for lines of a user and an item, in Python, type {code} for the file"
 

@@ -205,7 +205,7 @@ def test_items_without_a_header_beside_a_table(capsys):
     Path("all.txt").write_text("0\n1\n")
     argv = ["recs.csv", "truth.csv", "-m", "coverage@1"]
     message = rejected(capsys, *argv, "--catalogue", "all.txt")
-    assert message.endswith("; write a header above the lines, such as 'item'")
+    assert message.endswith("no names: write a header above the lines, such as 'item'")
     Path("all.txt").write_text("item\n0\n1\n")
     assert evaluated(capsys, *argv, "--catalogue", "all.txt")["of"]["coverage@1"]["mean"] == 1 / 2
 

@@ -303,6 +303,37 @@ def test_ids_of_a_file_of_similarities_stay_as_they_are(ids):
 
 
 @pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        ("1,7,0.25\n1,8,0.5\n", "user,item,score"),
+        ("u1;i7;2\nu1;i8;5e-1\n", "user;item;score"),
+        ("1,7,3,881250949\n1,8,4,881250950\n", "user,item,score,column4"),
+    ],
+)
+def test_a_file_without_a_header_says_which_to_write(lines, names, tmp_path):
+    pytest.importorskip("polars", reason="polars is not installed")
+    path = tmp_path / "recs.csv"
+    path.write_text(lines)
+    user = lines[: lines.index(names[4])]
+    truth = {user: [lines.split(names[4])[1]]}
+    message = message_of(InputError, values, path, truth)
+    assert message.endswith(
+        "; its first line holds numbers, no names: write a header above the lines, such as "
+        f"{names!r}"
+    )
+    path.write_text(f"{names}\n{lines}")
+    rank = 1 if user == "u1" else 2  # of the first line, by score
+    assert values(path, truth) == {user: 1 / rank}
+
+
+def test_a_table_with_a_column_for_each_number_has_a_header(tmp_path):
+    pytest.importorskip("polars", reason="polars is not installed")
+    (tmp_path / "recs.csv").write_text("user,1,2\n7,0.5,0.25\n")
+    message = message_of(InputError, values, tmp_path / "recs.csv", {"7": ["1"]})
+    assert message.endswith("; type item='COLUMN' if it has another name")
+
+
+@pytest.mark.parametrize(
     ("recs", "message"),
     [
         (
