@@ -282,7 +282,8 @@ def evaluate_table(
         As in ``Metrics.compute``.
     InputError, InputTypeError
         Arguments that are not tables, missing columns, null ids, ids of two types, an item twice in
-        a list or in a truth, a rank twice in a list, invalid ranks, scores or relevances, an id
+        a list or in a truth, -1 among the items of a dict of lists, a rank twice in a list, invalid
+        ranks, scores or relevances, an id
         twice in one of the other tables, or an item of ``recs`` without a row in ``features`` or
         ``genres``. The message names the table, its columns and the first row.
 
@@ -290,7 +291,8 @@ def evaluate_table(
     -----
     RecmetricsWarning
         If ``recs`` has no user or no item in common with ``truth`` or with ``exclude``, or no item
-        in common with ``popularity``; if ``exclude`` contains all relevant items of more than
+        in common with ``popularity``; if two dicts look exchanged, since the scores are grades and
+        the relevances fractions; if ``exclude`` contains all relevant items of more than
         half of the lists with relevant items (with ``return_summary``, the summary says so instead
         of a warning); or if gaps in ranks
         are closed although neither ``rank_gaps`` nor the convention asks for it.

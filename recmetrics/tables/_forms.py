@@ -7,13 +7,20 @@ from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.stable.v2.typing import IntoLazyFrame
 
-from recmetrics._core.errors import InputError, InputTypeError, RecmetricsError, at_fault, install
+from recmetrics._core.errors import (
+    InputError,
+    InputTypeError,
+    RecmetricsError,
+    at_fault,
+    install,
+    warn,
+)
 from recmetrics._core.spec import SIDE
 from recmetrics._files import Columns as FileColumns
 from recmetrics._files import Source, as_frame, read_any, read_table
@@ -38,6 +45,9 @@ _OF_TRAIN = [name for name, side in SIDE.items() if side.of_train is not None]
 _OF_USERS = ("recs", "truth", "exclude", *_OF_TRAIN)  # these may be dicts
 
 _SAMPLE_ROWS = 1000  # the rows of a lazy frame that say whether its ids are integers
+
+_LARGEST_GRADE = 5  # of a common scale of ratings
+_MOST = 0.9  # of the numbers of a model, of which few are whole
 
 _OF_USER = "expected a list or a set of items, or a dict from items to numbers"
 
@@ -72,6 +82,8 @@ def in_frames(
         tables[label] = from_file(tables[label], label, options, library)
     for label in dicts:
         tables[label] = from_dict(tables[label], label, options, library)
+    if {"recs", "truth"} <= {*dicts}:
+        _warn_if_exchanged(tables, options)
     tables = with_integer_ids(tables, files, options)
     if strata:
         tables["strata"] = {name: tables.pop(f"strata[{name!r}]") for name in strata}
@@ -249,13 +261,46 @@ def from_dict(
         raise InputTypeError(msg, argument=label)
     columns = _columns_of(dictionary, label, names)
     try:
-        return nw.from_dict(columns, backend=library).to_native()
+        frame = nw.from_dict(columns, backend=library)
     except Exception as error:  # of any type, by the library
         msg = (
             f"{label} cannot be a table of {library.value}, expected ids of one type, such as "
             "strings, in each place of the dict"
         )
         raise InputTypeError(msg, argument=label) from error
+    items = frame.get_column(names.item)
+    is_padded = names.number not in columns and items.dtype.is_integer() and (items == -1).any()
+    if is_padded:  # lists that are padded would have it in common
+        user = columns[names.user][columns[names.item].index(-1)]
+        msg = (
+            f"{label} of user {user!r} holds the item -1, which pads lists; type {{user: [item "
+            f"for item in items if item != -1] for user, items in {label}.items()}}; in a table, "
+            "-1 is an id like any other"
+        )
+        raise InputError(msg, argument=label)
+    return frame.to_native()
+
+
+def _warn_if_exchanged(tables: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Warn if the scores of a dict are grades, and the relevances of the other fractions.
+
+    Unlike frames, dicts have no names of columns that say what the numbers are.
+    """
+    numbers = {}
+    for label in ("recs", "truth"):
+        frame = nw.from_native(tables[label], eager_only=True)
+        name = _names(label, options).number
+        if name not in frame.columns or not len(frame):
+            return
+        numbers[label] = frame.get_column(name).to_numpy()
+    scores = numbers["recs"]
+    are_grades = scores.min() == 0 < scores.max() <= _LARGEST_GRADE and np.all(scores % 1 == 0)
+    if are_grades and np.mean(numbers["truth"] % 1 != 0) >= _MOST:
+        msg = (
+            "the scores of recs look like grades, and the relevances of truth are fractions; are "
+            "recs and truth exchanged? expected the recommendations first, then the truth"
+        )
+        warn(msg, argument="recs")
 
 
 def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict[str, Any]:
@@ -306,6 +351,8 @@ def _entries_of(entries: Any, label: str, user: Any) -> tuple[list[Any], list[An
         raise InputTypeError(msg, argument=label)
     if isinstance(entries, Set | list | tuple):
         items = list(entries)
+        if items and isinstance(items[0], Mapping):
+            _refuse_hits(items[0], label, user)
         if items and isinstance(items[0], list | tuple):
             msg = (
                 f"{label} of user {user!r} holds {items[0]!r:.40}, expected the id of an item; for "
@@ -317,6 +364,21 @@ def _entries_of(entries: Any, label: str, user: Any) -> tuple[list[Any], list[An
     if isinstance(entries, np.ndarray) and entries.ndim == 1:
         return entries.tolist(), []
     msg = f"{label} of user {user!r} is {entries!r:.40}; {_OF_USER}"
+    raise InputTypeError(msg, argument=label)
+
+
+def _refuse_hits(hit: Mapping[Any, Any], label: str, user: Any) -> NoReturn:
+    """Refuse dicts of an item and its score, as a search gives them, where items are expected."""
+    msg = f"{label} of user {user!r} holds {dict(hit)!r:.60}, expected the id of an item"
+    score = next(
+        (key for key, value in hit.items() if isinstance(value, float | np.floating)), None
+    )
+    item = next((key for key in hit if key != score), None)
+    if score is not None and item is not None:
+        msg += (
+            f"; for the id {item!r} and the number {score!r} type {{user: {{hit[{item!r}]: "
+            f"hit[{score!r}] for hit in hits}} for user, hits in {label}.items()}}"
+        )
     raise InputTypeError(msg, argument=label)
 
 

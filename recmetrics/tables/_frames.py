@@ -96,6 +96,12 @@ def read_frame(value: Any, label: str) -> Frame:
         raise InputTypeError(msg, argument=label)
     if frame is None or frame.implementation not in (PANDAS, POLARS, PYARROW):
         msg = f"{label} is of type {type(value).__name__}, expected {_EXPECTED_TABLE}"
+        first = next(iter(value), "") if isinstance(value, list | tuple) else ""
+        if label in ("recs", "truth", "exclude") and isinstance(first, list | tuple | set):
+            msg += (
+                "; evaluate_table takes a dict of the items of each user, too: for a list of users "
+                f"0, 1, 2, ... type dict(enumerate({label}))"
+            )
         raise InputTypeError(msg, argument=label)
     if frame.implementation is PYARROW:  # it cannot take rows of views
         views = [field.name for field in value.schema if str(field.type) == "string_view"]

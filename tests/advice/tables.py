@@ -308,6 +308,42 @@ FORMS = [
         altered="{user: [item for item, _ in pairs] for user, pairs in recs.items()}",
         then=MRR,
     ),
+    *(
+        Case(
+            "which pads lists; type",
+            f"from recmetrics import tables\n{lists}\n",
+            CALL,
+            [1 / 2],
+            advice="type (.+?); in",
+            altered="{user: [0] for user in recs}",
+            then=MRR,
+        )
+        for lists in (
+            "recs = {'a': np.array([5, 7, -1])}; truth = {'a': [7]}",
+            "recs = {'a': [5, 7, -1, -1]}; truth = {'a': {7}}",
+            "recs = {'a': [5, 7]}; truth = {'a': np.array([7, -1])}",
+        )
+    ),
+    Case(
+        "; for the id {} and the number {} type",
+        "from recmetrics import tables\n"
+        "recs = {'a': [{'corpus_id': 5, 'score': 0.25}, {'corpus_id': 7, 'score': 0.5}]}\n"
+        "truth = {'a': [5]}\n",
+        CALL,
+        [1 / 2],
+        advice="type (.+)$",
+        altered="{'a': [5]}",
+        then=MRR,
+    ),
+    Case(
+        "for a list of users 0, 1, 2, ... type",
+        "from recmetrics import tables\nrecs = [['x', 'y'], ['x']]; truth = {1: ['x'], 0: ['y']}\n",
+        CALL,
+        [1 / 2, 1.0],
+        advice="type (.+)$",
+        altered="{0: ['y'], 1: ['x']}",
+        then=MRR,
+    ),
     Case(
         "for a table of groups type",
         "from recmetrics import tables\n"

@@ -10,7 +10,7 @@ from tables_problems import EVERY_KIND, KINDS, make, read
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
-from recmetrics import InputError, InputTypeError, Metrics
+from recmetrics import InputError, InputTypeError, Metrics, RecmetricsWarning
 from recmetrics.tables import evaluate_table, identify_table
 
 # By score b, c, a for q1 and a for q2, which has no judgement.
@@ -183,6 +183,66 @@ def test_dicts_are_identified():
 def test_other_dicts_are_refused(recs, truth, message):
     error = InputError if "expected a number" in message else InputTypeError
     assert message_of(error, evaluate_table, recs, truth, "mrr") == message
+
+
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize("argument", ["recs", "truth", "exclude"])
+@pytest.mark.parametrize("padded", [np.array([5, 7, -1]), [5, 7, -1, -1]])
+def test_lists_that_are_padded_are_refused(padded, argument, chunks):
+    lists = {"recs": {"u": [5, 7]}, "truth": {"u": [7]}, argument: {"t": [4], "u": padded}}
+    message = message_of(InputError, values, **lists, chunks=chunks)
+    assert message.startswith(f"{argument} of user 'u' holds the item -1, which pads lists; type ")
+
+
+def test_an_item_minus_one_is_an_id_in_a_table_and_beside_scores():
+    recs = make("pandas", {"user": [1, 1], "item": [5, -1], "rank": [1, 2]})
+    assert values(recs, make("pandas", {"user": [1], "item": [-1]})) == {1: 1 / 2}
+    assert values({1: {5: 0.5, -1: 0.25}}, {1: {-1: 1}}) == {1: 1 / 2}
+    assert values({1: [5, "-1"]}, {1: ["-1"]}) == {1: 1 / 2}
+
+
+@pytest.mark.parametrize(
+    ("hit", "advice"),
+    [
+        (
+            {"score": np.float32(0.5), "id": "x"},
+            "; for the id 'id' and the number 'score' type {user: {hit['id']: hit['score'] for hit "
+            "in hits} for user, hits in recs.items()}",
+        ),
+        ({"id": "x"}, ""),
+        ({"score": 0.5}, ""),
+    ],
+)
+def test_dicts_in_the_place_of_items_are_refused(hit, advice):
+    message = message_of(InputTypeError, values, {"u": [hit]}, {"u": ["x"]})
+    assert message.startswith("recs of user 'u' holds {'")
+    assert message.endswith(f"}}, expected the id of an item{advice}")
+
+
+def test_dicts_that_may_be_exchanged_are_told():
+    qrels = {user: {"a": 1, "b": 0, "c": 2} for user in ("q1", "q2")}
+    run = {user: {"a": 0.1, "b": 0.9, "c": 0.3} for user in qrels}
+    with pytest.warns(RecmetricsWarning, match="are recs and truth exchanged"):
+        values(qrels, run)
+    assert values(run, qrels) == {"q1": 1 / 2, "q2": 1 / 2}
+    fractions = {user: {"a": 0.5, "b": 0.25} for user in qrels}  # grades between 0 and 1
+    assert values(run, fractions) == {"q1": 1, "q2": 1}
+    whole = {user: {"a": 0, "b": 1, "c": 2} for user in qrels}  # scores of votes
+    assert values(whole, qrels) == {"q1": 1, "q2": 1}
+    assert values(whole, {user: ["a"] for user in qrels}) == {"q1": 1 / 3, "q2": 1 / 3}
+
+
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize("argument", ["recs", "truth"])
+def test_a_list_for_each_user_is_told_of_dicts(argument, chunks):
+    lists = {"recs": {0: ["x"]}, "truth": {0: ["x"]}, argument: [["x"], ["y"]]}
+    assert message_of(InputTypeError, values, **lists, chunks=chunks) == (
+        f"{argument} is of type list, expected a pandas or polars DataFrame or a pyarrow Table; "
+        "evaluate_table takes a dict of the items of each user, too: for a list of users 0, 1, 2, "
+        f"... type dict(enumerate({argument}))"
+    )
+    lists[argument] = [{"user": 0, "item": "x"}]  # rows of a table
+    assert message_of(InputTypeError, values, **lists, chunks=chunks).endswith("a pyarrow Table")
 
 
 @pytest.mark.parametrize("argument", ["pred_scores", "ground_truth", "exclude"])
