@@ -20,7 +20,16 @@ from recmetrics.tables._frames import Frame, holds_numbers, require_columns, req
 _PANDAS_INDEX_NAMES = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"
 _SWAPPED_TEXT = "they look swapped; the recommendations come first, then the truth"
 GRADES = ("relevance", "rating")  # the columns of a truth that are read, the first that it has
-OTHER_GRADES = ("grade", "label", "gain", "score")  # columns that are not read, but told
+_NAMES_OF_GRADES = (
+    *("grade", "label", "gain", "score", "rel", "relevant", "is_relevant", "r_ui", "click"),
+    *("clicked", "is_click", "is_clicked", "target"),
+)
+# Columns that are not read, but told: those of other names, and of names with capital letters.
+OTHER_GRADES = (
+    *_NAMES_OF_GRADES,
+    *map(str.capitalize, (*GRADES, *_NAMES_OF_GRADES)),
+    *map(str.upper, (*GRADES, *_NAMES_OF_GRADES)),
+)
 
 
 @dataclass(frozen=True)

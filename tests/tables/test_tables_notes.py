@@ -231,6 +231,17 @@ def test_an_impression_log_is_one_of_groups():
         ("time", [2, 0], "ndcg@2", False),
         ("label", ["x", "y"], "ndcg@2", False),
         ("label", [True, False], "recall@2", True),
+        ("Relevance", [1, 0], "recall@2", True),
+        ("RATING", [3, 1], "ndcg@2", True),
+        ("Label", [1, 0], "recall@2", True),
+        ("rel", [2, 0], "recall@2", True),
+        ("r_ui", [5.0, 0.0], "recall@2", True),
+        ("is_relevant", [False, True], "recall@2", True),
+        ("clicked", [1, 0], "recall@2", True),
+        ("target", [0, 1], "recall@2", True),
+        ("price", [0.0, 9.5], "ndcg@2", False),
+        ("views", [0, 3], "ndcg@2", False),
+        ("Timestamp", [0, 3], "ndcg@2", False),
         ("gain", [1.0, None], "ndcg@2", False),
         ("gain", [1.0, -1.0], "ndcg@2", False),
     ],
@@ -252,7 +263,7 @@ def test_a_column_of_grades_that_is_not_read_is_told(kind, name, numbers, metric
         evaluate_table(recs, truth, metric, relevance=name)
 
 
-@pytest.mark.parametrize("form", ["lazy", "csv", "parquet", "parts"])
+@pytest.mark.parametrize("form", ["lazy", "csv", "capital", "parquet", "parts"])
 def test_a_column_of_grades_of_any_form_is_told(form, tmp_path):
     pl = pytest.importorskip("polars", reason="polars is not installed")
     recs = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
@@ -260,14 +271,17 @@ def test_a_column_of_grades_of_any_form_is_told(form, tmp_path):
     recs.write_csv(tmp_path / "recs.csv")
     truth.write_csv(tmp_path / "truth.csv")
     truth.write_parquet(tmp_path / "truth.parquet")
+    truth.rename({"label": "Relevance"}).write_csv(tmp_path / "capital.csv")
     tables = {
         "lazy": (recs.lazy(), truth.lazy()),
         "csv": (tmp_path / "recs.csv", tmp_path / "truth.csv"),
+        "capital": (tmp_path / "recs.csv", tmp_path / "capital.csv"),
         "parquet": (recs, str(tmp_path / "truth.parquet")),
         "parts": (recs, truth),
     }
     options = {"chunks": 4} if form == "parts" else {}
-    note = "the column 'label' of truth is not read, so every row is relevant, all alike"
+    name = "Relevance" if form == "capital" else "label"
+    note = f"the column {name!r} of truth is not read, so every row is relevant, all alike"
     with pytest.warns(RecmetricsWarning) as caught:
         evaluate_table(*tables[form], "recall@1", **options)
     assert [str(each.message).partition(";")[0] for each in caught] == [note]
