@@ -138,6 +138,43 @@ ARRAYS = [
         then="list(answer['mrr'])",
         altered="recmetrics.tables.evaluate_table(truth, recs, metrics_list)",
     ),
+    *(
+        Case(
+            "beside an array with a row for each user",
+            BOTH + f"n_users = 2\n{changed}\n",
+            call,
+            value,
+            advice=r"\.\.\. type (.+)$",
+            altered="[[2], [2]]",
+        )
+        for changed, call, value in (
+            ("truth = {1: [0], 0: {1}}", COMPUTE, MRR),
+            (
+                "truth = {1: [0], 0: [1]}",
+                "Metrics.compute_ranked([[0, 1], [1, 2, 0]], truth, 'mrr')",
+                MRR,
+            ),
+            (
+                "exclude = {1: [1]}",
+                "Metrics.compute(scores, truth, 'mrr', exclude=exclude)",
+                {"mrr": [1 / 2, 1 / 2]},
+            ),
+            (
+                "truth = {1: [0]}; user_factors = np.eye(2); item_factors = scores.T",
+                COMPUTE_FACTORS,
+                {"mrr": [float("nan"), 1 / 3]},
+            ),
+        )
+    ),
+    Case(
+        "beside an array with a row for each user",
+        BOTH + "n_users = 2\ntruth = {1: [0], 0: [1]}\n",
+        "Evaluator(truth, 'mrr', n_items=3)",
+        [1 / 2, 1 / 3],
+        advice=r"\.\.\. type (.+)$",
+        altered="[[2], [2]]",
+        then="answer.update(scores) or list(answer.compute()['mrr'])",
+    ),
     Case(
         "scores is a list of dicts",
         "from recmetrics import tables\n"

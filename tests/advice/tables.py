@@ -340,7 +340,7 @@ FORMS = [
         "from recmetrics import tables\nrecs = [['x', 'y'], ['x']]; truth = {1: ['x'], 0: ['y']}\n",
         CALL,
         [1 / 2, 1.0],
-        advice="type (.+)$",
+        advice=r"\.\.\. type (.+)$",
         altered="{0: ['y'], 1: ['x']}",
         then=MRR,
     ),

@@ -255,6 +255,16 @@ def test_arrays_name_the_door_of_dicts(argument):
     )
 
 
+@pytest.mark.parametrize("argument", ["ground_truth", "exclude", "candidates"])
+def test_a_dict_of_row_numbers_beside_arrays(argument):
+    inputs = {"pred_scores": [[1.0, 2.0]], "ground_truth": [[0, 1]], argument: {0: [1]}}
+    name = {"ground_truth": "truth"}.get(argument, argument)
+    assert message_of(InputTypeError, Metrics.compute, metrics_list="mrr", **inputs).endswith(
+        "; beside an array with a row for each user 0, 1, 2, ... type "
+        f"[{name}.get(user, []) for user in range(n_users)]"
+    )
+
+
 def test_what_the_message_says_to_type_is_right():
     pd = pytest.importorskip(KINDS[0], reason="pandas is not installed")
     columns = {"user": ["u", "u"], "item": ["x", "y"], "score": [1, 2]}

@@ -107,6 +107,13 @@ def _refuse_ids(value: Any, name: str, axis: str) -> None:
             f"{name} is a {type(value).__name__}, expected an array with one entry per {axis}; for "
             f"a dict of ids type {_OF_IDS}"
         )
+        user, items = next(iter(value.items()), (None, None))
+        is_of_rows = isinstance(user, int | np.integer) and not isinstance(items, Mapping)
+        if is_of_rows and name in ("truth", "exclude", "candidates"):
+            msg += (
+                "; beside an array with a row for each user 0, 1, 2, ... type "
+                f"[{name}.get(user, []) for user in range(n_users)]"
+            )
         raise InputTypeError(msg)
     dtypes = getattr(value, "dtypes", ())
     if hasattr(value, "columns") and any(str(dtype) in _TEXT_DTYPES for dtype in dtypes):
