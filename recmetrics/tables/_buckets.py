@@ -26,7 +26,15 @@ from recmetrics._core.types import FloatArray
 from recmetrics._files import atomic, read_table, scan_table
 from recmetrics.tables._columns import GRADES, Columns, note_on_unread_grades
 from recmetrics.tables._counts import TableSummary, merged
-from recmetrics.tables._forms import FILES, from_dict, from_file, source_of, with_integer_ids
+from recmetrics.tables._forms import (
+    FILES,
+    WITHOUT_ITEMS,
+    from_dict,
+    from_file,
+    source_of,
+    users_without_items,
+    with_integer_ids,
+)
 from recmetrics.tables._frames import (
     POLARS,
     Frame,
@@ -46,7 +54,7 @@ from recmetrics.tables._values import Exposed, values_of_all_lists
 if TYPE_CHECKING:
     import polars as pl
 
-_DIVIDED = ("recs", "truth", "exclude")
+_DIVIDED = ("recs", "truth", "exclude", WITHOUT_ITEMS)
 _PARTS = 64  # of which a bucket has one or several
 _BUCKET_ROWS = 1 << 21  # a call takes about a hundred bytes for each
 _ROWS_AT_ONCE = 1 << 22  # of the buckets that are evaluated at the same time
@@ -194,12 +202,13 @@ def _divide(
     first_rows = {}
     pieces: Pieces = {(label, part): [] for label in heads for part in range(n_parts)}
     for label, head in heads.items():
-        require_columns(head, label, [options["user"], columns.item])
-        # A bucket may have rows of one table alone, whose ids are then compared with no other.
-        for name in (columns.item, *columns.truth_keys):
-            if name in head.columns:
-                ids_of_recs = heads["recs"].get_column(name)
-                require_one_kind([("recs", ids_of_recs), (label, ids_of(head, label, name))])
+        if label != WITHOUT_ITEMS:
+            require_columns(head, label, [options["user"], columns.item])
+            # A bucket may have rows of one table alone, whose ids are then compared with no other.
+            for name in (columns.item, *columns.truth_keys):
+                if name in head.columns:
+                    ids_of_recs = heads["recs"].get_column(name)
+                    require_one_kind([("recs", ids_of_recs), (label, ids_of(head, label, name))])
         empty[label] = head.select([name for name in head.columns if name in names]).to_native()
         part = (_hash(empty[label], options["user"]) % n_parts).cast(pl.UInt32).alias(_PART)
         rows = frames[label].select(empty[label].columns).with_columns(part)
@@ -285,7 +294,8 @@ def evaluate_in_buckets(
     path = options.get("per_user")
     _refuse_input(path, tables, options)
     strata = {f"strata[{name!r}]": options["strata"][name] for name in request.strata}
-    labelled = {**tables, **strata}
+    without_items = users_without_items(tables["recs"], tables["truth"], options, POLARS)
+    labelled = {**tables, **strata, **without_items}
     scanned = {label: _scan(table, label, options) for label, table in labelled.items()}
     files = [label for label, table in labelled.items() if isinstance(table, FILES)]
     scanned = with_integer_ids(scanned, files, options)
@@ -434,6 +444,7 @@ def _tables_of_foreign_ids(divided: _Divided, side: Tables) -> list[tuple[str, s
         others["popularity"] = side["popularity"].lazy()
         firsts["popularity"] = side["popularity"]
     del others["recs"]
+    others.pop(WITHOUT_ITEMS, None)
     columns = divided.columns
     for label, rows in others.items():
         names = {columns.item}
@@ -474,7 +485,8 @@ def _types_of_keys(divided: _Divided, *, are_added: bool) -> dict[Any, Any]:
         column = recs.get_column(name)
         if are_added:
             column, _ = alike(column, truth.get_column(name))
-        types[name] = type_of(column)
+        if column.dtype != nw.Unknown:  # of no rows
+            types[name] = type_of(column)
     return types
 
 

@@ -35,7 +35,7 @@ from recmetrics.tables._columns import (
     refuse_unread_order,
 )
 from recmetrics.tables._counts import Missing, TableSummary, averaged_by_system, dividing, summarise
-from recmetrics.tables._forms import AnyForm, in_frames, say_how_to_read
+from recmetrics.tables._forms import WITHOUT_ITEMS, AnyForm, in_frames, say_how_to_read
 from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame, with_columns
 from recmetrics.tables._ids import number_ids
 from recmetrics.tables._list_cells import refuse_list_cells
@@ -202,7 +202,8 @@ def evaluate_table(
         Columns of ``recs`` that, together with the user, identify a list, such as the model. All
         other columns are ignored.
     include_missing
-        Add rows for users of the truth without recommendations, as empty lists. With ``by``, such a
+        Add rows for users of the truth without recommendations, as empty lists, and for users whose
+        items in a dict are none, such as ``{user: []}``. With ``by``, such a
         user has a row for each model; with several columns, for each combination of their values.
         If the truth has such a column, too, the user has rows for its values in the truth alone.
         With True, the last column of the result is ``ntruth``, the number of rows of the user in
@@ -403,7 +404,7 @@ def _measure(
     if has_missing is None:
         has_missing = system.table_users == "all"
     if has_missing:
-        lists = lists.with_missing()
+        lists = lists.with_missing(options.get(WITHOUT_ITEMS))
         treatment = "empty lists"
     lists = lists.without_excluded(side.excluded(lists.keys))
     lists, invalid = lists.without_invalid(options["repeats"], options["unknown"], side.n_items)
@@ -608,8 +609,6 @@ def identify_table(
     MetricSpecError, InputError, InputTypeError, ArgumentError
         As in ``recmetrics.identify`` and ``evaluate_table``.
     """
-    recs, truth, options = in_frames(recs, truth, options, ["exclude", "catalogue"])
-
     spec = read_metric(metric)
 
     def measure(definitions: Mapping[str, Definition], _: object) -> Measured:

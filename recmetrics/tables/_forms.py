@@ -43,6 +43,7 @@ AnyForm: TypeAlias = (
 FILES = (str, Path, Source)  # the types of a table that is the path of a file
 _OF_TRAIN = [name for name, side in SIDE.items() if side.of_train is not None]
 _OF_USERS = ("recs", "truth", "exclude", *_OF_TRAIN)  # these may be dicts
+WITHOUT_ITEMS = "without_items"  # the option that is the table of users without items
 
 _SAMPLE_ROWS = 1000  # the rows of a lazy frame that say whether its ids are integers
 
@@ -66,7 +67,7 @@ def in_frames(
     """Make frames of what a call of ``evaluate_table`` was given, where it is none.
 
     The frames are of one library. ``needs`` names the tables that the call looks at beside recs,
-    truth and strata.
+    truth and strata. The options have that of ``users_without_items``, too.
     """
     tables = {"recs": recs, "truth": truth}
     tables |= {name: options[name] for name in needs if options.get(name) is not None}
@@ -82,6 +83,7 @@ def in_frames(
         tables[label] = from_file(tables[label], label, options, library)
     for label in dicts:
         tables[label] = from_dict(tables[label], label, options, library)
+    tables |= users_without_items(recs, truth, options, library)
     if {"recs", "truth"} <= {*dicts}:
         _warn_if_exchanged(tables, options)
     tables = with_integer_ids(tables, files, options)
@@ -260,14 +262,7 @@ def from_dict(
         )
         raise InputTypeError(msg, argument=label)
     columns = _columns_of(dictionary, label, names)
-    try:
-        frame = nw.from_dict(columns, backend=library)
-    except Exception as error:  # of any type, by the library
-        msg = (
-            f"{label} cannot be a table of {library.value}, expected ids of one type, such as "
-            "strings, in each place of the dict"
-        )
-        raise InputTypeError(msg, argument=label) from error
+    frame = _frame_of(columns, label, library)
     items = frame.get_column(names.item)
     is_padded = names.number not in columns and items.dtype.is_integer() and (items == -1).any()
     if is_padded:  # lists that are padded would have it in common
@@ -279,6 +274,34 @@ def from_dict(
         )
         raise InputError(msg, argument=label)
     return frame.to_native()
+
+
+def users_without_items(
+    recs: Any, truth: Any, options: Mapping[str, Any], library: Any
+) -> dict[str, Any]:
+    """Make a table, by its label, of the users whose items in a dict are none; {} without any.
+
+    They have no row in the tables that ``from_dict`` makes.
+    """
+    users: list[Any] = []
+    for table in (recs, truth):
+        if isinstance(table, Mapping):
+            users += [user for user, items in table.items() if not len(items)]
+    if not users:
+        return {}
+    return {WITHOUT_ITEMS: _frame_of({options["user"]: users}, "recs", library).to_native()}
+
+
+def _frame_of(columns: Mapping[str, Any], label: str, library: Any) -> nw.DataFrame[Any]:
+    """Make a frame of a library of the columns of a dict."""
+    try:
+        return nw.from_dict(columns, backend=library)
+    except Exception as error:  # of any type, by the library
+        msg = (
+            f"{label} cannot be a table of {library.value}, expected ids of one type, such as "
+            "strings, in each place of the dict"
+        )
+        raise InputTypeError(msg, argument=label) from error
 
 
 def _warn_if_exchanged(tables: Mapping[str, Any], options: Mapping[str, Any]) -> None:

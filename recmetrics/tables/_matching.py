@@ -18,7 +18,7 @@ from recmetrics._core.spec import Definition, TableTies
 from recmetrics._core.types import IntArray, Invalid, RankGaps, UserValues
 from recmetrics._files import weight_name
 from recmetrics.tables._columns import Columns
-from recmetrics.tables._frames import Frame, described, keyed, take, with_columns
+from recmetrics.tables._frames import Frame, described, keyed, read_frame, take, with_columns
 from recmetrics.tables._ids import number_ids, refuse_repeats, stack, warn_of_foreign_ids
 from recmetrics.tables._list_order import (
     KeysArgument,
@@ -132,14 +132,29 @@ class ListsAndTruth:
             n_users_by_key[name] = int(np.count_nonzero(greatest > least))
         return n_users_by_key
 
-    def with_missing(self) -> ListsAndTruth:
-        """Add an empty list wherever the truth expects one."""
+    def with_missing(self, users: Any = None) -> ListsAndTruth:
+        """Add an empty list wherever the truth expects one, and for users without any.
+
+        ``users`` is a table with a column of them, None: there are none.
+        """
         model_keys = self.models.columns
         is_missing = np.tile(np.diff(self.truth_rows.start) > 0, (self.n_models, 1))
         is_missing[self.model_of, self.truth_of] = False
         missing_models, missing_truths = np.nonzero(is_missing)
         first_rows = self.truth_order[self.truth_rows.start[missing_truths]]
         keys = take(self.truth.select(self.columns.truth_keys), first_rows)
+        truth_rows = self.truth_rows
+        if users is not None:
+            # They share a truth without items.
+            users = self._without_lists(read_frame(users, "recs"), keys)
+            n_models = self.n_models
+            keys = stack(keys, take(users, np.tile(np.arange(len(users)), n_models)))
+            missing_models = np.append(missing_models, np.repeat(np.arange(n_models), len(users)))
+            of_none = np.full(len(users) * n_models, len(truth_rows.start) - 1)
+            missing_truths = np.append(missing_truths, of_none)
+            truth_rows = truth_rows._replace(
+                start=np.append(truth_rows.start, truth_rows.start[-1])
+            )
         if model_keys:
             keys_of_models = take(self.models, missing_models)
             keys = keys.with_columns(*(keys_of_models[name] for name in model_keys))
@@ -154,7 +169,16 @@ class ListsAndTruth:
             lists=lists,
             truth_of=np.concatenate([self.truth_of, missing_truths]),
             model_of=np.concatenate([self.model_of, missing_models]),
+            truth_rows=truth_rows,
         )
+
+    def _without_lists(self, users: Frame, missing: Frame) -> Frame:
+        """Take those of ``users``, each once, that have no list and no missing one."""
+        name = users.columns[0]
+        tables = [(keys, "recs", name) for keys in (self.keys, missing, users)]
+        _, first_rows = number_ids(*tables)
+        first_rows = first_rows - len(self.keys) - len(missing)
+        return take(users, first_rows[first_rows >= 0])
 
     def with_models(self, models: Frame | None) -> ListsAndTruth:
         """Add models that other users have lists of, if there are any."""

@@ -101,6 +101,53 @@ def test_no_item_and_no_user():
     assert values({}, {"u": {"x": 1}}) == {"u": 0}
 
 
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize(
+    ("recs", "truth"),
+    [
+        ({0: [1, 2], 1: [], 2: [3]}, {0: [1], 1: [], 2: [4]}),
+        ({0: [1, 2], 1: np.array([]), 2: [3]}, {0: {1}, 2: {4}}),
+        ({0: [1, 2], 2: [3]}, {0: {1: 1}, 1: {}, 2: {4: 1}}),
+        ({0: {1: 2, 2: 1}, 1: {}, 2: {3: 1}}, {0: {1: 1}, 1: {}, 2: {4: 1}}),
+    ],
+)
+def test_users_without_items_have_a_row(recs, truth, chunks):
+    """Of ranked lists, too: a hit of 3 users, of whom one has neither items nor truth."""
+    got = read(evaluate_table(recs, truth, ["hit@2", "cg@2"], undefined="zero", chunks=chunks))
+    rows = zip(*(got[name] for name in ("user", "nrecs", "ntruth", "hit@2")), strict=True)
+    assert sorted(rows) == [(0, 2, 1, 1), (1, 0, 0, 0), (2, 1, 1, 0)]
+    ranked = Metrics.compute_ranked([[1, 2], [], [3]], [[1], [], [4]], "hit@2", undefined="zero")
+    assert ranked["hit@2"].tolist() == [1, 0, 0]
+    assert values(recs, truth, include_missing=False, chunks=chunks) == {0: 1, 2: 0}
+
+
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_users_without_items_beside_frames(chunks):
+    recs = make("pandas", {"user": [0, 0], "item": [1, 1], "model": ["m", "n"]})
+    options = {"in_order": True, "by": "model", "chunks": chunks}
+    got = read(evaluate_table(recs, {0: [1], 4: []}, "cg@1", **options))
+    assert sorted(zip(got["model"], got["user"], got["cg@1"], strict=True)) == [
+        ("m", 0, 1),
+        ("m", 4, 0),
+        ("n", 0, 1),
+        ("n", 4, 0),
+    ]
+    truth = make("pandas", {"user": [0, 5], "item": [1, 2]})
+    assert values({0: [2, 1], 5: [], 6: []}, truth, undefined="zero", chunks=chunks) == {
+        0: 1 / 2,
+        5: 0,
+        6: 0,
+    }
+    got = read(evaluate_table({0: [], 1: []}, {1: [], 0: []}, "cg@1", chunks=chunks))
+    assert sorted(got["user"]) == [0, 1]
+
+
+def test_users_without_items_are_in_a_mean_that_is_identified():
+    recs = {0: [1, 2], 1: [], 2: [3]}
+    match = identify_table(recs, {0: [1], 1: [], 2: [4]}, "33.3 %", "hit@2").matches[0]
+    assert "zero" in str(match)
+
+
 def test_dicts_without_pandas_are_tables_of_polars(monkeypatch):
     polars = pytest.importorskip("polars", reason="polars is not installed")
     monkeypatch.setattr("recmetrics.tables._forms.find_spec", lambda name: name == "polars" or None)
