@@ -10,6 +10,8 @@ GROUPS = "Metrics.compute_groups(scores, relevance, 'mrr', sizes=[3, 3])"
 FLAT = (
     "scores = np.array([3.0, 2.0, 1.0, 1.0, 3.0, 2.0])\nrelevance = np.array([0, 1, 0, 1, 0, 0])\n"
 )
+# Scores as a model gives them in training.
+LEARNT = "import torch\nscores = torch.tensor(scores, requires_grad=True)\n"
 NOVELTY = "Metrics.compute(scores, truth, 'novelty@2', popularity=popularity)"
 # The scores as products: user 0 takes the first column of the items, user 1 the second.
 FACTORS = (
@@ -231,6 +233,12 @@ ARRAYS = [
     Case(
         "for one user type {}",
         BOTH + "scores = scores[0]; truth = truth[:1]",
+        COMPUTE,
+        {"mrr": [1 / 2]},
+    ),
+    Case(
+        "for one user type {}",
+        BOTH + f"{LEARNT}scores = scores[0]; truth = truth[:1]",
         COMPUTE,
         {"mrr": [1 / 2]},
     ),
@@ -649,14 +657,17 @@ NEGATIVE = [
         {"mrr": [1.0, float("nan")]},
         advice="for relevances type (.+?) if ",
     ),
-    Case("; type np.maximum(relevance, 0)", FLAT + "relevance[0] = -1", GROUPS, MRR),
-    Case(
-        "; type np.maximum(relevance, 0)",
-        FLAT + "relevance[0] = -1",
-        GROUPS,
-        {"mrr": [1.0, 1 / 3]},
-        advice=r"type (np\.max.+?) if .+ type (.+)$",
-        to="relevance scores",
+    Case("; type np.maximum({}, 0)", FLAT + "relevance[0] = -1", GROUPS, MRR),
+    *(
+        Case(
+            "; type np.maximum({}, 0)",
+            FLAT + "relevance[0] = -1\n" + tensors,
+            GROUPS,
+            {"mrr": [1.0, 1 / 3]},
+            advice=r"type (np\.max.+?) if .+ type (.+)$",
+            to="relevance scores",
+        )
+        for tensors in ("", LEARNT, f"{LEARNT}relevance = torch.tensor(relevance)")
     ),
 ]
 
@@ -668,6 +679,18 @@ FLAT_GROUPS = [
         MRR,
     ),
     Case("flat_groups.py: type np.ravel({})", FLAT + "scores = scores[:, np.newaxis]", GROUPS, MRR),
+    Case(
+        "flat_groups.py: type np.ravel({})",
+        FLAT + f"{LEARNT}scores = scores[:, np.newaxis]",
+        GROUPS,
+        MRR,
+    ),
+    Case(
+        "; if these are the rows where the groups begin",
+        FLAT + "sizes = np.array([0, 3, 6])",
+        "Metrics.compute_groups(scores, relevance, 'mrr', sizes=sizes)",
+        MRR,
+    ),
 ]
 
 # Two of two users have item 0, one each has the others.

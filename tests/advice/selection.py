@@ -106,6 +106,7 @@ RANKINGS = [
         altered="unknown='waste'",
     ),
 ]
+WITH_BIAS = "Metrics.compute_factors(user_factors, item_factors, truth, 'mrr', item_bias=item_bias)"
 OF_FACTORS = [
     Case(
         "; type item_factors.T",
@@ -113,11 +114,17 @@ OF_FACTORS = [
         COMPUTE_FACTORS,
         MRR,
     ),
-    Case(
-        "; type np.ravel(item_bias)",
-        FACTORS + TRUTH + "item_bias = np.array([[0.0], [9.0], [0.0]])",
-        "Metrics.compute_factors(user_factors, item_factors, truth, 'mrr', item_bias=item_bias)",
-        {"mrr": [1.0, 1 / 3]},
+    *(
+        Case(
+            "; type item_bias.reshape(-1)",
+            FACTORS + TRUTH + f"item_bias = np.array([[0.0], [9.0], [0.0]])\n{as_tensor}",
+            WITH_BIAS,
+            {"mrr": [1.0, 1 / 3]},
+        )
+        for as_tensor in (
+            "",
+            "import torch\nitem_bias = torch.tensor(item_bias, requires_grad=True)",
+        )
     ),
     Case(
         "; type {}.reshape(-1, 1) for one factor",

@@ -400,7 +400,7 @@ ERRORS = {
     "bias as a column": (
         ShapeError, (U, V, np.ones((6, 1))),
         "item_bias must hold one number for each of the 6 items, got 2-d of shape (6, 1); "
-        "type np.ravel(item_bias)",
+        "type item_bias.reshape(-1)",
     ),
     "one bias": (
         InputTypeError, (U, V, 1.0),

@@ -245,10 +245,19 @@ def check_2d(shape: tuple[int, ...], name: str, of_one_user: str) -> None:
     raise ShapeError(msg)
 
 
-def check_matrix(array: npt.NDArray[Any], name: str) -> None:
-    """Refuse an array that is not 2-d or does not hold real numbers."""
-    check_2d(array.shape, name, f"np.atleast_2d({name})")
+def check_matrix(array: npt.NDArray[Any], name: str, value: Any = None) -> None:
+    """Refuse an array that is not 2-d or does not hold real numbers.
+
+    ``value`` is what the caller gave, for advice.
+    """
+    if array.ndim != 2:
+        check_2d(array.shape, name, f"np.atleast_2d({without_grad(value, name)})")
     check_real(array, name)
+
+
+def without_grad(value: Any, name: str) -> str:
+    """Write how to type an argument in a call of NumPy, which takes no tensor with a gradient."""
+    return f"{name}.detach()" if getattr(value, "requires_grad", False) else name
 
 
 def check_real(array: npt.NDArray[Any], name: str) -> None:

@@ -25,6 +25,7 @@ from recmetrics._core.inputs.arrays import (
     places_of_entries,
     refuse_other_indexes,
     starts_of,
+    without_grad,
 )
 from recmetrics._core.inputs.scores import SparseScores
 from recmetrics._core.inputs.sets import VALUES, Rows, SparseSets, Users
@@ -63,7 +64,7 @@ def read_groups(
         _refuse_nan(values)
     if drops_negative:  # but -inf stays an error
         gains = np.where(np.isneginf(gains), gains, np.maximum(gains, 0.0))
-    _check_relevance(gains)
+    _check_relevance(gains, relevance, scores)
 
     if ids is None:
         with at_fault("sizes"):
@@ -120,7 +121,7 @@ def _flat(value: Any, name: str) -> npt.NDArray[Any]:
     if array.ndim != 1:
         hint = "for a matrix users x items use Metrics.compute"
         if array.ndim == 2 and 1 in array.shape:
-            hint = f"type np.ravel({name})"
+            hint = f"type np.ravel({without_grad(value, name)})"
         msg = f"{name} must be 1-d, one number for each row, got shape {array.shape}; {hint}"
         raise ShapeError(msg)
     check_real(array, name)
@@ -139,17 +140,24 @@ def _refuse_nan(scores: npt.NDArray[Any]) -> None:
         raise NaNScoreError(msg, argument="scores")
 
 
-def _check_relevance(relevance: npt.NDArray[Any]) -> None:
-    """Refuse NaN, negative and too large relevances."""
+def _check_relevance(gains: npt.NDArray[Any], relevance: Any, scores: Any) -> None:
+    """Refuse NaN, negative and too large relevances.
+
+    ``relevance`` and ``scores`` are as given, for advice.
+    """
     least, largest, valid_values, _ = VALUES["truth"]
-    is_wrong = ~((relevance >= least) & (relevance <= largest))  # so NaN is wrong, too
+    is_wrong = ~((gains >= least) & (gains <= largest))  # so NaN is wrong, too
     if is_wrong.any():
         row = int(is_wrong.argmax())
-        msg = f"relevance must hold {valid_values}, got {relevance[row]:g} in row {row}"
-        if relevance[row] < 0:
+        msg = f"relevance must hold {valid_values}, got {gains[row]:g} in row {row}"
+        if gains[row] < 0:
+            array = "relevance"
+            if not isinstance(relevance, np.ndarray):  # NumPy's functions warn of a tensor
+                array = f"np.asarray({without_grad(relevance, array)})"
             msg += (
-                "; type np.maximum(relevance, 0) if it is not relevant; if it is padding, also "
-                "give it the score -inf: type np.where(np.less(relevance, 0), -np.inf, scores)"
+                f"; type np.maximum({array}, 0) if it is not relevant; if it is padding, also "
+                f"give it the score -inf: type np.where({array} < 0, -np.inf, "
+                f"{without_grad(scores, 'scores')})"
             )
         raise InputError(msg, argument="relevance")
 
@@ -168,7 +176,11 @@ def _read_sizes(sizes: Any, n_rows: int) -> IntArray:
         raise InputError(msg)
     total = sum(array.tolist())  # Python's integers do not overflow
     if total != n_rows:
-        hint = "; for the group of each row give ids=" if len(array) == n_rows else ""
+        hint = ""
+        if array[:1] == 0 and array[-1] == n_rows and (np.diff(array) >= 0).all():
+            hint = "; if these are the rows where the groups begin, type np.diff(sizes)"
+        elif len(array) == n_rows:
+            hint = "; for the group of each row give ids="
         msg = f"sizes add up to {total} rows, expected {n_rows}, as in scores{hint}"
         raise ShapeError(msg)
     return array.astype(np.int64)

@@ -103,7 +103,7 @@ class ScoreMatrix:
                 "evaluate_table(dict(enumerate(scores)), dict(enumerate(truth)), metrics_list)"
             )
             raise InputTypeError(msg)
-        check_matrix(self.array, "scores")
+        check_matrix(self.array, "scores", scores)
         self.shape: tuple[int, int] = self.array.shape
         if hasattr(scores, "columns"):
             self.tables = {"scores": scores}

@@ -443,7 +443,7 @@ def check_factors(users: tuple[int, ...], items: tuple[int, ...]) -> None:
 def check_bias(shape: tuple[int, ...], n_items: int) -> None:
     """Refuse a bias that is not one number for each item."""
     if shape != (n_items,):
-        hint = "; type np.ravel(item_bias)" if math.prod(shape) == n_items else ""
+        hint = "; type item_bias.reshape(-1)" if math.prod(shape) == n_items else ""
         msg = (
             f"item_bias must hold one number for each of the {n_items} items, "
             f"got {len(shape)}-d of shape {shape}{hint}"
