@@ -10,6 +10,7 @@ import numpy.typing as npt
 from recmetrics._core.errors import ArgumentError, InputError, RecmetricsWarning, ShapeError, warn
 from recmetrics._core.inputs import (
     Rankings,
+    ScoreMatrix,
     UserIndex,
     Users,
     array_of_indices,
@@ -18,6 +19,7 @@ from recmetrics._core.inputs import (
     read_which_users,
     read_whole_users,
     refuse_indices,
+    warn_if_exchanged,
 )
 from recmetrics._core.options import ForBatches, NoShared, check_count, shared_of, takes
 from recmetrics._core.results import (
@@ -419,6 +421,8 @@ class Evaluator(Accumulator):
             )
             raise ArgumentError(msg)
         batch = self._users.take(user_index)
+        if isinstance(scores, ScoreMatrix):
+            warn_if_exchanged(scores, batch.truth)
         if scores.tables:
             read_labels(scores.tables, batch.labels)
         sink = store.sink(n_rows, store.cutoffs)

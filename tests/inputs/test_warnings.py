@@ -80,6 +80,10 @@ def test_dense_scores_and_truth_exchanged(dtype):
             lambda scores, truth: Metrics.ndcg_at_k(scores, truth, k=5),
             recmetrics.audit,
             lambda scores, truth: recmetrics.StreamEvaluator("ndcg@5").update(scores, truth),
+            lambda scores, truth: Evaluator(truth, "ndcg@5").update(scores),
+            lambda scores, truth: Metrics.compute_groups(
+                scores.ravel(), truth.ravel(), "ndcg@5", sizes=[40] * 50
+            ),
         ):
             assert caught(call, graded, chances()) == [(RecmetricsWarning, SHARES)]
             assert caught(call, chances(), graded) == []
@@ -92,6 +96,7 @@ def test_fractions_and_grades_in_their_places_warn_of_nothing():
     more, first = 9 * votes, np.where(np.arange(50)[:, None] == 0, votes, chances())
     for scores, truth in ((votes, sparse_chances), (more, chances()), (first, chances())):
         assert caught(Metrics.compute, scores, truth, "ndcg@5") == []
+        assert caught(Evaluator(truth, "ndcg@5").update, scores) == []
 
 
 def caught(call, *arguments, **keywords):

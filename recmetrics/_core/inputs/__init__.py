@@ -101,4 +101,5 @@ from recmetrics._core.inputs.users import (
     read_users,
     read_which_users,
     read_whole_users,
+    warn_if_exchanged,
 )

@@ -27,8 +27,9 @@ from recmetrics._core.inputs.arrays import (
     starts_of,
     without_grad,
 )
-from recmetrics._core.inputs.scores import SparseScores
-from recmetrics._core.inputs.sets import VALUES, Rows, SparseSets, Users
+from recmetrics._core.inputs.scores import ScoreMatrix, SparseScores
+from recmetrics._core.inputs.sets import VALUES, DenseSets, Rows, SparseSets, Users
+from recmetrics._core.inputs.users import INSPECTED_SCORES, warn_if_exchanged
 from recmetrics._core.types import IntArray, NaNPolicy
 
 # Fewer groups may well have their relevant rows first by chance.
@@ -65,6 +66,9 @@ def read_groups(
     if drops_negative:  # but -inf stays an error
         gains = np.where(np.isneginf(gains), gains, np.maximum(gains, 0.0))
     _check_relevance(gains, relevance, scores)
+    # As the row of one user.
+    first_rows = np.s_[np.newaxis, :INSPECTED_SCORES]
+    warn_if_exchanged(ScoreMatrix(values[first_rows]), DenseSets(gains[first_rows], "truth"))
 
     if ids is None:
         with at_fault("sizes"):

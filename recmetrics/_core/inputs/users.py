@@ -44,7 +44,8 @@ from recmetrics._core.inputs.side import check_strata, read_side
 from recmetrics._core.spec import Request
 from recmetrics._core.types import WhichUsers
 
-_INSPECTED_SCORES = 1 << 14  # so many scores of the first rows are read for a warning
+INSPECTED_SCORES = 1 << 14  # so many scores of the first rows are read for a warning
+_MOST = 0.9  # the share of the items that exchanged scores have as relevant ones
 _LARGEST_GRADE = 5  # of a common scale of ratings
 # Most calls hold no tables; these need no look at their labels.
 _WITHOUT_LABELS = {np.ndarray, np.memmap, sp.csr_array, sp.csr_matrix, list, tuple, NoneType}
@@ -87,19 +88,19 @@ def read_users(
             blame(error, "truth")
             raise
         if isinstance(scores, ScoreMatrix):
-            _warn_if_exchanged(scores, truth)
+            warn_if_exchanged(scores, truth)
     tables = {**scores.tables, "truth": ground_truth}
     return _users(truth, tables, keywords, request, side)
 
 
-def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
+def warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
     """Warn if scores and truth may be exchanged.
 
-    They may be if the truth is dense without a 0 and the scores are sparse, or if the truth holds
+    They may be if the truth has hardly a 0 and the scores are sparse, or if the truth holds
     fractions and the scores hold grades alone. A truth with a negative number is then an error.
     """
     n_users, n_items = scores.shape
-    if not truth.is_dense or n_items < 2 or not n_users:
+    if truth.mean_items < _MOST * n_items or n_items < 2 or not n_users:
         return
     first_user = slice(0, 1)
     if isinstance(scores, SparseScores):
@@ -108,7 +109,7 @@ def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
             warn(f"{msg}; {MAY_BE_EXCHANGED}")
         return
     # The first user mostly decides, and a few are read only if it does not.
-    few_users = slice(0, min(n_users, 1 + _INSPECTED_SCORES // n_items))
+    few_users = slice(0, min(n_users, 1 + INSPECTED_SCORES // n_items))
     for rows in (first_user, few_users):
         block = scores.array[rows]
         is_graded = (
@@ -122,7 +123,7 @@ def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
             cause = str(error).partition("; ")[0]
             msg = f"{cause}, and the scores look like grades; {MAY_BE_EXCHANGED}"
             raise InputError(msg, argument="truth") from None
-        if np.count_nonzero(relevances < 1.0) < 0.9 * block.size:
+        if np.count_nonzero(relevances < 1.0) < _MOST * block.size:
             return
     msg = "the truth holds fractions between 0 and 1, and the scores look like grades"
     warn(f"{msg}; {MAY_BE_EXCHANGED}")
