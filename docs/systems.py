@@ -433,8 +433,10 @@ PROSE: dict[str, Prose] = {
             "The target is one class index per row. recmetrics accepts this form of truth too, "
             "and also -1 for a row without a target, which torcheval refuses",
             "`reciprocal_rank` computes in float32",
-            "`retrieval_precision(input, target, k)` reads one query of many targets. It is "
-            "`precision@k`, and with `limit_k_to_size=True` `precision(denom=list)@k`",
+            "`retrieval_precision(input, target, k)` and `RetrievalPrecision(k=k)` read rows of "
+            "queries with many targets. They are `precision@k` of `Metrics.compute_groups` with "
+            '`undefined="zero"`, and with `limit_k_to_size=True` `precision(denom=list)@k`; '
+            "`indexes` is `ids=`",
         ),
     ),
     "keras_rs": Prose(

@@ -151,6 +151,22 @@ def test_torcheval_refuses_a_row_without_a_target():
     assert np.isnan(Metrics.compute([[1, 1, 1]], [-1], "hit@1")["hit@1"]).tolist() == [True]
 
 
+def test_torcheval_reads_queries_of_many_targets():
+    """Of three queries, the second has no target and the third fewer rows than k."""
+    need("torcheval")
+    import torch
+    from torcheval.metrics import RetrievalPrecision
+
+    scores, relevance = [0.9, 0.3, 0.6, 0.5, 0.4, 0.8], [1, 0, 1, 0, 0, 1]
+    queries = [0, 0, 0, 1, 1, 2]
+    expected = {"precision@2": [2 / 2, 0, 1 / 2], "precision(denom=list)@2": [2 / 2, 0, 1 / 1]}
+    for metric, limit in zip(expected, (False, True), strict=True):
+        there = RetrievalPrecision(k=2, limit_k_to_size=limit, num_queries=3)
+        there.update(*map(torch.tensor, (scores, relevance, queries)))
+        here = Metrics.compute_groups(scores, relevance, metric, ids=queries, undefined="zero")
+        assert there.compute().tolist() == here[metric].tolist() == expected[metric]
+
+
 def test_torcheval_ranks_the_target_before_its_ties():
     need("torcheval")
     problem = given([0.5, 0.5, 0.5], [0, 0, 1], k=1)
