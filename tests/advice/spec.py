@@ -119,6 +119,14 @@ KEYWORDS = [
         altered="ids",
     ),
     Case(
+        "; torcheval has none",
+        BOTH + "scores[0, 0] = 2.0",
+        "Metrics.compute(scores, truth, 'mrr', convention='torcheval')",
+        {"mrr": [1.0, 1 / 3]},
+        altered="ties='worst'",
+        into="Metrics.compute(scores, truth, 'mrr')",
+    ),
+    Case(
         "takes {} as a keyword only; type",
         BOTH + "evaluator = Evaluator(truth, 'mrr'); evaluator.update(scores)",
         "evaluator.mean('valid_')",

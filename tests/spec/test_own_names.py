@@ -21,6 +21,8 @@ THIRD = 1 / np.log2(3)  # the discount of rank 2
         ("ranx", "ndcg_burges@3", 3 * THIRD / (3 + THIRD)),
         ("trec", "P_2", 1 / 2),
         ("trec", "recall_2", 1 / 2),
+        ("trec", "P.2", 1 / 2),
+        ("trec", "map_cut.2", (1 / 2) / 2),
         ("trec", "relative_P_1", 0),
         ("trec", "relative_P_2", 1 / 2),
         ("recometrics", "TP@1", 0),
@@ -40,6 +42,48 @@ def test_the_own_names_of_a_system_under_its_convention(convention, name, value)
     metric, system = re.search(words, str(caught.value)).groups()
     typed = Metrics.compute(SCORES, TRUTH, metric, convention=system)
     assert typed[metric][0] == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    "convention, name, values",
+    [
+        ("sklearn", "label_ranking_average_precision_score", [(1 / 2 + 2 / 4) / 2, 1]),
+        ("xgboost", "pre@2", [1 / 2, 0]),
+        ("cornac", "NCRR@2", [(1 / 2) / (1 + 1 / 2), np.nan]),
+        ("recpack", "HitK@3", [1, np.nan]),
+        ("recpack", "DiscountedGainK@2", [THIRD, np.nan]),
+        ("recbole", "GAUC", [(1 + 0) / (2 * 2), np.nan]),
+        ("torchmetrics", "RetrievalMAP", [(1 / 2 + 2 / 4) / 2, 0]),
+    ],
+)
+def test_a_name_in_the_calls_of_a_system_is_answered_with_its_metric(convention, name, values):
+    """Also for a user without relevant items."""
+    with pytest.raises(MetricSpecError) as caught:
+        Metrics.compute(SCORES, TRUTH, name, convention=convention)
+    assert str(caught.value).startswith(f"unknown metric {name!r}; did you mean ")
+    words = r"did you mean '(.+?)'(?: with undefined='(\w+)')?, which is "
+    metric, undefined = re.search(words, str(caught.value)).groups()
+    scores, truth = SCORES * 2, [*TRUTH, [0, 0, 0, 0]]
+    typed = Metrics.compute(scores, truth, metric, convention=convention, undefined=undefined)
+    np.testing.assert_allclose(typed[metric], values)
+
+
+def test_a_name_in_calls_with_a_cutoff_alone():
+    with pytest.raises(MetricSpecError, match=r"did you mean 'cg@k', which is HitK\(K=k\) of Rec"):
+        Metrics.compute(SCORES, TRUTH, "HitK", convention="recpack")
+
+
+@pytest.mark.parametrize("name", ["MAR@2", "ARP@2", "APLT@2", "PRAUC", "LAUC"])
+@pytest.mark.parametrize("convention", [None, "elliot"])
+def test_a_measure_of_a_short_name_is_no_other_one(name, convention):
+    with pytest.raises(MetricSpecError, match=r"unknown metric '[a-z]+'; choose from hit, "):
+        Metrics.compute(SCORES, TRUTH, name, convention=convention)
+
+
+@pytest.mark.parametrize("typed", ["mmr", "mrrr", "rmr"])
+def test_a_letter_too_many_or_out_of_place_in_a_short_name(typed):
+    with pytest.raises(MetricSpecError, match="did you mean 'mrr'"):
+        Metrics.compute(SCORES, TRUTH, typed)
 
 
 def test_own_names_have_the_policies_of_the_plain_metric():

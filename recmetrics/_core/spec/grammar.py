@@ -34,7 +34,7 @@ from recmetrics._core.spec.registry import (
     STRATUM,
     Metric,
 )
-from recmetrics._core.spec.systems import line_for, meant_elsewhere, own_name
+from recmetrics._core.spec.systems import line_for, meant_by, meant_elsewhere, own_name
 from recmetrics._core.types import Convention
 
 OptionValue = str | float | Callable[[int], float] | None
@@ -49,6 +49,7 @@ _COUNT = r"\s*0*([1-9][0-9]{0,8})\s*"
 _RANGE = re.compile(f"{_COUNT}:{_COUNT}(?::{_COUNT})?")
 _EXPECTED_FORM = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as {!r}"
 _EXAMPLE = "ndcg(gain=exp2)@10"
+_SHORT = 5  # letters of a name; more of a longer one are those of its metric
 # The keys that ties="range" adds are those of a metric with these endings, which no string has.
 LEAST = "[least]"
 GREATEST = "[greatest]"
@@ -189,12 +190,11 @@ def lookup(
     name = ALIASES.get(name, name)
     if name in METRICS:
         return METRICS[name]
+    names = [*METRICS, *ALIASES]
+    if len(name) <= _SHORT:  # ARP is not ap, nor MAR mrr: only a letter too many, or out of place
+        names = [near for near in names if set(near) == set(name)]
     ending = str(MetricSpec("", k, tuple((options or {}).items())))  # type: ignore[arg-type]
-    hint = (
-        _meant(name)
-        or did_you_mean(name, [*METRICS, *ALIASES], ending)
-        or f"choose from {', '.join(METRICS)}"
-    )
+    hint = _meant(name) or did_you_mean(name, names, ending) or f"choose from {', '.join(METRICS)}"
     msg = f"unknown metric {name!r}; {hint}"
     raise UnknownMetricError(msg)
 
@@ -257,9 +257,11 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     except MetricSpecError as error:
         # Messages of ``make_spec`` do not name the metric string: it is added here.
         msg = f"in metric {text!r}: {error}"
-        is_unknown = name not in METRICS and name not in ALIASES
-        if is_unknown and (hint := meant_elsewhere(text)):
-            msg = f"unknown metric {text!r}; {hint}"
+        if name not in METRICS and name not in ALIASES:
+            hint = meant_by(name, k, convention) if convention is not None else ""
+            hint = hint or meant_elsewhere(text)
+            if hint:
+                msg = f"unknown metric {text!r}; {hint}"
         raise type(error)(msg, argument=error.argument) from None
 
 
