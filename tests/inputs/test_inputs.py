@@ -63,6 +63,18 @@ def pandas():
     return pytest.importorskip("pandas", reason="pandas is not installed")
 
 
+def polars():
+    return pytest.importorskip("polars", reason="polars is not installed")
+
+
+def pyarrow():
+    return pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+
+def arrow_frame(matrix):
+    return pandas().DataFrame(matrix).astype(pandas().ArrowDtype(pyarrow().float64()))
+
+
 def lists_of(matrix):
     return [np.flatnonzero(row) for row in matrix]
 
@@ -290,6 +302,9 @@ CONTAINERS = {
     ),
     "np.matrix": np.matrix,
     "data frame": lambda matrix: pandas().DataFrame(matrix),
+    "data frame of Int64": lambda matrix: pandas().DataFrame(matrix).astype("Int64"),
+    "data frame of two dtypes": lambda matrix: pandas().DataFrame(matrix).astype({0: "Float32"}),
+    "data frame of Arrow": arrow_frame,
 }
 
 
@@ -306,6 +321,44 @@ def test_scores_and_truth_in_any_container(container):
 def test_a_container_that_hands_out_its_memory_is_not_copied(container):
     matrix = SCORES.copy()
     assert np.shares_memory(ScoreMatrix(container(matrix)).array, matrix)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float32", "boolean", "int64[pyarrow]"])
+def test_frames_whose_dtypes_have_na(dtype):
+    """NA becomes NaN; without it, whole numbers and bools stay what they are."""
+    if "pyarrow" in dtype:
+        pyarrow()
+    frame = pandas().DataFrame([[1, 0, 1], [0, 1, 0]]).astype(dtype)
+    kept = {"Float32": "float32", "boolean": "bool"}.get(dtype, "int64")
+    assert ScoreMatrix(frame).array.dtype == kept
+    got = Metrics.compute([[3, 2, 1], [3, 2, 1]], frame, "mrr", exclude=frame > 5)
+    assert got["mrr"].tolist() == [1, 1 / 2]
+    got = Metrics.compute(frame, [[2], [2]], "mrr", candidates=[0, 2], exclude=[[0], []])
+    assert got["mrr"].tolist() == [1, 1 / 2]
+
+    missing = frame.copy()
+    missing.iloc[0, 0] = None
+    with pytest.raises(InputError, match=r"1 NaN, the first at \(user 0, item 0\)"):
+        Metrics.compute(missing, frame, "mrr")
+    got = Metrics.compute(missing, [[2], [2]], "mrr", nan="exclude")
+    assert got["mrr"].tolist() == [1, 1 / 3]
+    with pytest.raises(InputError, match=r"got nan at \(user 0, item 0\)"):
+        Metrics.compute([[3, 2, 1], [3, 2, 1]], missing, "mrr")
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "double[pyarrow]"])
+def test_factors_features_and_rankings_in_frames_whose_dtypes_have_na(dtype):
+    if "pyarrow" in dtype:
+        pyarrow()
+    users = pandas().DataFrame([[1.0, 0.0], [0.0, 1.0]]).astype(dtype)
+    items = pandas().DataFrame([[3.0, 1.0], [2.0, 3.0], [1.0, 2.0]]).astype(dtype)
+    got = Metrics.compute_factors(users, items, [[1], [2]], "mrr")
+    assert got["mrr"].tolist() == [1 / 2, 1 / 2]
+    axes = pandas().DataFrame(np.eye(3)).astype(dtype)
+    got = Metrics.compute([[3, 2, 1]], [[1]], "diversity@2", features=axes)
+    assert got["diversity@2"].tolist() == [1]
+    ranking = pandas().DataFrame([[0, 1], [2, 0]]).astype("Int64")
+    assert Metrics.compute_ranked(ranking, [[1], [2]], "mrr")["mrr"].tolist() == [1 / 2, 1]
 
 
 def test_scores_in_a_memory_map(tmp_path):
@@ -398,6 +451,14 @@ LISTS = {
     "array of arrays": lambda matrix: object_array(lists_of(matrix)),
     "array of lists": lambda matrix: object_array([i.tolist() for i in lists_of(matrix)]),
     "series of lists": lambda matrix: pandas().Series(lists_of(matrix)),
+    "polars": lambda matrix: polars().Series([items.tolist() for items in lists_of(matrix)]),
+    "pyarrow": lambda matrix: pyarrow().array(lists_of(matrix)),
+    "chunks of pyarrow": lambda matrix: pyarrow().chunked_array(
+        [lists_of(matrix[:2]), lists_of(matrix[2:])]
+    ),
+    "series of pyarrow": lambda matrix: pandas().Series(
+        lists_of(matrix), dtype=pandas().ArrowDtype(pyarrow().large_list(pyarrow().int32()))
+    ),
     "list of bool rows": lambda matrix: list(matrix > 0),
     "list of float rows": lambda matrix: list(matrix.astype(np.float32)),
     "nested lists": lambda matrix: matrix.astype(int).tolist(),
@@ -468,6 +529,16 @@ def test_rankings_in_any_form(ranking):
     expected = Metrics.compute_ranked(frozen(RANKING), TRUTH, specs)
     assert_identical(Metrics.compute_ranked(ranking, TRUTH, specs), expected)
     assert_identical(Metrics.compute_ranked(ranking, sp.coo_array(TRUTH), specs), expected)
+
+
+def test_rankings_in_a_column_of_lists():
+    lists, truth = [[5, 0, 6], [], [2, 3, 0]], [[0], [1], [0, 2]]
+    columns = [polars().Series(lists), pyarrow().array(lists), pandas().Series(lists)]
+    for column in columns:
+        got = Metrics.compute_ranked(column, truth, "mrr")
+        assert got["mrr"].tolist() == [1 / 2, 0, 1]
+        got = Metrics.compute_ranked([[0], [1], [2]], column, "mrr")
+        np.testing.assert_array_equal(got["mrr"], [1, np.nan, 1])
 
 
 # --- Inputs are read, and only read --------------------------------------------------------------

@@ -21,6 +21,8 @@ _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 _BFLOAT16 = np.dtype([("bfloat16", np.int16)])
 # The dtypes with which columns of tables hold text.
 _TEXT_DTYPES = {"object", "str", "string", "String", "category", "Categorical"}
+# How the dtypes of columns of lists begin, in small letters: of polars, pyarrow and pandas.
+_LIST_DTYPES = ("list", "large_list", "fixed_size_list")
 _OF_IDS = "recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
 OF_TABLES = f"for tables of ids type {_OF_IDS}"
 # Behind advice that leaves out the numbers beside the items of a truth.
@@ -57,6 +59,8 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, name)
 
+    if hasattr(value, "isna") and hasattr(value, "columns"):  # a frame of pandas
+        value = _with_nan(value)
     is_list = isinstance(value, list | tuple)
     try:
         array = np.asarray(value)
@@ -74,6 +78,21 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         )
         raise InputTypeError(msg)
     return array
+
+
+def _with_nan(frame: Any) -> Any:
+    """Convert a frame of numbers whose dtypes have NA, such as Int64: NA becomes NaN.
+
+    NumPy would make objects of it. Any other frame stays as it is.
+    """
+    dtypes = [getattr(dtype, "numpy_dtype", dtype) for dtype in frame.dtypes]
+    have_na = any(hasattr(dtype, "numpy_dtype") for dtype in frame.dtypes)
+    if not have_na or any(getattr(dtype, "kind", "O") not in "biuf" for dtype in dtypes):
+        return frame
+    common_dtype = np.result_type(*dtypes)
+    if not frame.isna().any(axis=None):
+        return frame.to_numpy(common_dtype)
+    return frame.to_numpy(np.result_type(common_dtype, np.float32), na_value=np.nan)
 
 
 def _refuse_rows(rows: Sequence[Any], name: str, error: Exception) -> None:
@@ -335,10 +354,13 @@ def is_nonzero(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 def per_user(value: Any, name: str) -> list[npt.NDArray[Any]] | None:
     """Convert a list with one collection per user to arrays; None for anything else.
 
-    Sets are sorted. A NumPy array or pandas column of Python objects is such a list, too.
+    Sets are sorted. A NumPy array or pandas column of Python objects is such a list, too, and so is
+    a column of lists of polars or pyarrow.
     """
-    if getattr(value, "ndim", None) == 1 and getattr(value, "dtype", None) == np.object_:
-        value = list(value)
+    dtype = getattr(value, "dtype", getattr(value, "type", None))
+    is_column = dtype is not None and getattr(value, "ndim", 1) == 1
+    if is_column and (dtype == np.object_ or str(dtype).lower().startswith(_LIST_DTYPES)):
+        value = list(np.asarray(value))
     if not isinstance(value, Sequence) or isinstance(value, str | bytes | memoryview):
         return None
 
@@ -478,10 +500,13 @@ def call_on(name: str, call: str) -> str:
     return call.format(name)
 
 
-def check_indices(array: npt.NDArray[Any], name: str, ndim: int | None = None) -> None:
+def check_indices(
+    array: npt.NDArray[Any], name: str, ndim: int | None = None, *, is_of_pandas: bool = False
+) -> None:
     """Refuse an array that is not ``ndim``-d or not of integers.
 
-    None accepts any number of dimensions. An empty array may have any dtype.
+    None accepts any number of dimensions. An empty array may have any dtype. ``is_of_pandas`` is
+    True for what was a frame of pandas.
     """
     if ndim is not None and array.ndim != ndim:
         msg = (
@@ -495,19 +520,21 @@ def check_indices(array: npt.NDArray[Any], name: str, ndim: int | None = None) -
         msg = f"{name} names item {array.max()}; expected an index below 2^63"
         raise InputError(msg)
     if array.size and array.dtype.kind not in "iu":
-        advice = _advice_on_indices(array, name)
+        advice = _advice_on_indices(array, name, is_of_pandas=is_of_pandas)
         if holds_ids(array):
             advice = OF_TABLES
         msg = f"{name} must hold integer item indices, got dtype {array.dtype}; {advice}"
         raise InputTypeError(msg)
 
 
-def _advice_on_indices(array: npt.NDArray[Any], name: str) -> str:
+def _advice_on_indices(array: npt.NDArray[Any], name: str, *, is_of_pandas: bool) -> str:
     """Say what to type for indices in an array of another dtype, perhaps padded without a number.
 
-    A column with a missing integer becomes floats with NaN or, of pandas, objects with NA.
+    A column with a missing integer becomes floats with NaN.
     """
     if array.dtype.kind == "f" and np.isnan(array).any():
+        if is_of_pandas:
+            return f"type {name}.fillna(-1).astype(int) if NaN ends a list"
         if array.ndim == 2:
             return f"type np.nan_to_num({name}, nan=-1).astype(np.int64) if NaN ends a list"
         without_nan = call_on(name, "np.asarray({0})[~np.isnan({0})].astype(np.int64)")

@@ -296,14 +296,12 @@ def _as_lists(ranking: Any) -> FlatLists:
         hint = ""
         if array.ndim == 1:
             hint = "; for one user type [ranking]"
-            if hasattr(ranking, "to_list"):  # of polars, perhaps with the list of each user
-                hint = "; for a list of each user type ranking.to_list()"
         msg = (
             "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
             f"got {array.ndim}-d of shape {array.shape}{hint}"
         )
         raise ShapeError(msg)
-    check_indices(array, "ranking")
+    check_indices(array, "ranking", is_of_pandas=hasattr(ranking, "isna"))
     if not array.size:
         array = np.empty(array.shape, np.int64)
     return FlatLists.of(array)
