@@ -594,6 +594,12 @@ SHAPES = [
         "; type np.asarray(truth, int), or", SCORES + "truth = np.array([1.0, 0.0])", COMPUTE, MRR
     ),
     Case(
+        "; type np.nan_to_num(truth, nan=-1)",
+        SCORES + "truth = np.array([1.0, np.nan])",
+        COMPUTE,
+        {"mrr": [1 / 2, float("nan")]},
+    ),
+    Case(
         "; type np.asarray(truth, int), or",
         SCORES + "scores = scores[:1]; truth = np.array([0.0, 1.0, 0.0])",
         COMPUTE,

@@ -196,6 +196,27 @@ def test_repeated_events_of_a_list_are_dropped(items):
     assert value == [float(0 in items)]
 
 
+@pytest.mark.parametrize("name", ["truth", "candidates"])
+def test_nested_lists_of_0_and_1_that_are_no_matrix_by_their_width(name):
+    rows = [[1, 0, 0], [1, 1, 1]]
+    scores = [[4, 3, 2, 1], [1, 2, 3, 4]]
+
+    def call(rows):
+        sets = {"truth": [[0], [3]], name: rows}
+        truth = sets.pop("truth")
+        return Metrics.compute(scores, truth, "mrr", **sets)
+
+    assert message_of(InputError, lambda: call(rows)) == (
+        f"{name} is of shape (2, 3), expected (2, 4), if it is a matrix; as item indices, {name} "
+        "of user 0 names item 0 twice; expected each item index once; to drop the repeats type "
+        f"[np.unique(items) for items in {name}]"
+    )
+    # Other numbers, and lists of two lengths, are no matrix of 0 and 1.
+    for others in ([[2, 0, 0], [1, 1, 1]], [[0, 0, 1], [1, 1]], [[0, 0, -1], [1, 1, -1]]):
+        message = message_of(InputError, lambda others=others: call(others))
+        assert message.startswith(f"{name} of user 0 names item 0 twice; ")
+
+
 @pytest.mark.parametrize(
     "ranking, truth",
     [

@@ -1,10 +1,12 @@
 """A truth of one item index for each row: the values of a list with one item, or none, per row."""
 
+import re
+
 import numpy as np
 import pytest
 from asserts import assert_identical
 
-from recmetrics import Evaluator, Metrics, audit
+from recmetrics import Evaluator, InputTypeError, Metrics, audit
 
 NEXT = [2, -1, 0, 4, 2]
 
@@ -43,3 +45,23 @@ def test_one_item_wherever_a_truth_is_taken():
     for level in (Metrics.chance, Metrics.ceiling):
         assert_identical(level(NEXT, metrics, n_items=6), level(lists, metrics, n_items=6))
     assert audit(scores, NEXT, k=2).without_truth.user == 1
+
+
+@pytest.mark.parametrize("form", ["array", "float64", "Int64", "int64[pyarrow]", "polars"])
+def test_a_missing_target_becomes_minus_1(form):
+    numbers = [2, None, 0]
+    if form == "array":
+        truth = np.array(numbers, float)
+    elif form == "polars":
+        truth = pytest.importorskip("polars", reason="polars is not installed").Series(numbers)
+    else:
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+        truth = pytest.importorskip("pandas", reason="pandas is not installed").Series(
+            numbers, dtype=form
+        )
+    scores = [[3, 2, 1], [3, 2, 1], [3, 2, 1]]
+    with pytest.raises(InputTypeError, match=r"expected integers: .*, -1 for none; ") as caught:
+        Metrics.compute(scores, truth, "mrr")
+    typed = re.search(r"; type (.+) if NaN is no item$", str(caught.value))[1]
+    right = eval(typed, {"np": np, "truth": truth})
+    np.testing.assert_array_equal(Metrics.compute(scores, right, "mrr")["mrr"], [1 / 3, np.nan, 1])

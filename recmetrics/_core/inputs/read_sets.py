@@ -333,6 +333,8 @@ def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None, 
             hint = f"; {OF_TABLES}"
         elif classes.dtype.kind == "b":
             hint = "; type np.atleast_2d(truth) for the relevances of one user"
+        elif classes.dtype.kind == "f" and np.isnan(classes).any():
+            hint = "; type np.nan_to_num(truth, nan=-1).astype(int) if NaN is no item"
         elif classes.dtype.kind == "f":
             hint = (
                 "; type np.asarray(truth, int), or np.atleast_2d(truth) for the relevances of one "
@@ -467,11 +469,19 @@ def _from_lists(
     advice = call_on(list_name, "np.unique({})[::-1]" if is_padded else "np.unique({})")
     if is_shared and items[-1] <= 1:
         advice += f", or np.array({name}, bool) if this is a mask"
-    elif not (is_shared or is_padded) and {len(numbers) for numbers in lists} == {n_items}:
-        advice += f", or np.array({name}) if this is a matrix of relevances"
+    lengths = {len(numbers) for numbers in lists}
+    shapes = ""
+    if len(lengths) == 1 and not (is_shared or is_padded):
+        if lengths == {n_items}:
+            advice += f", or np.array({name}) if this is a matrix of relevances"
+        elif n_items is not None and items.max() <= 1:
+            shapes = (
+                f"{name} is of shape {(len(lists), *lengths)}, expected {(len(lists), n_items)}, "
+                "if it is a matrix; as item indices, "
+            )
     msg = (
-        f"{list_name} names item {items[entry]} twice; expected each item index once; to drop the "
-        f"repeats type {advice}"
+        f"{shapes}{list_name} names item {items[entry]} twice; expected each item index once; to "
+        f"drop the repeats type {advice}"
     )
     raise InputError(msg)
 
