@@ -12,6 +12,7 @@ from recmetrics._core.options import Shared, takes
 from recmetrics._core.results import (
     Grades,
     how_graded,
+    note_on_one_column,
     notes_of_signs,
     notes_on_users,
     system_weights,
@@ -83,7 +84,8 @@ class Metrics(compute.Metrics):
         sums of repeated entries, and if something else than the model may decide the ranking, such
         as candidates that are all relevant: the findings ``only_relevant``, ``sampled``,
         ``relevant_last`` and ``excluded_target`` of ``recmetrics.audit``. ``relevant_last`` needs a
-        metric of whole lists, such as ``mrr`` without a cutoff.
+        metric of whole lists, such as ``mrr`` without a cutoff. If the only relevant item of every
+        row is in one column, as beside sampled negatives, they say in how many rows its score ties.
         """
         request = Request(metrics_list, **shared)
         scores = read_scores(pred_scores)
@@ -95,6 +97,12 @@ class Metrics(compute.Metrics):
         is_sparse = sp.issparse(ground_truth)
         notes += how_graded(Grades.of(selection.hits.ideal), specs, is_sparse=is_sparse)
         notes += notes_of_signs(selection, users, specs)
+        has_one_target = selection.hits.n_relevant.max(initial=0) == 1
+        if has_one_target and not request.ties and shared.get("ties") is None:
+            note = note_on_one_column(scores, users)
+            if note and compute.have_expectations(metrics_list, shared):
+                note += "; for the mean over all orders of equal scores, type ties='expected'"
+            notes += filter(None, [note])
         if selection.n_swallowed_users:
             notes.insert(0, who_is_swallowed(*selection.swallowed()))
         policies: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}

@@ -7,8 +7,8 @@ compute the values from the hits.
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar, Unpack, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -119,10 +119,13 @@ def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[
     return ranks_of(find_hits(scores, users, request, with_slots=True), request)
 
 
-def _have_expectations(metrics_list: MetricsList, convention: Convention | None) -> bool:
-    """Say whether all metrics of groups have a mean over the orders of equal scores."""
+def have_expectations(
+    metrics_list: MetricsList, shared: Mapping[str, Any], level: Literal["groups"] | None = None
+) -> bool:
+    """Say whether all metrics of a call have a mean over the orders of equal scores."""
+    keywords: Any = {**shared, "ties": "expected"}
     try:
-        Request(metrics_list, level="groups", convention=convention, ties="expected")
+        Request(metrics_list, level=level, **keywords)
     except ArgumentError:
         return False
     return True
@@ -544,7 +547,7 @@ class Metrics:
         )
         if shared.get("ties") is None and not request.ties:
             note = note_on_leading_ties(source, users)
-            if note and _have_expectations(metrics_list, shared.get("convention")):
+            if note and have_expectations(metrics_list, shared, "groups"):
                 warn(note, argument="scores")
         rows = RowNames("group", lambda group: f"group {names[group]!r}")
         return values_of(find_hits(source, users, request), request, rows)

@@ -115,6 +115,16 @@ CASES = [
         then="[mean.mean for mean in answer.means]",
     ),
     Case(
+        "_metrics.py: ; for the mean over all orders of equal scores, type ties='expected'",
+        "scores = np.zeros((2, 4)); truth = np.array([0, 0])\n",
+        "Metrics.evaluate(scores, truth, 'mrr')",
+        {"mrr": [(1 + 1 / 2 + 1 / 3 + 1 / 4) / 4] * 2},
+        advice="type (ties=.+)",
+        altered="ties='best'",
+        told="answer.notes[-1]",
+        then="answer.values",
+    ),
+    Case(
         "{}; to ignore the grades type {}",
         BOTH
         + "truth = truth * [[1, 3, 2], [2, 1, 1]] + [[0, 0, 1], [0, 0, 0]]; metrics = 'ndcg@2'",

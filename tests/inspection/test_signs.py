@@ -186,6 +186,50 @@ def test_random_and_bad_models_are_not_taken_for_distances():
     assert signs(audit(-GOOD[:3, :4], np.eye(3, 4))) == {}  # three users may have bad luck
 
 
+# --- The target is in one column, and its score ties ----------------------------------------------
+
+
+@pytest.mark.parametrize("form", [np.asarray, lambda column: np.eye(100)[column]])
+def test_a_constant_model_of_targets_in_the_first_column(form):
+    """Each place of the 100 has the same chance: mrr is the 100th harmonic number / 100."""
+    scores = np.zeros((50, 100))
+    truth = form(np.zeros(50, int))
+    [note] = notes(scores, truth)
+    assert note == (
+        "the relevant item is column 0 in every row, and in 50 of the first 50 rows other items "
+        "have its score: it ranks above those in later columns; for the mean over all orders of "
+        "equal scores, type ties='expected'"
+    )
+    evaluation = Metrics.evaluate(scores, truth, "mrr", ties="expected")
+    assert evaluation.notes == ()
+    harmonic = sum(1 / rank for rank in range(1, 101))
+    np.testing.assert_allclose(evaluation.values["mrr"], harmonic / 100, rtol=1e-12)
+    for metrics in (["mrr", "coverage@2"], "map(denom=hits)@3"):  # these take no ties="expected"
+        assert [said for said in notes(scores, truth, metrics) if "type" in said] == []
+        assert "in 50 of the first 50 rows" in notes(scores, truth, metrics)[-1]
+
+
+def test_ties_of_targets_in_one_column_are_counted():
+    scores = np.random.default_rng(0).random((200, 5))
+    scores[:, 3] = 2.0  # of the targets, which are the best
+    scores[:3, 1] = 2.0
+    scores[3, :] = -np.inf  # in no list
+    targets = np.full(200, 3)
+    targets[:2] = -1
+    told = "column 3 in every row, and in 5 of the first 198 rows other items"
+    assert not any("column 3" in note for note in notes(scores, targets, "hit@1"))  # 1 of 198
+    scores[5:9, 0] = 2.0
+    assert any(told in note for note in notes(scores, targets, "hit@1"))
+    assert any(told in note for note in notes(scores.astype(np.float16), targets, "hit@1"))
+    two_rows = notes(scores[[2, 10]], [3, 3], "hit@1")
+    assert "in 1 of the first 2 rows" in two_rows[-1]
+    # Targets in two columns, one row, candidates, and a policy of ties.
+    assert notes(scores[[2, 10]], [3, 1], "hit@1") == ()
+    assert notes(scores[[2]], [3], "hit@1") == ()
+    for keywords in ({"candidates": [1, 3]}, {"ties": "worst"}, {"exclude": [[0], [0]]}):
+        assert notes(scores[[2, 10]], [3, 3], "hit@1", **keywords) == ()
+
+
 # --- The target is excluded ----------------------------------------------------------------------
 
 

@@ -72,6 +72,7 @@ from recmetrics._core.results.settle import RowNames, settled
 from recmetrics._core.results.signs import (
     NEGATE,
     advice_on_samples,
+    note_on_one_column,
     notes_of_signs,
     places_of,
     size_of_samples,

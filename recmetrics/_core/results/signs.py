@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._core.inputs import SharedSet, Users
+from recmetrics._core.inputs import ScoreMatrix, SharedSet, Users
 from recmetrics._core.selection import Hits, Selection, hits_of_slots
 from recmetrics._core.spec import MetricSpec
 from recmetrics._core.types import BoolArray, IntArray
@@ -21,6 +21,8 @@ _LAST = 0.2
 NEGATE = (
     "if lower scores are better, such as distances, negate them, as floats, and leave -inf as it is"
 )
+_TIED_SHARE = 0.01  # a few scores are equal by rounding
+_INSPECTED_SCORES = 1 << 20  # so many scores of the first rows are compared, in about a millisecond
 _CHANCE = 1e-3  # a bound of the probability of a false alarm, which is itself a tenth of it or less
 
 
@@ -181,6 +183,37 @@ def notes_of_signs(selection: Selection, users: Users, specs: Iterable[MetricSpe
             f"the relevant items stand at the end of the lists of {n_last:,} {of_users}; {NEGATE}"
         )
     return notes
+
+
+def note_on_one_column(scores: Any, users: Users) -> str:
+    """Tell where the relevant item of all rows is in one column, and other items have its score.
+
+    Sampled negatives are often stacked beside a first column of targets, which then wins each tie.
+    Only a dense matrix of scores is read, all of whose items may be recommended.
+    """
+    is_whole = users.exclude is None and users.candidates is None
+    first_targets = users.truth.rows(slice(0, 2)).items  # these decide, mostly
+    if not is_whole or type(scores) is not ScoreMatrix or len({*first_targets.tolist()}) > 1:
+        return ""
+    targets = users.truth.rows(slice(0, users.truth.n_users))
+    column = targets.items[0]
+    if len(targets.items) < 2 or (targets.items != column).any():
+        return ""
+
+    n_rows = min(scores.shape[0], 1 + _INSPECTED_SCORES // scores.shape[1])
+    block = scores.block(slice(0, n_rows))
+    has_target = np.diff(targets.start)[:n_rows] > 0
+    target_scores = block.values[:, column]
+    n_equal = np.count_nonzero(block.values == target_scores[:, np.newaxis], axis=1)
+    is_tied = has_target & (n_equal > 1) & (target_scores >= block.least)
+    n_tied = np.count_nonzero(is_tied)
+    n_targets = np.count_nonzero(has_target)
+    if n_tied < max(1, _TIED_SHARE * n_targets):
+        return ""
+    return (
+        f"the relevant item is column {column} in every row, and in {n_tied:,} of the first "
+        f"{n_targets:,} rows other items have its score: it ranks above those in later columns"
+    )
 
 
 def _of_candidates(places: Places, users: Users) -> Places:
