@@ -317,8 +317,9 @@ class Metrics:
         n_items
             The size of the catalogue, for a truth of item indices. An index outside the catalogue
             is an error. If neither ``n_items`` nor side information gives the size, any index >= 0
-            is accepted; ``audit_ranked`` then reports the largest index. Metrics of all lists and
-            ``auc`` need the size.
+            is accepted; ``audit_ranked`` then reports the largest index. Metrics of all lists need
+            the size, and so do ``fallout`` and, without a cutoff, ``auc``, ``mean_rank`` and
+            ``percentile_rank``.
         repeats, unknown
             How to treat repeated items of a list and items outside the catalogue, both common in
             lists of generative models. "raise": an error. "waste": the item keeps its rank and is
@@ -328,14 +329,15 @@ class Metrics:
             the number of such items; ``audit_ranked`` reports it.
         metrics_list
             As in ``compute``, and so are the result and all other keywords, which are those of the
-            signature. Metrics without a cutoff read the whole ranking; ``auc`` needs rankings that
-            contain every item.
+            signature. Metrics without a cutoff read the whole ranking. ``fallout``, and without a
+            cutoff ``auc``, ``mean_rank`` and ``percentile_rank``, need rankings that contain every
+            item.
 
         Raises
         ------
         MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
             As in ``compute``. Also an InputError if a ranking contains an item twice, an item
-            outside the catalogue or an item after a -1, or if it lacks an item that ``auc`` needs.
+            outside the catalogue or an item after a -1, or if it lacks an item that a metric needs.
             Also an ArgumentError if ``unknown`` is not "raise" and the size of the catalogue is
             unknown.
         """

@@ -205,8 +205,9 @@ EVALUATE = (
     ),
     Row(
         "--catalogue",
-        "with RECS: a table of all items that may be recommended; auc and metrics of all lists, "
-        "such as coverage, need it",
+        "with RECS: a table of all items that may be recommended; needed for metrics of all "
+        "lists, such as coverage, for fallout, and without a cutoff for auc, mean_rank and "
+        "percentile_rank",
         _file(),
         "RECS",
     ),

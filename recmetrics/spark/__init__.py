@@ -68,8 +68,8 @@ def evaluate(
         DataFrames of Spark with the columns that ``recmetrics.tables.evaluate_table`` takes.
         Decimals become doubles, except ids.
     metrics_list
-        As in ``Metrics.compute``. Metrics of all lists, such as coverage, need ``catalogue``. Spark
-        may then compute the lists twice.
+        As in ``Metrics.compute``. For metrics of all lists, such as coverage, Spark may compute the
+        lists twice.
     user, item, by
         As in ``evaluate_table``.
     chunks

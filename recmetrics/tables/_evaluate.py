@@ -219,9 +219,10 @@ def evaluate_table(
         before are then shorter: the summary counts those. A relevant item that is excluded still
         counts. Pairs are matched by ``user``, and by those columns of ``by`` that the table has.
     catalogue
-        A table with a row for each item that may be recommended. Needed for coverage and other
-        metrics of all lists, and for ``auc``, for which every list must hold the whole catalogue.
-        Items outside the catalogue are an error.
+        A table with a row for each item that may be recommended. Items outside it are an error.
+        Needed for metrics of all lists, such as coverage, for ``fallout``, and without a cutoff for
+        ``auc``, ``mean_rank`` and ``percentile_rank``. For the last four, every list must hold the
+        whole catalogue.
     repeats, unknown
         How to treat repeated items of a list, and items of ``recs`` outside the catalogue: "raise",
         "waste" or "drop", as in ``Metrics.compute_ranked``. The summary counts these items;
@@ -264,10 +265,10 @@ def evaluate_table(
     -------
     DataFrame or Table
         One row for each list, in the order in which the lists first appear. The library is that of
-        the tables; for files alone polars; for dicts alone the first of pandas, polars and pyarrow
-        that is installed. The columns are those
-        of ``by`` and ``user`` (the index in pandas), ``nrecs``, the number of items of the list,
-        and one column for each metric string as typed. If the system of the convention weighs users
+        the frames; without any, polars if there is a file, else the first of pandas, polars and
+        pyarrow that is installed. The columns are those of ``by`` and ``user`` (the index in
+        pandas), ``nrecs``, the number of items of the list, and one column for each metric string
+        as typed. If the system of the convention weighs users
         in the mean of a metric, there is also a column of these weights, such as
         ``recall@10[weight]``, which ``compare`` and ``summary`` read. An undefined value is NaN in
         pandas and null in polars and pyarrow. A metric of all lists, such as coverage, has one

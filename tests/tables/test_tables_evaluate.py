@@ -1,6 +1,7 @@
 """evaluate_table: one call, with side information as tables."""
 
 import math
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -19,6 +20,7 @@ from recmetrics import (
     RecmetricsWarning,
     UndefinedMetricError,
 )
+from recmetrics._core.spec import METRICS
 from recmetrics.tables import RecListAnalysis, evaluate_table
 
 RECS = {"user": ["b", "b", "a", "a"], "item": [7, 8, 8, 9], "score": [1.0, 2.0, 0.5, 0.1]}
@@ -822,6 +824,22 @@ def test_what_rank_gaps_takes():
 
 
 # --- Lists of all items --------------------------------------------------------------------------
+
+
+def test_the_help_names_every_metric_that_needs_a_catalogue():
+    needing = {"": set(), "@2": set()}
+    for metric in METRICS:
+        for cutoff, metrics in needing.items():
+            try:
+                evaluated(metric + cutoff)
+            except ArgumentError as error:  # others need other tables
+                if "needs catalogue=" in str(error):
+                    metrics.add(metric)
+    of_all_lists = {"coverage", "personalization", "gini", "entropy", "exposure_gini"}
+    named = {"fallout", "auc", "mean_rank", "percentile_rank"}
+    assert needing == {"": of_all_lists | named, "@2": of_all_lists | {"fallout"}}
+    paragraph = re.search(r"\n {4}catalogue\n(.+?)\n {4}\w", evaluate_table.__doc__, re.DOTALL)[1]
+    assert {metric for metric in METRICS if f"``{metric}``" in paragraph} == named
 
 
 @EVERY_KIND
