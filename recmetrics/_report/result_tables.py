@@ -503,24 +503,27 @@ def bounds_if_known(name: str) -> tuple[float, float]:
     return _UNBOUNDED if spec is None else spec.bounds
 
 
-def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
-    """Say which limits of the ranges of metrics are taken from the values at hand, and why."""
+def observed_ranges(metrics: Iterable[str], noun: str = "user") -> Iterator[str]:
+    """Say which limits of the ranges of metrics are taken from the values at hand, and why.
+
+    ``noun`` is the word for a user.
+    """
     metrics_by_reason: dict[str, list[str]] = {}
     for metric in sorted(metrics):
         low, high = bounds_if_known(metric)
         reason = (
             f"some values are not in the metric's range, {low:g} to {high:g}; beyond it, the "
-            "additional user has the least or the greatest value measured"
+            f"additional {noun} has the least or the greatest value measured"
         )
         if math.isinf(low) and math.isinf(high):
             reason = (
-                "no minimum or maximum is known; the additional user has the least or the greatest "
-                "value measured"
+                f"no minimum or maximum is known; the additional {noun} has the least or the "
+                "greatest value measured"
             )
         elif math.isinf(low):
-            reason = "no minimum is known; the additional user has the least value measured"
+            reason = f"no minimum is known; the additional {noun} has the least value measured"
         elif math.isinf(high):
-            reason = "no maximum is known; the additional user has the greatest value measured"
+            reason = f"no maximum is known; the additional {noun} has the greatest value measured"
         metrics_by_reason.setdefault(reason, []).append(metric)
     for reason, names in metrics_by_reason.items():
         yield f"{', '.join(map(one_line, names))}: {reason}"

@@ -543,7 +543,7 @@ class Summary(Printed):
             few_users = f"fewer than {FEW_USERS} effective {nouns}"
         notes += grids.ends_of_means(self.records, few_users, self.noun)
         if self.observed:
-            notes += result_tables.observed_ranges(self.observed)
+            notes += result_tables.observed_ranges(self.observed, self.noun)
         return notes
 
     def _notes_on_users(self, nouns: str, *, has_counts: bool = False) -> list[str]:

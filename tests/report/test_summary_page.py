@@ -275,3 +275,11 @@ def test_quantiles_give_way_before_a_cell_folds():
     assert lines[0].split() == ["metric", "mean", "95", "%", "interval", "users"]
     assert len(lines[2].split()) == 5  # one line: the interval has two words
     assert "q10, median, q90: shown in a wider terminal" in lines
+
+
+def test_a_range_that_is_not_known_is_noted_in_the_word_for_a_user():
+    ranks = [1.0] * 20 + [2.0, 3.0, 4.0]  # three are above the lowest possible value
+    lines = str(summary({"mean_rank": ranks}, noun="event")).splitlines()
+    note = "mean_rank: no maximum is known; the additional event has the greatest value measured"
+    assert note in lines
+    assert [line for line in lines if "user" in line] == []
