@@ -225,6 +225,12 @@ def _hint_for(
         return _with_cutoff(arguments.get("metrics_list"), kwargs["k"])
     if name in ("group", "groups", "qid") and {"ids", "sizes"} <= public.parameters.keys():
         return "; type ids= for the group of each row, or sizes= for the number of rows of each"
+    if name == "exclude" and {"ranking", "ground_truth"} <= public.parameters.keys():
+        return (
+            "; leave excluded items out of the lists, or, if each user has a list of items in all "
+            "three, type tables.evaluate_table(dict(enumerate(ranking)), dict(enumerate(truth)), "
+            "metrics, exclude=dict(enumerate(exclude)))"
+        )
     near = did_you_mean(name, public.parameters).replace("'?", "='?")
     return near and f"; {near}"
 

@@ -127,6 +127,16 @@ KEYWORDS = [
         into="Metrics.compute(scores, truth, 'mrr')",
     ),
     Case(
+        "leave excluded items out of the lists",
+        "from recmetrics import tables\n"
+        "ranking = [[0, 1, 2], [1, 2]]; truth = [[1], [2]]; exclude = [[0], []]; metrics = 'mrr'\n",
+        "Metrics.compute_ranked(ranking, truth, metrics, exclude=exclude)",
+        [1 / 1, 1 / 2],  # the list of the first user is 1, 2
+        whole="",
+        altered="Metrics.compute_ranked(ranking, truth, metrics)",
+        then="list(answer['mrr'])",
+    ),
+    Case(
         "takes {} as a keyword only; type",
         BOTH + "evaluator = Evaluator(truth, 'mrr'); evaluator.update(scores)",
         "evaluator.mean('valid_')",
