@@ -194,7 +194,7 @@ def choices(option: Option) -> str:
     if option.choices:
         return " ".join(f"`{choice}`" for choice in option.choices)
     if option.is_name:
-        return "a name"
+        return "a name of letters, digits, `_`, `-` and `.`"
     below = f" and below {option.below:g}" if math.isfinite(option.below) else ""
     return f"a number above {option.above:g}{below}"
 
@@ -266,11 +266,13 @@ def worth(metric: Metric) -> str:
 def facts(metric: Metric) -> str:
     """Bounds, undefined cases, ties, graded truth, source."""
     told = explain(metric.name)
+    no_relevant_item = told.no_relevant_item.partition("; NaN")[0]
+    no_relevant_item = no_relevant_item.replace("undefined=", "`undefined=`")
+    if not metric.higher_is_better and "`undefined=`" in no_relevant_item:
+        no_relevant_item += '; `"zero"` is the best value, since lower is better'
     rows = {
         "values": values(metric),
-        "a user without relevant items": told.no_relevant_item.partition("; NaN")[0].replace(
-            "undefined=", "`undefined=`"
-        ),
+        "a user without relevant items": no_relevant_item,
         "NaN": "" if metric.undefined == NO_RELEVANT_ITEM else metric.undefined,
         "graded truth": told.graded,
         "ties": ties(metric, told.ties),

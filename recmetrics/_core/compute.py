@@ -193,17 +193,18 @@ class Metrics:
             item indices for all users. Only the scores of candidates are read.
         strata
             Sets of items by name, each in any form that ``candidates`` takes.
-            ``recall(of=tail)@20`` counts only the relevant items that are in ``strata["tail"]``.
-            Strata do not change the recommended lists. A user without relevant items in the stratum
-            is treated as one without any: undefined, except in ``dcg``, ``cg`` and ``fallout``.
+            ``recall(of=tail)@20`` counts only the relevant items that are in ``strata["tail"]``. A
+            name in a metric string has letters, digits, "_", "-" and ".". Strata do not change the
+            recommended lists. A user without relevant items in the stratum is treated as one
+            without any: undefined, except in ``dcg``, ``cg`` and ``fallout``.
         propensity
             (n_items,) the probability that a relevant item is observed, above 0 and at most 1.
             Metric strings with ``weigh``, such as ``recall(weigh=snips)@20``, need it.
             ``propensity_from`` estimates it.
         undefined
             The value of an undefined metric, for example of a user without relevant items: "nan",
-            "zero", "one", or "raise" for an error. Default: the rule of the convention, or "nan"
-            without a convention.
+            "zero", "one", or "raise" for an error. "zero" is the best value where lower is better,
+            as in ``mean_rank``. Default: the rule of the convention, or "nan" without a convention.
         convention
             Another system whose metric definitions to use, such as "ranx", "trec" or "recbole". An
             unknown name raises an error that lists all systems. Options in a metric string,

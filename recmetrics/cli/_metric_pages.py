@@ -163,7 +163,7 @@ def _values(option: Option) -> str:
     if option.choices:
         return ", ".join(option.choices)
     if option.is_name:
-        return "a name"
+        return "a name of letters, digits, _, - and ."
     limits = [f"above {option.above:g}"]
     if math.isfinite(option.below):
         limits.append(f"below {option.below:g}")
