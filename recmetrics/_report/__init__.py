@@ -14,6 +14,7 @@
     merged             ``SummedSamples``: the same, of sums: a stream's, or those of many workers
     workers            ``ValueReader``: values of some users -> sums, on workers
     result_tables      one result in any form -> a table
+    origins            ``Origin``: the definitions of values, where they are known
     groups             labels, groups and weights of users
     settings           single arguments: a seed, one name or several
     statistics         of arrays: means, quantiles, the bootstrap, tests, corrections

@@ -439,6 +439,7 @@ class Comparison(Compared, Printed):
         return document(
             self,
             self.metrics,
+            self.samples.origin,
             convention,
             means=self.to_records("means"),
             differences=self.to_records(),

@@ -195,7 +195,8 @@ def compare(
     Raises
     ------
     InputError, InputTypeError, ShapeError
-        Results with different metrics or users, a user twice, or infinite values; a column of
+        Results with different metrics or users, or whose known definitions of a metric differ, as
+        under two conventions or orders of ties; a user twice, or infinite values; a column of
         floats that is neither a metric nor named.
     ArgumentError
         As in ``Metrics.compute``.

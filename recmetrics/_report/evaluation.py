@@ -3,17 +3,19 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._core.errors import InputError, InputTypeError, MetricSpecError, ShapeError
+from recmetrics._core.errors import InputError, InputTypeError, ShapeError
 from recmetrics._core.inputs import InvalidItems, as_array, check_real, half_to_single
 from recmetrics._core.options import one_of
 from recmetrics._core.results import advice_for
-from recmetrics._core.spec import MetricSpec, define, parse, read_convention
+from recmetrics._core.spec import read_convention
 from recmetrics._core.types import Convention, FloatArray, Ties, Undefined, UserValues
 from recmetrics._printing import Grid, Printed, plural
+from recmetrics._report.origins import Origin, definition_of
 from recmetrics._report.summaries import Summary, summary
 
 _NO_INVALID = InvalidItems()  # no repeated and no unknown item
@@ -105,7 +107,9 @@ class Evaluation(Printed):
         self.values = _read_values(values)
         self.noun = noun
         self.user_weights = dict(user_weights or {})
-        self._policies = (undefined, convention, ties)
+        # A definition is resolved where it is asked for: a table does not need it.
+        of_key = partial(definition_of, convention=convention, ties=ties, undefined=undefined)
+        self.origin = Origin(convention, of_key)
         user_values = {text: array for text, array in self.values.items() if array.ndim}
         n_users = next((array.size for array in user_values.values()), 0)
         n_undefined = {}
@@ -114,8 +118,8 @@ class Evaluation(Printed):
             n_undefined[text] = int(np.count_nonzero(np.isnan(array)))
             # A system that weighs users gives those without a relevant item the weight 0.
             counts_by_value = n_undefined[text] and text not in self.user_weights
-            if counts_by_value and (spec := self._spec(text)) is not None:
-                undefined_specs.append(spec)
+            if counts_by_value and (definition := self.origin.definition(text)) is not None:
+                undefined_specs.append(definition.spec)
         self.counts = EvaluationCounts(n_users, n_undefined, swallowed, invalid)
         self.notes = (*notes, *advice_for(undefined_specs, plural(noun)))
 
@@ -169,28 +173,15 @@ class Evaluation(Printed):
         InputError, InputTypeError, ShapeError, ArgumentError
             As in ``summary``.
         """
-        undefined, convention, ties = self._policies
         policies: dict[str, dict[str, str | None]] = {"undefined": {}, "ties": {}}
         for text in self.values:
-            spec = self._spec(text)
-            if spec is not None:
-                # ties="range" gives three values, such as ndcg@10[least], each of its own ties;
-                # what is undefined is the same under each.
-                one_order = "expected" if ties == "range" else ties
-                definition = define(spec, convention, one_order, undefined)
+            definition = self.origin.definition(text)
+            if definition is not None:
                 policies["undefined"][text] = definition.undefined
-                ties_in_text = text.partition("[")[2].rstrip("]")
+                ties_in_text = text.partition("[")[2].rstrip("]")  # as in ndcg@10[least]
                 policies["ties"][text] = ties_in_text or definition.ties
         counts = self.counts._asdict() | {"invalid": self.counts.invalid._asdict()}
-        return {**self.summary(**keywords).to_dict(convention), **policies, "counts": counts}
-
-    def _spec(self, text: str) -> MetricSpec | None:
-        """Read the metric string of a value, such as ndcg@10[least]; None: of another package."""
-        _, convention, _ = self._policies
-        try:
-            return parse(text.partition("[")[0], convention)
-        except MetricSpecError:
-            return None
+        return {**self.summary(**keywords).to_dict(), **policies, "counts": counts}
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:
         try:

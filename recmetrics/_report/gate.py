@@ -31,6 +31,7 @@ from recmetrics._printing import (
 )
 from recmetrics._report import statistics
 from recmetrics._report.bounds import POWER, Bounds, Floats, Range, bounds_of
+from recmetrics._report.origins import UNKNOWN, Origin
 from recmetrics._report.records import Compared, document, frame_of
 from recmetrics._report.result_tables import observed_ranges
 from recmetrics._report.settings import several
@@ -152,6 +153,7 @@ class Gate(Printed):
     weighted: bool
     observed: frozenset[str] = frozenset()
     n_resamples: int | None = None
+    origin: Origin = UNKNOWN  # no setting
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a dict of plain values for each verdict."""
@@ -164,7 +166,7 @@ class Gate(Printed):
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values for JSON, with the notes."""
         metrics = dict.fromkeys(verdict.metric for verdict in self.verdicts)
-        return document(self, metrics, None, verdicts=self.to_records(), notes=self._notes())
+        return document(self, metrics, self.origin, verdicts=self.to_records(), notes=self._notes())
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
         verdicts = self.verdicts
@@ -412,6 +414,7 @@ def judge(
         weighted=comparison.samples.weights is not None,
         observed=frozenset(observed),
         n_resamples=comparison.n_resamples if has_runs else None,
+        origin=comparison.samples.origin,
     )
 
 

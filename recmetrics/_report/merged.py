@@ -20,7 +20,7 @@ from recmetrics._core.errors import ArgumentError, InputError
 from recmetrics._core.results import ROUNDING, JointSums, Totals, key_of
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._report.bounds import Floats, Moments, Range, WeightSums
-from recmetrics._report.result_tables import Columns, bounds_if_known, require
+from recmetrics._report.result_tables import Columns, bounds_if_known, origin_of, require
 from recmetrics._report.samples import Samples
 
 _NO_USERS = np.empty(0, np.intp)  # where values would have the indices of users
@@ -304,7 +304,7 @@ def read_sums(
         n_weightless = dict.fromkeys(totals.joint.models, totals.n_weightless)
     sums = ValueSums(totals.joint, tuple(store.request.per_user), n_weightless)
     samples = _samples_of(sums, columns.metrics or texts, store.list_values())
-    return replace(samples, are_rows=True)
+    return replace(samples, are_rows=True, origin=origin_of(results))
 
 
 def _samples_of(

@@ -14,12 +14,13 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from recmetrics._core.errors import ArgumentError, MetricSpecError
+from recmetrics._core.errors import ArgumentError
 from recmetrics._core.options import one_of
 from recmetrics._core.results import this_version
-from recmetrics._core.spec import STRATUM, MetricSpec, parse, read_convention
+from recmetrics._core.spec import read_convention
 from recmetrics._core.types import Convention
 from recmetrics._printing import split
+from recmetrics._report.origins import Origin, definition_of, spelled_out
 from recmetrics._report.samples import Samples
 from recmetrics._report.statistics import Correction, Test
 
@@ -235,37 +236,36 @@ def widened_ends(records: Iterable[Mean | Difference]) -> dict[str, list[str]]:
 
 
 def document(
-    report: Any, metric_strings: Iterable[str], convention: Convention | None, **records: Any
+    report: Any,
+    metric_strings: Iterable[str],
+    origin: Origin,
+    convention: Convention | None = None,
+    **records: Any,
 ) -> dict[str, Any]:
     """Make a dict of a report that JSON can hold: None for what is undefined or infinite.
 
-    It has the fields of ``report``, a dataclass, except its records and samples; the definitions of
-    ``metric_strings`` under ``convention``; and ``records`` by name, which replace such fields.
+    It has the fields of ``report``, a dataclass, except its records, samples and origin; the
+    definitions of ``metric_strings``; and ``records`` by name, which replace such fields.
+    ``convention`` is that of values whose ``origin`` is not known.
     """
     if convention is not None:
         convention = read_convention(convention)
-    names = (slot.name for slot in fields(report) if slot.name not in ("records", "samples"))
+    definitions = {}
+    for metric in metric_strings:
+        definition = origin.definition(metric)
+        if definition is None and convention is not None:
+            definition = definition_of(metric, convention)
+        definitions[metric] = None if definition is None else spelled_out(metric, definition)
+    not_settings = ("records", "samples", "origin")
+    names = (slot.name for slot in fields(report) if slot.name not in not_settings)
     settings = {name: getattr(report, name) for name in names}
     return {
         "format": "recmetrics-1",
         "version": this_version(),
-        "convention": convention,
-        "definitions": {metric: _definition(metric, convention) for metric in metric_strings},
+        "convention": origin.convention or convention,
+        "definitions": definitions,
         **_plain(settings | records),
     }
-
-
-def _definition(metric: str, convention: Convention | None) -> str | None:
-    """The metric string with all its options; None for a metric of another package."""
-    text, bracket, bound = metric.partition("[")  # ndcg@10[least] of ties="range"
-    try:
-        spec = parse(text, convention)
-    except MetricSpecError:
-        return None
-    options = [(name, value) for name, value in spec.values.items() if value is not None]
-    if spec.stratum is not None and STRATUM.name not in spec.values:
-        options.append((STRATUM.name, spec.stratum))
-    return str(MetricSpec(spec.name, spec.k, tuple(options))) + bracket + bound
 
 
 def _plain(document: Any) -> Any:

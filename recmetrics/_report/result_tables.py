@@ -26,17 +26,19 @@ from recmetrics._core.inputs import is_missing, refuse_other_indexes
 from recmetrics._core.results import (
     ROUNDING,
     SINGLE_ROUNDING,
+    Accumulator,
     read_floats,
     read_reals,
     spec_of,
     with_exact_ends,
 )
-from recmetrics._core.spec import MetricSpec, expand_cutoffs
+from recmetrics._core.spec import Definition, MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._files import COUNT_COLUMNS, suffix_of, weight_names
 from recmetrics._printing import one_line
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows
+from recmetrics._report.origins import UNKNOWN, Origin, spelled_out
 from recmetrics._report.settings import several
 
 _TO_MATCH = (
@@ -72,6 +74,7 @@ class Table:
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
     # The share of a value that is rounding, of each metric.
     rounding: dict[str, float] = field(default_factory=dict)
+    origin: Origin = UNKNOWN
 
     def users(self, *columns: str) -> list[tuple[Any, ...]]:
         """A tuple for each row, of its keys and its cells in ``columns``.
@@ -166,7 +169,7 @@ def read_table(
         return source
     # Shorter, for errors that name a metric, too.
     name = label.removeprefix("the result of ").removeprefix("the level ")
-    source, user_weights = _values_and_weights(source)
+    source, user_weights, origin = _parts_of(source)
     table: Table | None
     if isinstance(source, Mapping):
         table = _read_mapping(name, source, user_weights, columns, is_level=is_level)
@@ -200,7 +203,13 @@ def read_table(
         if table.frame is None and hasattr(getattr(column, "index", None), "is_unique"):
             series[label] = column
     return replace(
-        table, values=values, user_weights=weights, series=series, bounds=bounds, rounding=rounding
+        table,
+        values=values,
+        user_weights=weights,
+        series=series,
+        bounds=bounds,
+        rounding=rounding,
+        origin=origin,
     )
 
 
@@ -221,20 +230,29 @@ def _read_mapping(
     return Table(name, values, user_weights=dict(user_weights))
 
 
-def _values_and_weights(source: Any) -> tuple[Any, Mapping[str, Any]]:
-    """Give the values of a result, and the weights of users beside those of metrics that have some.
+def _parts_of(source: Any) -> tuple[Any, Mapping[str, Any], Origin]:
+    """Give the values of a result, the weights of users in the means of some, and their origin.
 
-    A data frame has both, and is given as it is, without weights.
+    A data frame has values and weights, and is given as it is, without weights.
     """
     if isinstance(source, Mapping):
         names = weight_names(source)
         weights = {metric: source[key] for metric, key in names.items()}
-        return {key: source[key] for key in source if key not in names.values()}, weights
+        return {key: source[key] for key in source if key not in names.values()}, weights, UNKNOWN
     if callable(getattr(source, "compute", None)):
-        return source.compute(), getattr(source, "user_weights", {})
+        origin = UNKNOWN
+        if isinstance(source, Accumulator):
+            origin = origin_of(source)
+        return source.compute(), getattr(source, "user_weights", {}), origin
     if is_evaluation(source):
-        return source.values, getattr(source, "user_weights", {})
-    return source, {}
+        return source.values, source.user_weights, source.origin
+    return source, {}, UNKNOWN
+
+
+def origin_of(results: Accumulator) -> Origin:
+    """Give the origin of the values of an evaluator or a stream."""
+    request = results._results.request
+    return Origin(request.convention, request.definitions.get)
 
 
 def is_evaluation(source: Any) -> bool:
@@ -638,6 +656,39 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
                 msg = f"{label} is infinite{users}; differences of infinite values are undefined"
                 raise InputError(msg)
     return n_users
+
+
+def shared_origin(tables: Sequence[Table]) -> Origin:
+    """Find the origin that results have in common; refuse two definitions of one metric.
+
+    A definition that is not known for all results is none of these, and not compared.
+    """
+    definitions: dict[str, Definition] = {}
+    for metric in tables[0].values:
+        known = {}
+        for table in tables:
+            if (definition := table.origin.definition(metric)) is not None:
+                known[table.name] = definition
+        _require_one_definition(metric, known)
+        if len(known) == len(tables):
+            definitions[metric] = known[tables[0].name]
+    convention, *others = {table.origin.convention for table in tables}
+    return Origin(None if others else convention, definitions.get)
+
+
+def _require_one_definition(metric: str, definitions: Mapping[str, Definition]) -> None:
+    """Refuse definitions of a metric that differ, by the names of the results."""
+    texts = {name: spelled_out(metric, definitions[name]) for name in definitions}
+    if len({*texts.values()}) == 1:
+        texts = {name: f"{texts[name]} with ties={definitions[name].ties!r}" for name in texts}
+    for name, text in texts.items():
+        first_name, first_text = next(iter(texts.items()))
+        if text != first_text:
+            msg = (
+                f"metric {metric!r} is {first_text} in {first_name} and {text} in {name}; expected "
+                "one definition: evaluate both with the same convention= and ties="
+            )
+            raise InputError(msg)
 
 
 def require_one_index(tables: Iterable[Table], **entries: Any) -> None:

@@ -26,6 +26,7 @@ from recmetrics._files import suffix_of
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Floats, Moments, Range, moments_of
 from recmetrics._report.groups import Rows, in_order_of, plain, read_users
+from recmetrics._report.origins import UNKNOWN, Origin
 from recmetrics._report.result_tables import (
     Columns,
     Table,
@@ -35,6 +36,7 @@ from recmetrics._report.result_tables import (
     require_alike,
     require_named,
     require_one_index,
+    shared_origin,
     values_of_all_lists,
 )
 from recmetrics._report.statistics import mean_over_runs
@@ -141,6 +143,7 @@ class Samples:
     # The weights of all users in the mean of each metric whose system weighs them.
     metric_weights: Mapping[str, Floats] = field(default_factory=dict)
     unweighed: tuple[str, ...] = ()  # the metrics for which only some results have such weights
+    origin: Origin = UNKNOWN
 
     def n_runs(self) -> dict[str, int]:
         """The number of runs of each model with several."""
@@ -308,6 +311,7 @@ def read_samples(
         keys=_identifying(next((table.keys for table in model_tables if table.keys), ()), users),
         metric_weights=metric_weights,
         unweighed=tuple(metric for metric in of_some if metric not in metric_weights),
+        origin=shared_origin(model_tables),
     )
 
 

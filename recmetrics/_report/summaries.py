@@ -23,6 +23,7 @@ from recmetrics._report import result_tables, statistics
 from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean
 from recmetrics._report.groups import Rows, in_order_of, read_users
 from recmetrics._report.merged import each_model, read_sums
+from recmetrics._report.origins import UNKNOWN, Origin
 from recmetrics._report.records import Mean, document, frame_of, widened_ends
 from recmetrics._report.samples import Samples, ids_of, read_level
 from recmetrics._report.settings import read_seed
@@ -179,6 +180,7 @@ def summary(
         observed=frozenset(observed),
         n_weightless=max((n for n in weightless if n is not None), default=None),
         weighed=weighed,
+        origin=models[0].origin,
     )
 
 
@@ -274,6 +276,7 @@ def read_models(
             weights=user_weights,
             n_weightless=n_weightless,
             metric_weights=table.user_weights,
+            origin=table.origin,
         )
         models.append(samples)
     return models
@@ -449,6 +452,7 @@ class Summary(Printed):
     observed: frozenset[str] = frozenset()
     noun: str = "user"
     notes: tuple[str, ...] = ()
+    origin: Origin = UNKNOWN  # no setting
 
     @property
     def means(self) -> dict[str, float]:
@@ -474,15 +478,17 @@ class Summary(Printed):
     def to_dict(self, convention: Convention | None = None) -> dict[str, Any]:
         """Return everything as a dict for ``json.dumps``.
 
-        ``definitions`` has the full metric strings, None for a metric of another package;
-        ``convention`` is the one under which the values were computed. Undefined and infinite
-        numbers are None.
+        ``definitions`` has the full metric strings. An ``Evaluation`` and an evaluator know theirs;
+        for values in arrays, data frames and files, ``convention`` says under which convention they
+        were computed. A definition that is not known is None, and so is that of a metric of another
+        package, and a number that is undefined or infinite.
         """
         metrics = tuple(dict.fromkeys(record.metric for record in self.records))
         notes = [*self._left_out(plural(self.noun)), *self.notes]
         return document(
             self,
             metrics,
+            self.origin,
             convention,
             metrics=metrics,
             means=self.to_records(),

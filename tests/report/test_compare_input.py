@@ -10,7 +10,17 @@ from asserts import message_of
 from compared import BACKENDS, NEW, OLD, SMALL, frame, maker, only
 
 import recmetrics
-from recmetrics import ArgumentError, Evaluation, InputError, InputTypeError, ShapeError, compare
+from recmetrics import (
+    ArgumentError,
+    Evaluation,
+    Evaluator,
+    InputError,
+    InputTypeError,
+    Metrics,
+    ShapeError,
+    StreamEvaluator,
+    compare,
+)
 
 
 @BACKENDS
@@ -824,3 +834,77 @@ def test_one_column_is_no_model_and_group_at_once():
     table = {"user": ["x", "x"], "model": ["a", "b"], "hit@1": [0.0, 1.0]}
     with pytest.raises(ArgumentError, match=r"'model'; leave out by=$"):
         recmetrics.summary(maker("polars")(table), model="model", by="model")
+
+
+# --- Definitions ---------------------------------------------------------------------------------
+
+# All scores of a user are equal in FLAT. R = 3 of 5 items, of which two are in the top 2.
+RANKED = np.array([[4, 3, 2, 1, 0]] * 6)
+FLAT = np.zeros((6, 5))
+RELEVANT = np.array([[1, 1, 0, 0, 1]] * 6)
+CAPPED = "recall(denom=capped, weigh=no)@2"
+UNCAPPED = "recall(denom=relevant, weigh=no)@2"
+
+
+def evaluated(scores=RANKED, **rules):
+    return Metrics.evaluate(scores, RELEVANT, "recall@2", **rules)
+
+
+def updated(scores=RANKED, **rules):
+    evaluator = Evaluator(RELEVANT, "recall@2", **rules)
+    evaluator.update(scores)
+    return evaluator
+
+
+def streamed(**rules):
+    stream = StreamEvaluator("recall@2", **rules)
+    stream.update(RANKED, RELEVANT)
+    return stream
+
+
+def of_two_conventions(make):
+    return {"old": make(), "new": make(convention="ranx")}
+
+
+@pytest.mark.parametrize(
+    ("results", "definitions"),
+    [
+        (lambda: of_two_conventions(evaluated), f"{CAPPED} in 'old' and {UNCAPPED} in 'new'"),
+        (lambda: of_two_conventions(updated), f"{CAPPED} in 'old' and {UNCAPPED} in 'new'"),
+        (lambda: of_two_conventions(streamed), f"{CAPPED} in 'old' and {UNCAPPED} in 'new'"),
+        (
+            lambda: {"old": evaluated(FLAT), "new": updated(FLAT, ties="expected")},
+            f"{CAPPED} with ties='index' in 'old' and {CAPPED} with ties='expected' in 'new'",
+        ),
+        (
+            lambda: {"old": [*of_two_conventions(evaluated).values()], "new": evaluated().values},
+            f"{CAPPED} in run 1 of 'old' and {UNCAPPED} in run 2 of 'old'",
+        ),
+    ],
+)
+def test_two_definitions_of_one_metric_are_not_compared(results, definitions):
+    message = message_of(InputError, compare, results())
+    assert message == (
+        f"metric 'recall@2' is {definitions}; expected one definition: evaluate both with the same "
+        "convention= and ties="
+    )
+
+
+def test_one_definition_of_two_conventions_is_compared():
+    """LensKit divides recall by min(R, k), too; what is not known is not compared."""
+    same = compare({"old": evaluated(), "new": evaluated(convention="lenskit")})
+    assert [mean.mean for mean in same.means] == [2 / 2, 2 / 2]
+    assert (same.to_dict()["convention"], same.to_dict()["definitions"]) == (
+        None,
+        {"recall@2": CAPPED},
+    )
+    unknown = compare({"old": evaluated(), "new": evaluated(convention="ranx").values})
+    assert [mean.mean for mean in unknown.means] == [1, pytest.approx(2 / 3)]
+    ranges = compare({"old": evaluated(FLAT, ties="range"), "new": updated(FLAT, ties="range")})
+    means = {mean.metric: mean.mean for mean in ranges.means}
+    # With 3 of 5 items relevant and all scores equal, each of the 2 places is a hit with 3 / 5.
+    assert means == {
+        "recall@2": pytest.approx(3 / 5),
+        "recall@2[least]": 0,
+        "recall@2[greatest]": 1,
+    }

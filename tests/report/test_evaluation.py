@@ -13,7 +13,7 @@ from asserts import assert_identical
 from commands import printed
 
 import recmetrics
-from recmetrics import Evaluation, Metrics
+from recmetrics import Evaluation, Evaluator, Metrics, StreamEvaluator
 from recmetrics.cli import main
 
 # The first of user 0 is relevant; of user 1 the second; user 2 has none.
@@ -166,17 +166,37 @@ def test_definitions_in_full():
     found = Metrics.evaluate(SCORES, TRUTH, ["recall@2", "mrr"], ties="range").to_dict()
     assert found["definitions"]["recall@2"] == "recall(denom=capped, weigh=no)@2"
     values = {metric: [0.5, 1.0] for metric in ("recall(of=some)@2", "share(of=some)@2")}
-    definitions = recmetrics.summary(values).to_dict()["definitions"]
+    definitions = Evaluation(values).to_dict()["definitions"]
     assert definitions["recall(of=some)@2"] == "recall(denom=capped, weigh=no, of=some)@2"
     assert definitions["share(of=some)@2"].count("of=some") == 1
     assert found["ties"]["recall@2"] == "expected"
     assert found["ties"]["mrr[least]"] == "least"
     assert found["undefined"]["mrr"] == "nan"
-    ranx = Metrics.evaluate(SCORES, TRUTH, "recall@2", convention="ranx").to_dict()
-    assert (ranx["convention"], ranx["definitions"]["recall@2"]) == (
-        "ranx",
-        "recall(denom=relevant, weigh=no)@2",
-    )
+
+
+def test_reports_know_the_convention_of_their_values():
+    ranx = Metrics.evaluate(SCORES, TRUTH, "recall@2", convention="ranx")
+    evaluator = Evaluator(TRUTH, "recall@2", convention="ranx")
+    evaluator.update(SCORES)
+    stream = StreamEvaluator("recall@2", convention="ranx", keep="means")
+    stream.update({"a": SCORES, "b": SCORES}, TRUTH)
+    known = "ranx", {"recall@2": "recall(denom=relevant, weigh=no)@2"}
+    comparison = recmetrics.compare({"a": ranx, "b": evaluator})
+    for report in (
+        ranx,
+        ranx.summary(),
+        recmetrics.summary(evaluator),
+        comparison,
+        comparison.gate("recall@2 >= -0.1"),
+        recmetrics.compare(stream),
+    ):
+        document = report.to_dict()
+        assert (document["convention"], document["definitions"]) == known
+    restored = recmetrics.summary(Evaluator.from_state(evaluator.state())).to_dict()
+    assert (restored["convention"], restored["definitions"]) == (None, known[1])
+    for results in ({"a": ranx, "b": ranx.values}, {"a": ranx.values, "b": ranx.values}):
+        document = recmetrics.compare(results).to_dict()
+        assert (document["convention"], document["definitions"]) == (None, {"recall@2": None})
 
 
 def test_values_of_other_methods():

@@ -56,6 +56,7 @@ from recmetrics._core.spec.request import (
     Request,
     SideWords,
     define,
+    definitions_of,
     of_shown_items,
 )
 from recmetrics._core.spec.systems import (

@@ -104,6 +104,7 @@ class Request:
     """
 
     drops_negative = False  # whether a negative relevance is not relevant, not an error
+    convention: Convention | None = None  # None also where definitions alone are known
 
     def __init__(
         self,
@@ -125,6 +126,7 @@ class Request:
             one_of("undefined", undefined, Undefined)
         if convention is not None:
             convention = read_convention(convention)
+            self.convention = convention
             self.drops_negative = CONVENTIONS[convention].negative == "zero"
         one_of("nan", self.nan, NaNPolicy)
         if ties is not None:
@@ -133,7 +135,7 @@ class Request:
         thread_count(self.n_threads)
 
         try:
-            self._hold(_definitions(metrics_list, convention, ties, undefined))
+            self._hold(definitions_of(metrics_list, convention, ties, undefined))
         except RecmetricsError as error:
             blame(error, "metrics_list")
             raise
@@ -353,11 +355,11 @@ def _definition(
     return definition
 
 
-def _definitions(
+def definitions_of(
     metrics_list: MetricsList | Mapping[str, MetricSpec],
-    convention: Convention | None,
-    ties: Ties | None,
-    undefined: Undefined | None,
+    convention: Convention | None = None,
+    ties: Ties | None = None,
+    undefined: Undefined | None = None,
 ) -> dict[str, Definition]:
     """Resolve the metrics of a call, by their keys in results; none is an error."""
     policy: TiePolicy | None = "expected" if ties == "range" else ties
