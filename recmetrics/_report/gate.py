@@ -138,6 +138,8 @@ class Gate(Printed):
         shared by the candidates and looks.
     observed
         The metrics whose range is not known; the values of all models stand for it.
+    weighed
+        The metrics whose means weigh users as the system of the convention does.
     """
 
     passed: bool | None
@@ -150,7 +152,8 @@ class Gate(Printed):
     looks: int
     min_users: int
     nested: bool  # a model has several runs
-    weighted: bool
+    weighted: bool  # by the caller, or as the system of the convention
+    weighed: tuple[str, ...] = ()
     observed: frozenset[str] = frozenset()
     n_resamples: int | None = None
     origin: Origin = UNKNOWN  # no setting
@@ -219,6 +222,7 @@ class Gate(Printed):
         if any(verdict.n_users is None for verdict in self.verdicts):
             notes.append("a metric of all lists has no bounds: its difference alone decides")
         notes += self._open_notes()
+        notes += grids.weighted_as_system(self.weighed)
         notes += grids.users_left_out(self.verdicts)
         if has_small_groups:
             notes.append(f"not judged: fewer than {self.min_users} users (min_users)")
@@ -398,7 +402,9 @@ def judge(
         verdicts += verdicts_of_model
         passed_of[model] = _all_hold(verdicts_of_model)
         observed.update(test.rule.metric for test in tests if test.is_observed)
-    has_runs = bool(comparison.samples.n_runs())
+    samples = comparison.samples
+    metrics = dict.fromkeys(rule.metric for rule in parsed_rules)
+    has_runs = bool(samples.n_runs())
     return Gate(
         # The best that a candidate has: one that passes is enough, and an open one may pass.
         passed=next(passed for passed in (True, None, False) if passed in passed_of.values()),
@@ -411,10 +417,11 @@ def judge(
         looks=looks,
         min_users=min_users,
         nested=has_runs,
-        weighted=comparison.samples.weights is not None,
+        weighted=any(samples.weights_of(metric) is not None for metric in metrics),
+        weighed=tuple(metric for metric in metrics if metric in samples.metric_weights),
         observed=frozenset(observed),
         n_resamples=comparison.n_resamples if has_runs else None,
-        origin=comparison.samples.origin,
+        origin=samples.origin,
     )
 
 

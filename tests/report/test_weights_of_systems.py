@@ -77,6 +77,29 @@ def test_a_pair_of_evaluations_is_compared_with_the_weights():
     assert "weigh all users equally" not in str(plain)
 
 
+def test_a_gate_says_that_its_difference_is_weighted():
+    """The plain mean difference would be (-1 + 2/3) / 2; the first user has 1 of 4 weights."""
+    options = {"convention": "implicit"}
+    old, new = (
+        Metrics.evaluate(scores, TRUTH, ["recall@3", "map@3"], **options)
+        for scores in (SCORES, OTHER_SCORES)
+    )
+    comparison = recmetrics.compare({"old": old, "new": new}, baseline="old")
+    gate = comparison.gate(["recall@3 >= -0.1", "map@3 >= -0.1"])
+    assert gate.verdicts[0].difference == pytest.approx((1 * -1 + 3 * 2 / 3) / 4)
+    document = gate.to_dict()
+    assert (document["weighted"], document["weighed"]) == (True, ["recall@3"])
+    assert "Student's t of the weighted mean difference (linearised variance)" in str(gate)
+    assert "means of recall@3 weigh users as the system of the convention does" in str(gate)
+    plain = comparison.gate("map@3 >= -0.1")
+    assert (plain.weighted, plain.weighed) == (False, ())
+    assert "Student's t of the paired differences" in str(plain)
+    of_caller = recmetrics.compare({"old": old.values, "new": new.values}, weights=[1, 3])
+    weighted = of_caller.gate("recall@3 >= -0.1")
+    assert weighted.verdicts[0].difference == pytest.approx(gate.verdicts[0].difference)
+    assert (weighted.weighted, weighted.weighed) == (True, ())
+
+
 def test_weights_that_one_of_two_results_lacks_are_said_to_be_left_out():
     evaluation = Metrics.evaluate(SCORES, TRUTH, ["recall@3", "map@3"], convention="implicit")
     comparison = recmetrics.compare({"a": evaluation, "b": evaluation.values})
