@@ -403,7 +403,8 @@ def judge(
         passed_of[model] = _all_hold(verdicts_of_model)
         observed.update(test.rule.metric for test in tests if test.is_observed)
     samples = comparison.samples
-    metrics = dict.fromkeys(rule.metric for rule in parsed_rules)
+    metrics = dict.fromkeys(map(attrgetter("metric"), parsed_rules))
+    weighed = tuple(filter(samples.metric_weights.__contains__, metrics))
     has_runs = bool(samples.n_runs())
     return Gate(
         # The best that a candidate has: one that passes is enough, and an open one may pass.
@@ -417,8 +418,8 @@ def judge(
         looks=looks,
         min_users=min_users,
         nested=has_runs,
-        weighted=any(samples.weights_of(metric) is not None for metric in metrics),
-        weighed=tuple(metric for metric in metrics if metric in samples.metric_weights),
+        weighted=samples.weights is not None or bool(weighed),
+        weighed=weighed,
         observed=frozenset(observed),
         n_resamples=comparison.n_resamples if has_runs else None,
         origin=samples.origin,
