@@ -128,6 +128,16 @@ class Moments(NamedTuple):
         return min(n_users, float(weight / self.weight_of_one))
 
     @property
+    def skewness_of_weights(self) -> Any:
+        """The factor by which terms of the mean, weight times value, are more skewed than values.
+
+        It is that of weights and values that are independent.
+        """
+        if self.weights is None:
+            return 1.0
+        return self.weights.third / self.n / (self.weights.second / self.n) ** 1.5
+
+    @property
     def skewness(self) -> Any:
         """The skewness of the values; 0 without spread.
 
@@ -137,11 +147,7 @@ class Moments(NamedTuple):
         variance = self.squares / self.total
         has_spread = variance > 0
         skewness = self.cubes / self.total / np.where(has_spread, variance, 1.0) ** 1.5
-        skewness = np.where(has_spread, skewness, 0.0)
-        if self.weights is not None:
-            second = self.weights.second / self.n
-            skewness = skewness * (self.weights.third / self.n) / second**1.5
-        return skewness
+        return np.where(has_spread, skewness, 0.0) * self.skewness_of_weights
 
 
 def moments_of(
@@ -524,13 +530,18 @@ class Plan(NamedTuple):
     std: float  # of users of equal weight; weighted ones count as ``Moments.n_effective`` of them
     skewness: float
     worst: float | None  # the value of one more user, None for none
+    weighting: float = 1.0  # by which unequal weights multiply the shift of the quantile
     share: float = 0.0  # of users on the side of the tail; from ``FEW_USERS`` on, none is added
 
     @classmethod
     def of(cls, moments: Moments, tail: Tail) -> Plan:
         """Plan for new users who are like those of these moments."""
         std = float(moments.error * np.sqrt(moments.n_effective))
-        return cls(std, float(moments.skewness), tail.worst)
+        of_weights = moments.skewness_of_weights
+        skewness = float(moments.skewness / of_weights)
+        # A tail divides the skewness by the root of n, which counts each user, not effective ones.
+        weighting = float(of_weights * np.sqrt(moments.n_effective / moments.n))
+        return cls(std, skewness, tail.worst, weighting)
 
     def true_mean(self, n: float, mean: float, alpha: float, power: float) -> float:
         """The true mean that a bound of n users shows to be above 0, with this power.
@@ -542,6 +553,7 @@ class Plan(NamedTuple):
         squares = self.std**2 * (n - 1)
         cubes = self.skewness * n * (squares / n) ** 1.5
         tail = tail_of(Moments(n, mean, squares, cubes), self.worst)
+        tail = tail._replace(shift=tail.shift * self.weighting)
         threshold = float(tail.distance(alpha))
         error = self.std / math.sqrt(n)
         if self.worst is not None:
@@ -556,6 +568,8 @@ class Plan(NamedTuple):
         """The chance that ``FEW_USERS`` or more of n users are on the side of the tail."""
         from scipy.special import bdtrc
 
+        if n < FEW_USERS:
+            return 0.0  # where SciPy has NaN
         share = min(self.share, 1.0)  # the rounding of weights may exceed 1
         return float(bdtrc(FEW_USERS - 1, n, share))
 
@@ -576,9 +590,10 @@ class Plan(NamedTuple):
     def users(self, mean: float, alpha: float, power: float) -> int | None:
         """The number of users of equal weight whose bound shows this true mean.
 
-        None without spread, and for more than ``MOST_USERS``.
+        None for more than ``MOST_USERS``, and where nothing bounds the mean: without spread and
+        an added user.
         """
-        if not self.std > 0:
+        if not self.std > 0 and self.worst is None:
             return None
         without_added = self._replace(worst=None)
 

@@ -232,8 +232,9 @@ class Comparison(Compared, Printed):
         ------
         ArgumentError
             If the pair or metric is not in the comparison, if a model of the pair has several runs,
-            if the true difference breaks the rule with ``margin``, if the differences have
-            no spread, or if more than 10^15 users are needed.
+            if the true difference breaks the rule with ``margin``, if the differences have no
+            spread (with ``margin``, only where the range of the metric is not known), or if more
+            than 10^15 users are needed.
         """
         pair = self._pair(model, against)
         check_known("metric", metric, self.metrics)
@@ -259,7 +260,9 @@ class Comparison(Compared, Printed):
         limits = self.samples.limits(metric).of_difference(share)
         with np.errstate(all="ignore"):  # of squares that overflow
             sides = differences.sides(0.0, 0.0)
-        if sides is None or not sides[0].squares > 0:
+        # Without spread, the added user of a gate bounds the mean, where its value is known.
+        has_range = margin is not None and bool(np.isfinite(limits.floor))
+        if sides is None or not (sides[0].squares > 0 or has_range):
             msg = f"the differences of {metric} have no spread, from which the users are computed"
             raise ArgumentError(msg)
         moments, n_lose, n_gain = sides

@@ -487,11 +487,12 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
 def _asks_for_gain(verdict: Verdict) -> bool:
     """Say whether the rule allows no loss, so that equal models could never be shown to hold it.
 
-    False for a metric of all lists, which has no users, and for a group, whose users nobody plans.
+    False for a metric of all lists, which has no users, for a group, whose users nobody plans, and
+    without bounds, from which the users are computed.
     """
     direction = -1 if _is_upper(verdict.rule) else 1
-    is_of_all_users = verdict.n_users is not None and verdict.group is None
-    return is_of_all_users and verdict.margin * direction >= 0
+    is_planned = verdict.group is None and math.isfinite(verdict.at_least)
+    return is_planned and verdict.margin * direction >= 0
 
 
 def _is_unbounded(verdict: Verdict) -> bool:

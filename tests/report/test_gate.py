@@ -1,5 +1,6 @@
 """Comparison.gate, users_needed, detectable and movers: bounds worked by hand, and SciPy's."""
 
+import bisect
 import json
 import math
 import re
@@ -702,8 +703,9 @@ def test_the_advice_on_a_gain_names_the_model_where_there_are_several():
     note = "compare(..., confidence={}).users_needed('mrr', G, margin='0%', model='mid') in Python"
     assert note.format(1 - 0.05 / 2) in str(found.gate("mrr > 0%"))  # of two models
     assert note.format(round(1 - 0.05 / (2 * 3), 8)) in str(found.gate("mrr > 0%", looks=3))
-    with pytest.raises(ArgumentError, match="have no spread"):  # mid equals old
-        found.users_needed("mrr", 0.01, margin="0%", model="mid")
+    # mid equals old, and the values of mrr have a known range.
+    equal = found.users_needed("mrr", 0.01, margin=0.0, model="mid").with_value
+    assert equal == fewest_of_equal_differences(0.01, -1)
     needed = found.users_needed("mrr", 0.01, margin="0%", model="new")
     assert needed == found.users_needed("mrr", 0.01, margin=0.0, model="new")
 
@@ -783,6 +785,75 @@ def test_a_new_sample_is_planned_for_all_rules_that_equal_models_can_hold():
     lost = even().gate(["ndcg@10 >= -0.02", "ndcg@10 >= +0.5"])
     assert [each.verdict for each in lost.verdicts] == ["open", "fails"]
     assert [each.n_needed is None for each in lost.verdicts] == [False, True]
+
+
+def fewest_of_equal_differences(beyond, worst, weights=(1.0,)):
+    """The fewest users with these weights, in turn, whose equal differences a gate bounds above 0.
+
+    All are ``beyond`` the margin; ``worst`` is the lowest possible difference beyond it.
+    """
+
+    def suffice(n):
+        return bound([beyond] * n, worst, 0.95, np.resize(weights, n)) >= 0
+
+    return bisect.bisect_left(range(2_000), True, lo=2, key=suffice)
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "rule", "margin"),
+    [
+        ("ndcg@10", np.linspace(0, 1, 50), "ndcg@10 >= -0.03", 0.03),
+        ("hit@10", np.array([0.0, 1.0] * 25), "hit@10 > -0.01", 0.01),
+        ("ndcg@10", np.full(50, 0.5), "ndcg@10 >= -6%", 0.03),
+    ],
+)
+def test_equal_models_without_spread_need_the_users_of_the_added_one(metric, values, rule, margin):
+    verdict = only(compared(values, values, metric).gate(rule))
+    # Of 6 %, new - 0.94 old: 0.03 for all, and -0.94 at worst.
+    worst = -0.94 if rule.endswith("%") else margin - 1
+    n = fewest_of_equal_differences(margin, worst)
+    assert (verdict.verdict, verdict.n_needed) == ("open", n)
+    for n_users, word in ((n - 1, "open"), (n, "holds")):
+        same = np.resize(values, n_users)
+        if rule.endswith("%"):
+            same = values[:1].repeat(n_users)
+        assert only(compared(same, same, metric).gate(rule)).verdict == word
+
+
+def test_a_group_in_which_no_user_changes_needs_users_too():
+    """All rules hold together in samples of the sizes that are named: each needs its size."""
+    rng = np.random.default_rng(0)
+    old = np.linspace(0, 1, 60)
+    new = np.where(np.arange(60) < 30, old, np.clip(old + rng.normal(0, 0.2, 60), 0, 1))
+    gate = compared(old, new, by=["quiet"] * 30 + ["active"] * 30).gate(
+        "ndcg@10 >= -0.03 in every group"
+    )
+    needed = {verdict.group: verdict.n_needed for verdict in gate.verdicts}
+    assert needed["quiet"] == fewest_of_equal_differences(0.03, -0.97) == 107
+    assert needed["active"] > 107
+
+
+@pytest.mark.parametrize("weights", [(1.0, 2.0), (10.0, *[1.0] * 9)])
+def test_users_of_unequal_weight_who_do_not_change_need_enough(weights):
+    """Unequal weights skew the terms of the mean, and so those of the added user."""
+    same = np.linspace(0, 1, 50)
+    gate = compared(same, same, weights=np.resize(weights, 50)).gate("ndcg@10 >= -0.03")
+    enough = fewest_of_equal_differences(0.03, -0.97, weights)
+    assert enough <= only(gate).n_needed <= 1.03 * enough
+
+
+@pytest.mark.parametrize(("gain", "margin"), [(0.01, 0.0), (0.0, -0.003), (0.02, 0.005)])
+def test_users_needed_with_a_margin_are_those_of_equal_differences(gain, margin):
+    same = np.linspace(0, 1, 400)
+    needed = compared(same, same).users_needed("ndcg@10", gain, margin=margin)
+    assert needed.with_value == fewest_of_equal_differences(gain - margin, -1 - margin)
+
+
+def test_no_users_for_a_gain_are_advised_where_equal_differences_have_no_bounds():
+    equal = compared(metric="clicks", new=OLD)
+    assert "users_needed" not in str(equal.gate("clicks >= 0"))
+    with pytest.raises(ArgumentError, match="have no spread"):
+        equal.users_needed("clicks", 0.01, margin=0)
 
 
 def test_an_open_rule_says_how_many_users_its_margin_needs():
