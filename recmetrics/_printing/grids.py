@@ -10,7 +10,6 @@ import html
 import math
 import re
 import sys
-import textwrap
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -178,7 +177,7 @@ class Printed:
         grids, notes = self._page("[ ]")
         if width is not None:
             grids, notes = _narrowed(grids, notes, max_width)
-            notes = [textwrap.fill(note, max_width, break_long_words=False) for note in notes]
+            notes = ["\n".join(_folded(note, max_width)) for note in notes]
         return "\n\n".join([*(fitted(grid, max_width) for grid in grids), "\n".join(notes)])
 
     def to_markdown(self) -> str:
@@ -299,7 +298,8 @@ def fitted(grid: Grid, max_width: int) -> str:
             widths[widest] -= 1
 
     head_lines, *lines_of_rows = (_aligned(row, widths, grid.columns) for row in rows)
-    rule = (" " * _GAP).join("-" * width for width in widths).rstrip()
+    dashes = ["-" * width for width in widths]
+    rule = (" " * _GAP).join(dashes).rstrip()
     return "\n".join([*head_lines, rule, *chain(*lines_of_rows)])
 
 
@@ -318,18 +318,18 @@ def _aligned(row: Sequence[str], widths: Sequence[int], columns: Sequence[Column
 def _in_blocks(grid: Grid, max_width: int) -> str:
     """Write each row as a line of its first name, and lines for each other cell.
 
-    The names are in the first column that has a heading. Empty cells have no line. A mark without
-    a heading, such as *, stands behind the cell before, and a word, such as best, behind the
-    highlighted one. A heading that takes more than half a line, such as the names of two models,
-    and a cell with a word that is too long, have lines of their own.
+    The names are in the first column that has a heading. Empty cells have no line, but those of
+    names and labels: they stand for the one above. A mark without a heading, such as *, stands
+    behind the cell before, and a word, such as best, behind the highlighted one. A heading that
+    takes more than half a line, such as the names of two models, and a cell with a word that is too
+    long, have lines of their own.
     """
     headings = [column.heading for column in grid.columns]
     name_column = next(j for j, heading in enumerate(headings) if heading)
     lines = []
-    name = ""
-    for i, row in enumerate(grid.rows):
-        name = row[name_column] or name  # an empty cell stands for the one above
-        lines += _folded(name, max_width)
+    label_columns = {j for j, column in enumerate(grid.columns) if column.label is not None}
+    for i, row in enumerate(_with_labels(grid.rows, {name_column, *label_columns})):
+        lines += _folded(row[name_column], max_width)
         cells: dict[int, str] = {}
         for j, cell in enumerate(map(str.strip, row)):
             if j == name_column or not cell:
@@ -343,6 +343,18 @@ def _in_blocks(grid: Grid, max_width: int) -> str:
                 cells[j] = cell
         lines += _block([(headings[j], cell) for j, cell in cells.items()], max_width)
     return "\n".join(lines)
+
+
+def _with_labels(rows: Iterable[list[str]], label_columns: Collection[int]) -> Iterator[list[str]]:
+    """Give rows whose empty cells in these columns have the text of the cell above."""
+    row_above: list[str] = []
+    for row in rows:
+        labelled_row = list(row)
+        for j in label_columns:
+            if row_above and not row[j]:
+                labelled_row[j] = row_above[j]
+        yield labelled_row
+        row_above = labelled_row
 
 
 def _block(cells: Sequence[tuple[str, str]], max_width: int) -> list[str]:
@@ -371,12 +383,12 @@ def _indented(text: str, indent: int, max_width: int) -> list[str]:
 
 
 def _words(cell: str) -> list[str]:
-    """Split a cell at the blanks where it may fold; an interval such as [0.1, 0.2] is one word."""
-    return re.findall(r"\[[^][]*\]|\S+", cell)
+    """Split a text at the blanks where it may fold; no blank of an interval, such as [0, 1], is."""
+    return re.findall(r"(?:\[[^][]*\]|\S)+", cell)
 
 
 def _folded(cell: str, width: int) -> list[str]:
-    """Fold a cell at blanks into lines of this width; a longer word has a line of its own."""
+    """Fold a text at blanks into lines of this width; a longer word has a line of its own."""
     if _width(cell) <= width:
         return [cell]
     lines: list[str] = []

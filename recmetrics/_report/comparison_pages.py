@@ -261,9 +261,10 @@ def _significance(
     metrics = list(dict.fromkeys(difference.metric for difference in tested))
     n_in_groups = len(tested_in_groups) if with_groups else 0
     correction = _correction(comparison, len(metrics), len(tested) // len(metrics), n_in_groups)
-    test, *more_tests = [_TESTS[test] for test in comparison.tests]
+    shown_tests = comparison.tests if has_more_tests else comparison.tests[:1]
+    test, *more_tests = [_TESTS[test] for test in shown_tests]
     tests = test
-    if more_tests and has_more_tests:
+    if more_tests:
         tests += f" (also shown: {', '.join(more_tests)})"
     differences = comparison.differences if with_groups else tested
     beginning = "no difference is significant, which needs"
@@ -274,7 +275,7 @@ def _significance(
     if comparison.tests[0] != "t":
         yield f"the intervals are not those of the {test}, and may disagree with it"
         yield from _against_means(comparison, differences)
-    else:
+    if "t" in shown_tests:
         yield from _raised(comparison, differences, shown)
     if comparison.correction is not None:
         with_values = {
@@ -318,8 +319,10 @@ def _raised(
         interval = "interval over users alone (not shown)"
     elif comparison.n_resamples is not None:
         interval = "t interval (not shown)"
+    # A test that does not decide names its column, which only a table of all tests has.
+    p = "p" if comparison.tests[0] == "t" else "p (t)"
     line = (
-        f"{names}: p is larger than that of the t test, as few users gain, or few lose, or "
+        f"{names}: {p} is larger than that of the t test, as few users gain, or few lose, or "
         f"differences are skewed; it is 1 - c, where c is the confidence at which the {interval} "
         "just reaches 0"
     )

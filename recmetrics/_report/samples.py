@@ -783,12 +783,28 @@ def _refuse_ids_of_two_types(users_of_tables: Mapping[str, Collection[Any]]) -> 
         raise InputError(msg)
 
 
+def _refuse_runs_without_values(samples: Samples) -> None:
+    """Refuse a run without any value of a metric that other runs of the model have."""
+    for model in samples.n_runs():
+        for metric, runs in samples.runs[model].items():
+            has_values = ~np.isnan(runs).all(axis=1)
+            if has_values.any() and not has_values.all():
+                number = has_values.argmin() + 1
+                msg = (
+                    f"run {number} of {model!r} has no value of metric {metric!r}, "
+                    "so it says nothing about the variation between runs; leave out this run, or "
+                    "compare metrics that all runs have"
+                )
+                raise InputError(msg)
+
+
 def check_runs(samples: Samples, paired_runs: object) -> None:
-    """Refuse runs that cannot be paired though they are to be, and folds that are not to be."""
+    """Refuse runs without values, runs to be paired that cannot be, and folds not to be paired."""
     if not isinstance(paired_runs, bool):
         msg = f"paired_runs must be True or False, got {paired_runs!r}"
         raise ArgumentError(msg, argument="paired_runs")
     counts = samples.n_runs()
+    _refuse_runs_without_values(samples)
     if len(counts) < 2:
         return
     first_model, n_runs = next(iter(counts.items()))

@@ -4,6 +4,7 @@ import ast
 import importlib
 import json
 import re
+import unicodedata
 
 import numpy as np
 import pytest
@@ -61,12 +62,15 @@ def test_the_legend_says_what_was_done():
     values = {"a": {"gini@5": [1.0, NAN, 3.0]}, "b": {"gini@5": [2.0, 3.0, 3.5]}}
     options = {"confidence": 0.9, "tests": ("permutation", "t"), "correction": None}
     lines = str(compare(values, n_resamples=500, **options)).splitlines()
-    assert lines[-9:-5] == [
+    assert lines[-10:-5] == [
         "90 % intervals by percentile bootstrap over users, 500 resamples",
         "lower is better: gini@5",
         "no difference is significant, which needs p < 0.1 by sign-flip permutation test "
         "(also shown: paired t test), not corrected for their number",
         "the intervals are not those of the sign-flip permutation test, and may disagree with it",
+        "gini@5: p (t) is larger than that of the t test, as few users gain, or few lose, or "
+        "differences are skewed; it is 1 - c, where c is the confidence at which the t interval "
+        "(not shown) just reaches 0",
     ]
     assert lines[-2:] == [
         "left out: users without a value (most often: no relevant items)",
@@ -479,6 +483,44 @@ def test_no_line_is_wider_than_the_terminal_unless_a_name_is(n_letters, n_models
         assert set(names) <= set(found.compact().to_text(width).split())
 
 
+def test_blocks_of_lines_repeat_the_labels_of_their_rows():
+    """A table leaves out a label that is that of the row above; a block says whose it is."""
+    names = [f"the model with a long name that is number {i}" for i in range(3)]
+    values = {name: {"m": np.roll(OLD, i), "n": np.roll(NEW, i)} for i, name in enumerate(names)}
+    found = compare(values, by=["cold", "warm"] * 3)
+    means_of_groups = found.to_text(48).split("\n\n")[2].splitlines()
+    labels = [line for line in means_of_groups if line.startswith(("cold", "warm", "  metric"))]
+    row_by_row = [(group, f"  metric         {m}") for group in ("cold", "warm") for m in "mn"]
+    assert labels == [label for row in row_by_row for _ in names for label in row]
+
+    movers = found.movers(
+        "m",
+        n=2,
+        users=[f"user_{i}".ljust(70, "_") for i in range(6)],
+        model=names[1],
+        against=names[0],
+    )
+    kinds = [line.split()[1] for line in movers.to_text(60).splitlines() if "kind" in line]
+    assert kinds == ["gain"] * len(movers.gains) + ["loss"] * len(movers.losses)
+    assert len(kinds) == 4
+
+
+def columns(line):
+    """The columns of a terminal that a line takes, without characters that combine."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line)
+
+
+def test_notes_with_wide_letters_fit_the_terminal():
+    names = ["基準となる推薦モデル", "新しい推薦モデル"]
+    found = compare({names[0]: {"ndcg@10": OLD}, names[1]: {"ndcg@10": NEW}}, by=["新規"] * 6)
+    for width in (60, 80):
+        for page in (found, found.gate("ndcg@10 >= -1%"), found.compact()):
+            text = page.to_text(width)
+            assert max(map(columns, text.splitlines())) <= width
+            notes = " ".join(text.split("\n\n")[-1].split())
+            assert notes == " ".join(str(page).split("\n\n")[-1].split()) or "wider" in notes
+
+
 def test_a_heading_and_a_cell_that_are_too_long_have_lines_of_their_own():
     names = ["old".ljust(68, "_"), "new".ljust(67, "_")]
     found = compare({names[0]: {"m": MANY_OLD}, names[1]: {"m": MANY_NEW}})
@@ -642,6 +684,8 @@ def test_p_raised_in_a_group_alone_is_noted():
     )
     assert note in str(compare(models, by=by))
     assert "p is larger than" not in str(compare(models))
+    more = str(compare(models, by=by, tests=["permutation", "t"]))  # its column is p (t)
+    assert note.replace("few): p is", "few): p (t) is") in more
     drawn = str(compare(models, by=by, n_resamples=100))
     assert note.replace("the interval", "the t interval (not shown)") in drawn
 

@@ -424,3 +424,17 @@ def test_users_are_not_planned_where_runs_vary():
     assert "needed is not computed: more users do not reduce the variation between runs" in str(
         gate
     )
+
+
+@pytest.mark.parametrize("paired_runs", [False, True])
+def test_a_run_without_any_value_is_refused(paired_runs):
+    """Its model would count as one of two runs, and have the interval of a single one."""
+    runs = [{"m": [0.1, 0.4, 0.2]}, {"m": [NAN] * 3}]
+    message = r"^run 2 of 'als' has no value of metric 'm', so it says nothing about the variation"
+    with pytest.raises(InputError, match=message):
+        compare({"als": runs, "pop": {"m": [0.1, 0.2, 0.2]}}, paired_runs=paired_runs)
+    with pytest.raises(InputError, match=message.replace("2", "1")):
+        compare({"pop": runs[0], "als": runs[::-1]}, paired_runs=paired_runs)
+    # Without a value in any run, there is no variation either, and no interval.
+    none = compare({"als": [{"m": [NAN] * 3}] * 2, "pop": {"m": [NAN] * 3}})
+    assert math.isnan(none.means[0].low)
