@@ -139,7 +139,7 @@ class Identification(Printed):
         """Return the fields as a dict for ``json.dumps``."""
         return asdict(self)
 
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
+    def _page(self) -> tuple[list[Grid], list[str]]:
         columns = [
             Column(
                 "metric",

@@ -155,9 +155,13 @@ class Printed:
 
     __slots__ = ()
 
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
-        """The tables and the notes; ``best`` is the mark of best means, "[ ]" or "bold"."""
+    def _page(self) -> tuple[list[Grid], list[str]]:
+        """The tables and the notes."""
         raise NotImplementedError
+
+    def _plain_page(self) -> tuple[list[Grid], list[str]]:
+        """The tables and the notes for plain text, which has no bold type."""
+        return self._page()
 
     def __str__(self) -> str:
         return self.to_text()
@@ -174,7 +178,7 @@ class Printed:
         max_width = sys.maxsize
         if width is not None:
             max_width = check_count("width", width, 1, "; leave it out for lines of any length")
-        grids, notes = self._page("[ ]")
+        grids, notes = self._plain_page()
         if width is not None:
             grids, notes = _narrowed(grids, notes, max_width)
             notes = ["\n".join(_folded(note, max_width)) for note in notes]
@@ -182,17 +186,17 @@ class Printed:
 
     def to_markdown(self) -> str:
         """Write the tables in Markdown, the best means in bold, and the notes as a list."""
-        grids, notes = self._page("bold")
+        grids, notes = self._page()
         lines = "\n".join(f"- {_escape_markdown(line)}" for line in notes)
         return "\n\n".join([*map(_in_markdown, grids), lines]) + "\n"
 
     def to_latex(self) -> str:
         r"""Write the tables and their notes in LaTeX; needs ``\usepackage{booktabs}``."""
-        grids, notes = self._page("bold")
+        grids, notes = self._page()
         return as_latex([in_latex(grid) for grid in grids], notes)
 
     def _repr_html_(self) -> str:
-        grids, notes = self._page("bold")
+        grids, notes = self._page()
         lines = "<br>\n".join(html.escape(line) for line in notes)
         return "\n".join([*map(_in_html, grids), f"<p>{lines}</p>"]) + "\n"
 

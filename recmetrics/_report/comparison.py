@@ -71,7 +71,7 @@ class Comparison(Compared, Printed):
 
     __slots__ = ()
 
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # one mark for all
+    def _page(self) -> tuple[list[Grid], list[str]]:
         return comparison_pages.tables(self), comparison_pages.legend(self)
 
     def compact(

@@ -428,19 +428,19 @@ def _of_too_few_users(
     comparison: Compared, differences: Iterable[Difference]
 ) -> dict[int, list[Difference]]:
     """The differences of too few users to be significant, by the number of users that they need."""
-    needed_of = {
-        has_range: statistics.fewest_users(comparison.tests[0], has_range, comparison.confidence)
-        for has_range in (False, True)
-    }
-    most_needed = max(needed_of.values())
-    of_few = [difference for difference in differences if difference.n_users < most_needed]
+    test = comparison.tests[0]
+    needed_with_range = statistics.fewest_users(test, True, comparison.confidence)
+    needed_without = statistics.fewest_users(test, False, comparison.confidence)
+    most_needed = max(needed_with_range, needed_without)
+    candidates = [difference for difference in differences if difference.n_users < most_needed]
     needed_of_metric = {}  # once for each metric, as its limits are read from all values
-    for metric in {difference.metric for difference in of_few}:
-        limits = comparison.samples.limits(metric).of_difference()
-        needed_of_metric[metric] = needed_of[math.isfinite(limits.floor)]
+    for metric in {difference.metric for difference in candidates}:
+        needed_of_metric[metric] = needed_without
+        if math.isfinite(comparison.samples.limits(metric).of_difference().floor):
+            needed_of_metric[metric] = needed_with_range
 
     too_few: dict[int, list[Difference]] = {}
-    for difference in of_few:
+    for difference in candidates:
         needed = needed_of_metric[difference.metric]
         if difference.n_users < needed:
             too_few.setdefault(needed, []).append(difference)
@@ -745,7 +745,8 @@ class CompactTable(Printed):
             for group in self.groups
         ]
 
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
-        # The best means are marked with "[ ]" in plain text alone.
-        grids_of_groups = self._grids("text" if best == "[ ]" else "markdown")
-        return grids_of_groups, compact_legend(self, best, _LETTERS)
+    def _page(self) -> tuple[list[Grid], list[str]]:
+        return self._grids("markdown"), compact_legend(self, "bold", _LETTERS)
+
+    def _plain_page(self) -> tuple[list[Grid], list[str]]:
+        return self._grids("text"), compact_legend(self, "[ ]", _LETTERS)

@@ -183,9 +183,9 @@ class Evaluation(Printed):
         counts = self.counts._asdict() | {"invalid": self.counts.invalid._asdict()}
         return {**self.summary(**keywords).to_dict(), **policies, "counts": counts}
 
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
+    def _page(self) -> tuple[list[Grid], list[str]]:
         try:
-            return self.summary()._page(best)
+            return self.summary()._page()
         except InputError as error:  # no user has a value
             return [], [str(error), *self.notes]
 

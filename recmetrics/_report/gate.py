@@ -171,7 +171,7 @@ class Gate(Printed):
         metrics = dict.fromkeys(verdict.metric for verdict in self.verdicts)
         return document(self, metrics, self.origin, verdicts=self.to_records(), notes=self._notes())
 
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
+    def _page(self) -> tuple[list[Grid], list[str]]:
         verdicts = self.verdicts
         numbers = ("difference", "margin", "at_least", "at_most")
         places = grids.decimals_of(

@@ -273,18 +273,7 @@ def read_sums(
     results: StreamEvaluator | ValueSums, columns: Columns, only_of_values: Mapping[str, Any]
 ) -> SummedSamples:
     """Read sums; ``only_of_values`` are arguments that only values can have."""
-    for argument, value in only_of_values.items():
-        if value is None:
-            continue
-        msg = needs_values(f"{argument}=")
-        if argument in ("by", "weights"):
-            labels = [name for name in ("by", "weights") if only_of_values[name] is not None]
-            keywords = ", ".join(f"{name}={name}" for name in labels)
-            msg = (
-                f"{argument}= is too late for a stream, which keeps sums; expected it in each "
-                f"update: type stream.update(scores, truth, {keywords})"
-            )
-        raise ArgumentError(msg, argument=argument)
+    _refuse_only_of_values(only_of_values)
     if isinstance(results, ValueSums):
         sums = results.completed()
         return _samples_of(sums, columns.metrics or sums.per_user, {})
@@ -292,19 +281,37 @@ def read_sums(
     results.mean()  # refuses events without a value as ``undefined=`` says, and warns
     store = results._results
     totals = cast(Totals, store.content())
-    texts = tuple(store.request.definitions)
+    metric_strings = tuple(store.request.definitions)
     for metric in columns.metrics or ():
-        require("the stream", metric, texts, "metrics")
+        require("the stream", metric, metric_strings, "metrics")
     n_weightless = {}
     # The sum of the weights may be the number of events where their mean is 1. If the sum of their
     # squares is that number too, all are 1.
-    sums_of_powers = totals.joint.tables[..., :2, 0, 0, 0]
-    has_weights = np.any(sums_of_powers != totals.joint.counts[..., 1, np.newaxis])
+    n_with_value = totals.joint.counts[..., 1]
+    weights = totals.joint.tables[..., 0, 0, 0, 0]
+    squared_weights = totals.joint.tables[..., 1, 0, 0, 0]
+    has_weights = np.any(weights != n_with_value) or np.any(squared_weights != n_with_value)
     if totals.n_weightless or has_weights:
         n_weightless = dict.fromkeys(totals.joint.models, totals.n_weightless)
     sums = ValueSums(totals.joint, tuple(store.request.per_user), n_weightless)
-    samples = _samples_of(sums, columns.metrics or texts, store.list_values())
+    samples = _samples_of(sums, columns.metrics or metric_strings, store.list_values())
     return replace(samples, are_rows=True, origin=origin_of(results))
+
+
+def _refuse_only_of_values(arguments: Mapping[str, Any]) -> None:
+    """Refuse the first of the arguments that is given, as only values can have it."""
+    given = [name for name, value in arguments.items() if value is not None]
+    if not given:
+        return
+    argument = given[0]
+    if argument not in ("by", "weights"):
+        raise ArgumentError(needs_values(f"{argument}="), argument=argument)
+    keywords = ", ".join(f"{name}={name}" for name in ("by", "weights") if name in given)
+    msg = (
+        f"{argument}= is too late for a stream, which keeps sums; expected it in each update: type "
+        f"stream.update(scores, truth, {keywords})"
+    )
+    raise ArgumentError(msg, argument=argument)
 
 
 def _samples_of(

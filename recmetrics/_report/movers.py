@@ -49,7 +49,7 @@ class Movers(Printed):
         """Return a dict of plain values for each user."""
         return [asdict(mover) for mover in self.gains + self.losses]
 
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
+    def _page(self) -> tuple[list[Grid], list[str]]:
         movers = self.gains + self.losses
         places = grids.decimals_of((mover.metric, mover.difference) for mover in movers)
         columns = [

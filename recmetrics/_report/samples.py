@@ -226,7 +226,7 @@ class Samples:
         return with_equal_values(values, others, self.bounds[metric], self.rounding[metric])
 
     def describe(self, group: Any, metric: str, model: Any, values: Any) -> dict[str, Any]:
-        """Compute fields of a ``Mean`` from the values that ``of`` takes.
+        """Compute fields of a ``Mean`` from ``values``, which ``of`` gives for the same arguments.
 
         The fields of runs are among these if any model has several runs.
         """
@@ -240,7 +240,7 @@ class Samples:
             fields |= {"n_users": values.n_users, "n_undefined": values.n_undefined}
         if values.n_effective is not None:
             fields["n_effective"] = values.n_effective
-        elif self.weights is not None:  # a metric of all lists
+        elif self.weights is not None:  # a metric of all lists, beside those of users that weigh
             fields["n_effective"] = math.nan
         if self.n_runs():
             runs = self.runs[model][metric][:, values.users]

@@ -520,7 +520,7 @@ class Summary(Printed):
         notes = [*self._notes_on_intervals(nouns), *self._notes_on_users(nouns)]
         return draw(means, (), self.models or ("mean",), self.levels, notes, target)
 
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
+    def _page(self) -> tuple[list[Grid], list[str]]:
         tables = [self._grid(records) for records in split(self.records) if records]
         nouns = plural(self.noun)
         quantiles = f"q10, median, q90: quantiles of the {nouns}' values"
