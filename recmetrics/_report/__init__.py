@@ -7,6 +7,7 @@
     comparison_pages   the tables of a comparison and their legend; ``CompactTable``
     movers             the users with the largest gains and losses
     gate               rules for the differences -> bounds -> hold, fail or open: ``Gate``
+    rules              text of rules -> ``Rule``; which margins there may be
     plots              pictures of summaries and comparisons
     records            the numbers: ``Mean`` and ``Difference``; as data frames, for JSON
     bounds             moments of values -> bounds of their mean: intervals, gates, users needed

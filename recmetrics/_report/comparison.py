@@ -16,16 +16,10 @@ from recmetrics._printing import Grid, Printed
 from recmetrics._report import comparison_pages
 from recmetrics._report.bounds import MOST_USERS, POWER, bounds_of
 from recmetrics._report.comparison_pages import CompactTable
-from recmetrics._report.gate import (
-    PER_CENT,
-    Gate,
-    judge,
-    margin_of_share,
-    refuse_beyond,
-    share_beyond,
-)
+from recmetrics._report.gate import Gate, judge
 from recmetrics._report.movers import Movers, movers_of
 from recmetrics._report.records import Compared, document, frame_of, widened_ends
+from recmetrics._report.rules import PER_CENT, margin_of_share, refuse_beyond, share_beyond
 from recmetrics._report.settings import check_known, read_seed, several
 
 if TYPE_CHECKING:
