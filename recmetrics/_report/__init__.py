@@ -5,6 +5,7 @@
     differences        ``compare``: results -> samples -> means and differences, with p-values
     comparison         ``Comparison``: printed, exported, drawn; how many users are needed
     comparison_pages   the tables of a comparison and their legend; ``CompactTable``
+    legends            what the notes below these tables say of intervals and weights
     movers             the users with the largest gains and losses
     gate               rules for the differences -> bounds -> hold, fail or open: ``Gate``
     rules              text of rules -> ``Rule``; which margins there may be

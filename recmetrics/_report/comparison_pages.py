@@ -24,9 +24,8 @@ from recmetrics._printing import (
     plural,
     split,
 )
-from recmetrics._report import statistics
+from recmetrics._report import legends, statistics
 from recmetrics._report.bounds import FEW_USERS
-from recmetrics._report.result_tables import observed_ranges
 
 if TYPE_CHECKING:
     from recmetrics._report.records import Compared, Difference, Mean
@@ -165,7 +164,7 @@ def _intervals(
     units = "users"
     if counts and n_resamples is not None:
         units = "users and runs"
-    line = grids.intervals_by(comparison.confidence, n_resamples, units)
+    line = legends.intervals_by(comparison.confidence, n_resamples, units)
     if counts and n_resamples is None:
         line += "; the variance over runs is added"
     elif len(counts) > 1 and comparison.paired_runs:
@@ -174,7 +173,7 @@ def _intervals(
         line += "; the runs of each model are drawn independently"
     yield line
     yield from _ends(comparison, metrics, with_differences=with_differences)
-    yield from observed_ranges(comparison.observed & set(metrics))
+    yield from legends.observed_ranges(comparison.observed & set(metrics))
     if counts:
         line = "intervals do not cover what all runs share, such as the split of the data"
         if len(counts) < len(comparison.models):
@@ -196,10 +195,10 @@ def _ends(
     few_users = f"fewer than {FEW_USERS} users"
     if set(map(attrgetter("n_effective"), means)) != {None}:  # some are weighted
         few_users = f"fewer than {FEW_USERS} effective users"
-    yield from grids.ends_of_means(means, few_users)
+    yield from legends.ends_of_means(means, few_users)
     if with_differences:
         differences = [pair for pair in comparison.differences if pair.metric in metrics]
-        yield from grids.ends_of_differences(differences, few_users)
+        yield from legends.ends_of_differences(differences, few_users)
 
 
 def _models(
@@ -215,7 +214,7 @@ def _models(
         yield f"each combination of {columns} is a user; give several runs of a model as a list"
     if comparison.samples.are_rows:
         yield "users: the rows of all updates of the stream, taken to be independent"
-    yield from grids.weighted_by(comparison.n_weightless, has_counts=has_counts)
+    yield from legends.weighted_by(comparison.n_weightless, has_counts=has_counts)
     yield from grids.weighted_as_system(comparison.weighed)
     if comparison.samples.unweighed:
         yield (
@@ -313,7 +312,7 @@ def _raised(
     ]
     if not raised:
         return
-    names = grids.names_of_rows(raised, differences)
+    names = legends.names_of_rows(raised, differences)
     interval = "interval"
     if comparison.n_runs:
         interval = "interval over users alone (not shown)"

@@ -28,11 +28,10 @@ from recmetrics._printing import (
     number,
     one_line,
 )
-from recmetrics._report import statistics
+from recmetrics._report import legends, statistics
 from recmetrics._report.bounds import POWER, Bounds, Floats, bounds_of
 from recmetrics._report.origins import UNKNOWN, Origin
 from recmetrics._report.records import Compared, document, frame_of
-from recmetrics._report.result_tables import observed_ranges
 from recmetrics._report.rules import (
     EXAMPLE,
     FAILS,
@@ -192,7 +191,7 @@ class Gate(Printed):
                 self._decision(),
                 self._confidence(),
                 f"bounds: {self._method()}",
-                *observed_ranges(self.observed),
+                *legends.observed_ranges(self.observed),
             ]
         if any(verdict.n_users is None for verdict in self.verdicts):
             notes.append("a metric of all lists has no bounds: its difference alone decides")

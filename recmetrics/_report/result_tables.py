@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -35,7 +35,6 @@ from recmetrics._core.results import (
 from recmetrics._core.spec import Definition, MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._files import COUNT_COLUMNS, suffix_of, weight_names
-from recmetrics._printing import one_line
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows
 from recmetrics._report.origins import UNKNOWN, Origin, spelled_out
@@ -519,32 +518,6 @@ def bounds_if_known(name: str) -> tuple[float, float]:
     """The least and the greatest value of a metric; infinite for one of another package."""
     spec = spec_if_known(name)
     return _UNBOUNDED if spec is None else spec.bounds
-
-
-def observed_ranges(metrics: Iterable[str], noun: str = "user") -> Iterator[str]:
-    """Say which limits of the ranges of metrics are taken from the values at hand, and why.
-
-    ``noun`` is the word for a user.
-    """
-    metrics_by_reason: dict[str, list[str]] = {}
-    for metric in sorted(metrics):
-        low, high = bounds_if_known(metric)
-        reason = (
-            f"some values are not in the metric's range, {low:g} to {high:g}; beyond it, the "
-            f"additional {noun} has the least or the greatest value measured"
-        )
-        if math.isinf(low) and math.isinf(high):
-            reason = (
-                f"no minimum or maximum is known; the additional {noun} has the least or the "
-                "greatest value measured"
-            )
-        elif math.isinf(low):
-            reason = f"no minimum is known; the additional {noun} has the least value measured"
-        elif math.isinf(high):
-            reason = f"no maximum is known; the additional {noun} has the greatest value measured"
-        metrics_by_reason.setdefault(reason, []).append(metric)
-    for reason, names in metrics_by_reason.items():
-        yield f"{', '.join(map(one_line, names))}: {reason}"
 
 
 def _read_values(

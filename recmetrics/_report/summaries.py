@@ -19,7 +19,7 @@ from recmetrics._core.results import Missing, left_out, mean_of, who_lacks, why_
 from recmetrics._core.types import Convention
 from recmetrics._files import Source, read_per_user
 from recmetrics._printing import Grid, Printed, grids, named, number, one_line, plural, split
-from recmetrics._report import result_tables, statistics
+from recmetrics._report import legends, result_tables, statistics
 from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean
 from recmetrics._report.groups import Rows, in_order_of, read_users
 from recmetrics._report.merged import each_model, read_sums
@@ -540,16 +540,16 @@ class Summary(Printed):
         )
         notes = []
         if not all(map(math.isnan, map(attrgetter("low"), self.records))):
-            notes.append(grids.intervals_by(self.confidence, self.n_resamples, nouns))
+            notes.append(legends.intervals_by(self.confidence, self.n_resamples, nouns))
         if metrics_of_all_lists:
             names = ", ".join(map(one_line, metrics_of_all_lists))
             notes.append(f"no interval, one value for all lists: {names}")
         few_users = f"fewer than {FEW_USERS} {nouns}"
         if set(map(attrgetter("n_effective"), self.records)) != {None}:  # some are weighted
             few_users = f"fewer than {FEW_USERS} effective {nouns}"
-        notes += grids.ends_of_means(self.records, few_users, self.noun)
+        notes += legends.ends_of_means(self.records, few_users, self.noun)
         if self.observed:
-            notes += result_tables.observed_ranges(self.observed, self.noun)
+            notes += legends.observed_ranges(self.observed, self.noun)
         return notes
 
     def _notes_on_users(self, nouns: str, *, has_counts: bool = False) -> list[str]:
@@ -561,7 +561,7 @@ class Summary(Printed):
         if self.weighed:
             weighed = grids.weighted_as_system(self.weighed, nouns)
         return [
-            *grids.weighted_by(self.n_weightless, self.noun, has_counts=has_counts),
+            *legends.weighted_by(self.n_weightless, self.noun, has_counts=has_counts),
             *weighed,
             *self._without_levels(),
             *self._left_out(nouns),
