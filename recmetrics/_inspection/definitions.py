@@ -97,6 +97,18 @@ class Problem(NamedTuple):
     has_all_items: bool = True  # whether each list holds every item that may be recommended
 
 
+class Departures(NamedTuple):
+    """How a variant departs from that of a system, in words."""
+
+    rules: list[str]  # for users and equal scores
+    scope: list[str]  # other sets of items, another cutoff
+
+    @property
+    def n(self) -> int:
+        """The number of ways in which it departs."""
+        return len(self.rules) + len(self.scope)
+
+
 class Variant(NamedTuple):
     """A definition that was tried, or that of a system."""
 
@@ -108,12 +120,8 @@ class Variant(NamedTuple):
     without: tuple[str, ...] = ()  # the sets of items that are left out
     batch: int | None = None  # the mean is that of the means of batches of so many users
 
-    def departures(self, of_system: Variant) -> tuple[list[str], list[str]]:
-        """Say how it departs from a system's of the same options.
-
-        First in rules, for users and equal scores; then in scope: other sets of items, another
-        cutoff.
-        """
+    def departures(self, of_system: Variant) -> Departures:
+        """Say how it departs from a system's of the same options."""
         rules = []
         if self.undefined != of_system.undefined:
             number = number_for(self.undefined)
@@ -131,7 +139,7 @@ class Variant(NamedTuple):
         scope = [f"without {name}" for name in self.without]
         if self.spec.k != of_system.spec.k:
             scope.append("the whole list" if self.spec.k is None else f"k = {self.spec.k}")
-        return rules, scope
+        return Departures(rules, scope)
 
 
 class Trial(NamedTuple):
@@ -171,19 +179,20 @@ def _lines_by_title() -> dict[str, list[tuple[System, Line]]]:
 
 
 def variants_of_systems(spec: MetricSpec, problem: Problem) -> Iterator[OfSystem]:
-    """Give the call and the variant of each system, and of this library, that has these options."""
-    for system, line, of_line in lines_of(spec):
-        if all(of_line.values[name] == value for name, value in spec.options):
+    """Yield each call of a system with these options, and ours."""
+    for system, line, spec_of_line in lines_of(spec):
+        if all(spec_of_line.values[name] == value for name, value in spec.options):
             ties: TieOrder = "index"
             if problem.has_ties and line.ties == "expected":
                 ties = "expected"
             elif problem.has_ties and system.table_ties == "trec":
-                ties = "reversed"
+                ties = "reversed"  # trec_eval puts the later of equal items first
             truth: TruthOf = "all items"
             if problem.has_outside and system.truth == "rows":
+                # The system reads the rows of lists, and sees no relevant item outside them.
                 truth = "list items"
             call = f"{system.name}: {line.call.format(k=spec.k)}"
-            yield OfSystem(call, Variant(of_line, ties, line.undefined, line.weight, truth))
+            yield OfSystem(call, Variant(spec_of_line, ties, line.undefined, line.weight, truth))
     undefined = cast(NoTruth, define(spec).undefined)
     yield OfSystem(f"recmetrics: {spec}", Variant(spec, "index", undefined))
 
@@ -368,14 +377,8 @@ def _ring_of(variant: Variant, near_variants: Sequence[Variant]) -> tuple[int, i
     """Give the ring of a variant, and how many ways it departs from the nearest of systems."""
     if not near_variants:
         return _UNUSED, int(variant.undefined != "nan")
-    n_departures = min(_n_departures(variant, near) for near in near_variants)
+    n_departures = min(variant.departures(near).n for near in near_variants)
     return (_OWN, _ONE, _SEVERAL)[min(n_departures, 2)], n_departures
-
-
-def _n_departures(variant: Variant, of_system: Variant) -> int:
-    """Count the ways in which a variant departs from that of a system."""
-    rules, scope = variant.departures(of_system)
-    return len(rules) + len(scope)
 
 
 def _measure_finite(problem: Problem, plan: _Plan, name: str) -> Measured:

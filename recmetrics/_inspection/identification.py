@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from recmetrics._inspection.definitions import (
     TIES_IN_WORDS,
     TRUTHS_IN_WORDS,
     Definitions,
+    Departures,
     Measured,
     OfSystem,
     Problem,
@@ -534,6 +535,14 @@ def _n_settings(variant: Variant) -> tuple[int, int]:
     return len(variant.spec.options), is_set + (variant.weight != "1")
 
 
+class _Pair(NamedTuple):
+    """A variant that was tried, beside that of a system with the same options."""
+
+    departures: Departures
+    variant: Variant
+    call: str  # of the system
+
+
 def _match(
     trials: Sequence[Trial],
     systems: Sequence[OfSystem],
@@ -549,8 +558,7 @@ def _match(
     ring = RINGS[ring_index]
     nearest = [trial for trial in trials if trial.ring == ring_index]
     variants = [trial.variant for trial in nearest]
-    rules: list[str] = []
-    scope: list[str] = []
+    departures = Departures([], [])
     calls: list[str] = []
     # Of equally near variants, the one with the fewest options and settings.
     variant = min(nearest, key=lambda t: (t.n_departures, _n_settings(t.variant))).variant
@@ -558,31 +566,35 @@ def _match(
         calls = [call for call, of_system in others if of_system in variants]
     elif ring != "unused options":
         pairs = [
-            (*tried.departures(of_system), tried, call)
+            _Pair(tried.departures(of_system), tried, call)
             for tried in variants
             for call, of_system in systems
             if _has_options_of(tried, of_system)
         ]
-        rules, scope, variant, _ = min(
+        departures, variant, _ = min(
             pairs,
-            key=lambda pair: (len(pair[0]) + len(pair[1]), len(pair[1]), _n_settings(pair[2])),
+            key=lambda pair: (
+                pair.departures.n,
+                len(pair.departures.scope),
+                _n_settings(pair.variant),
+            ),
         )
-        calls = [pair[3] for pair in pairs if pair[:2] == (rules, scope)]
+        calls = [pair.call for pair in pairs if pair.departures == departures]
     spellings = [
         str(tried.spec) for tried in variants if tried._replace(spec=variant.spec) == variant
     ]
-    departures = [*rules, *scope]
+    ways = (*departures.rules, *departures.scope)
     if ring in _UNNAMED:
-        departures = [_UNNAMED[ring]]
+        ways = (_UNNAMED[ring],)
     match = Match(
         metric=str(variant.spec),
         mean=trials[0].mean,
         distance=distance,
         ring=ring,
         systems=tuple(dict.fromkeys(calls)),
-        departures=tuple(departures),
+        departures=ways,
         n_definitions=len(trials),
         same_mean=tuple(dict.fromkeys(spec for spec in spellings if spec != str(variant.spec))),
         **{name: field for name, field in variant._asdict().items() if name != "spec"},
     )
-    return (ring_index, len(scope), len(rules)), match
+    return (ring_index, len(departures.scope), len(departures.rules)), match
