@@ -122,11 +122,11 @@ class Columns(NamedTuple):
 
         names = [name for name in header if name in (*self.ids, *self.maybe_ids, *self.numbers)]
         if any(name in self.numbers for name in names):
-            return names, []
-        other_names = [name for name in header if name not in names]
+            return names, []  # other columns stand in for missing ``numbers`` alone
+        if_numeric = [name for name in header if name not in names]
         if self.maybe is not None:
-            other_names = [name for name in other_names if name in self.maybe]
-        return names, other_names
+            if_numeric = [name for name in if_numeric if name in self.maybe]
+        return names, if_numeric
 
     def _advice(self, source: Source, missing: Sequence[str], header: Sequence[str]) -> str:
         """Say what a table should have, and what to type where it lacks columns."""
@@ -279,12 +279,12 @@ def scan_table(source: Source, columns: Columns) -> pl.LazyFrame:
 def _scan_text(source: Source, columns: Columns, layout: _Layout) -> pl.LazyFrame:
     """Read text with a header by blocks of rows, each by the rules of ``_read_text``.
 
-    The first rows say which columns of ``maybe`` hold numbers.
+    The first rows say which of the columns to read only if numeric hold numbers.
     """
     import polars
     from polars.io.plugins import register_io_source
 
-    header, new_names, maybe = _read_header(source, columns, layout)
+    header, new_names, if_numeric = _read_header(source, columns, layout)
     text = polars.scan_csv(source.path, separator=layout.separator, infer_schema=False, glob=False)
     names_of_polars = text.collect_schema().names()
     text = text.select(
@@ -292,14 +292,14 @@ def _scan_text(source: Source, columns: Columns, layout: _Layout) -> pl.LazyFram
         for name, new_name in new_names.items()
     )
 
-    def blocks(rows: pl.LazyFrame, maybe: Sequence[str]) -> Iterator[pl.DataFrame]:
+    def blocks(rows: pl.LazyFrame, if_numeric: Sequence[str]) -> Iterator[pl.DataFrame]:
         n_rows = 0
         # A command names the file, and its option with it.
         with nullcontext() if source.in_shell else at_fault(source.label):
             try:
                 for cells in rows.collect_batches(chunk_size=_BLOCK_ROWS):
                     here = layout._replace(n_rows_before=n_rows)
-                    block = _with_numbers(source, columns, here, cells, maybe)
+                    block = _with_numbers(source, columns, here, cells, if_numeric)
                     _refuse_null_ids(source, columns, here, block)
                     n_rows += len(block)
                     yield block
@@ -312,7 +312,7 @@ def _scan_text(source: Source, columns: Columns, layout: _Layout) -> pl.LazyFram
                     _refuse_malformed(source, layout.separator)
                 raise _without_rows(source)
 
-    first_rows = next(blocks(text.head(_SAMPLE_ROWS), maybe))
+    first_rows = next(blocks(text.head(_SAMPLE_ROWS), if_numeric))
     text = text.select(first_rows.columns)
 
     def read(
@@ -336,8 +336,8 @@ def _chosen(source: Source, columns: Columns, frame: pl.LazyFrame) -> pl.LazyFra
     import polars
 
     schema = frame.collect_schema()
-    names, maybe = columns.choose(source, list(schema))
-    for name in maybe:
+    names, if_numeric = columns.choose(source, list(schema))
+    for name in if_numeric:
         if schema[name].is_numeric() or columns.has_name_of_numbers(name):
             names.append(name)
     ids = [name for name in names if name in (*columns.ids, *columns.maybe_ids)]
@@ -524,14 +524,21 @@ def _is_number(field: str) -> bool:
 
 def _read_text(source: Source, columns: Columns, layout: _Layout) -> pl.DataFrame:
     """Read the text of each cell, so that ids stay as they are, then the numbers."""
-    frame, maybe = _read_cells(source, columns, layout)
-    return _with_numbers(source, columns, layout, frame, maybe)
+    frame, if_numeric = _read_cells(source, columns, layout)
+    return _with_numbers(source, columns, layout, frame, if_numeric)
 
 
 def _with_numbers(
-    source: Source, columns: Columns, layout: _Layout, frame: pl.DataFrame, maybe: Sequence[str]
+    source: Source,
+    columns: Columns,
+    layout: _Layout,
+    frame: pl.DataFrame,
+    if_numeric: Sequence[str],
 ) -> pl.DataFrame:
-    """Read the numbers in cells of text; drop empty lines, and columns of ``maybe`` without."""
+    """Read the numbers in cells of text; drop empty lines.
+
+    Columns of ``if_numeric`` with other cells are dropped, unless they have a name of numbers.
+    """
     import polars
 
     ids = {*columns.ids, *columns.maybe_ids}
@@ -549,7 +556,7 @@ def _with_numbers(
                 numbers = integers
         if not numbers.null_count():
             frame = frame.with_columns(numbers)
-        elif name in maybe:
+        elif name in if_numeric:
             if not columns.has_name_of_numbers(name):
                 frame = frame.drop(name)
         else:
@@ -565,38 +572,36 @@ def _with_numbers(
 def _read_cells(
     source: Source, columns: Columns, layout: _Layout
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Read the columns as text; give them, and the names of ``maybe``.
-
-    The columns of ``maybe`` are kept if they hold numbers.
-    """
+    """Read the columns as text; give them, and the names of those to keep only if numeric."""
     with source.open_bytes() as file:
         text = file.read().removeprefix(b"\xef\xbb\xbf")
     if layout.form is not None:
-        names, maybe = columns.choose(source, columns.of_trec(layout.form))
+        names, if_numeric = columns.choose(source, columns.of_trec(layout.form))
         frame = _read_trec(source, text.decode(), columns, layout.form)
-        return frame.select([*names, *maybe]), maybe
+        return frame.select([*names, *if_numeric]), if_numeric
 
-    header, new_names, maybe = _read_header(source, columns, layout)
+    header, new_names, if_numeric = _read_header(source, columns, layout)
     places = [header.index(name) for name in new_names]
     frame = _read_csv(source, layout.separator, text, places)
-    return frame.rename(new_names), maybe
+    return frame.rename(new_names), if_numeric
 
 
 def _read_header(
     source: Source, columns: Columns, layout: _Layout
 ) -> tuple[list[str], dict[str, str], list[str]]:
-    """Read the header; choose the columns by it, as names in it and here, and those of ``maybe``.
+    """Read the header, and choose the columns to read by it.
 
-    The names are those of the columns to read.
+    Gives also the name here of each of these columns, by that in the header; and the names here of
+    those to keep only if numeric.
     """
     with source.open_text() as file:
         header = next(csv.reader(file, delimiter=layout.separator), [])
     typed_names = header
     if source.suffix == ".inter":
         typed_names = columns.of_recbole(header)
-    names, maybe = columns.choose(source, typed_names)
-    new_names = {header[typed_names.index(name)]: name for name in (*names, *maybe)}
-    return header, new_names, maybe
+    names, if_numeric = columns.choose(source, typed_names)
+    new_names = {header[typed_names.index(name)]: name for name in (*names, *if_numeric)}
+    return header, new_names, if_numeric
 
 
 def _read_csv(

@@ -32,7 +32,7 @@ class _UsersOfFile(NamedTuple):
     source: Source
     ids: list[str]
     are_row_numbers: bool  # the file has no ids
-    in_other_order: Source | None = None  # another file, if any, with the users in another order
+    other_order_file: Source | None = None  # a file that has the users in another order, if any
 
     @classmethod
     def of(cls, source: Source, ids: list[str] | None, n_rows: int) -> Self:
@@ -197,42 +197,50 @@ def _read_files(args: Namespace) -> Inputs:
         segments = Source("--by", args.by)
         args.spellings["by"] = segments.spelling
         n_users = _n_rows(next(iter(runs.values()))[0])
-        rows_of_runs = _UsersOfFile.of(Source("FILE", next(iter(models))), None, n_users)
-        group_of_user = _read_groups(segments, users, rows_of_runs)
+        row_numbers = _UsersOfFile.of(Source("FILE", next(iter(models))), None, n_users)
+        group_of_user = _read_groups(segments, users, row_numbers)
     arguments = {"results": runs, "by": group_of_user, "baseline": baseline}
     return arguments, None if users is None else users.ids
 
 
 def _read_groups(
-    segments: Source, users: _UsersOfFile | None, rows_of_runs: _UsersOfFile
+    segments: Source, users: _UsersOfFile | None, row_numbers: _UsersOfFile
 ) -> npt.NDArray[Any]:
     """Read the group of each user of the runs, in their order.
 
-    ``users`` are those of the runs, None without ids; ``rows_of_runs`` are the numbers of the rows.
+    ``users`` are those of the runs, None without ids; ``row_numbers`` are the numbers of the rows.
     """
     group_of_user, ids = read_segments(segments)
-    users_of_runs = users or rows_of_runs
+    users_of_runs = users or row_numbers
+    if ids is None:
+        return _groups_without_ids(segments, group_of_user, users_of_runs)
     grouped_users = _UsersOfFile.of(segments, ids, len(group_of_user))
-    is_in_one_order = users_of_runs.in_other_order is None
-    has_row_numbers = set(users_of_runs.ids) == set(grouped_users.ids)
-    if ids is None and has_row_numbers and is_in_one_order:
-        if users_of_runs.ids == grouped_users.ids:
-            return group_of_user
+    return group_of_user[users_of_runs.rows_in(grouped_users, has_values=False)]
+
+
+def _groups_without_ids(
+    segments: Source, group_of_user: npt.NDArray[Any], users: _UsersOfFile
+) -> npt.NDArray[Any]:
+    """Give the groups of a file without ids in the order of ``users``, those of the runs."""
+    grouped_users = _UsersOfFile.of(segments, None, len(group_of_user))
+    other_file = users.other_order_file
+    has_row_numbers = set(users.ids) == set(grouped_users.ids)
+    if has_row_numbers and other_file is not None:  # then the numbers are ids
+        return group_of_user[users.rows_in(grouped_users, has_values=False)]
+    if has_row_numbers and users.ids != grouped_users.ids:
         msg = (
-            f"{segments} has labels without ids, and the users of {users_of_runs.source} are the "
+            f"{segments} has labels without ids, and the users of {users.source} are the "
             f"numbers 0 to {len(group_of_user) - 1:,} in another order; expected a .csv of user "
             "and group"
         )
         raise CommandError(msg)
-    if ids is not None or has_row_numbers:
-        return group_of_user[users_of_runs.rows_in(grouped_users, has_values=False)]
-    if users is not None and users.in_other_order is not None:
+    if not has_row_numbers and other_file is not None:
         msg = (
-            f"{segments} has labels without ids, and {users.source} and {users.in_other_order} "
+            f"{segments} has labels without ids, and {users.source} and {other_file} "
             "have the users in different orders; expected a .csv of user and group"
         )
         raise CommandError(msg)
-    n_users = len(rows_of_runs.ids)
+    n_users = len(users.ids)
     if len(group_of_user) == n_users + 1:
         msg = (
             f"{segments} has {n_users + 1:,} labels for {n_users:,} users; expected one for "
@@ -264,7 +272,7 @@ def _read_runs(
         first_users = first_users or users
         if users.ids != first_users.ids:  # most files have one order
             rows = first_users.rows_in(users)
-            first_users = first_users._replace(in_other_order=source)
+            first_users = first_users._replace(other_order_file=source)
             users.rows_in(first_users)  # refuses a user whom the first file lacks
             for metric, column in values.items():
                 if column.ndim:  # no metric of all lists
