@@ -98,7 +98,7 @@ def run_product(repeats: int) -> None:
     def lists(k: int) -> Callable[[], list[Any]]:
         def select() -> list[Any]:
             scores = FactorScores(users, items)
-            blocks, n_threads = scores.blocks(k, 0.0, THREADS)
+            blocks, n_threads = scores.blocks(THREADS)
 
             def best(rows: slice) -> Any:
                 return scores.best(rows, k, Rows.none(rows.stop - rows.start), None)

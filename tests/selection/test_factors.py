@@ -32,7 +32,7 @@ def best(scores, k, exclude=None, candidates=None, n_threads=2):
         own = None if allowed is None else allowed.take(np.arange(rows.start, rows.stop))
         return rows, *scores.best(rows, k, excluded.rows(rows), own)
 
-    blocks, n_threads = scores.blocks(k, 0.0, n_threads)
+    blocks, n_threads = scores.blocks(n_threads)
     parts = map_blocks(select, blocks, n_threads)
     items = np.concatenate([part[1] for part in parts])
     length = np.concatenate([part[2] for part in parts])
@@ -239,7 +239,7 @@ def test_threads_and_depth_leave_the_lists_alone():
     items[2_500:] = items[:500]  # ties, unless the same product has other bits
     scores = FactorScores(users, items)
     expected = best(scores, 100, n_threads=1)[0]
-    assert scores.blocks(100, 0.0, 1)[0] != scores.blocks(100, 0.0, 3)[0]
+    assert scores.blocks(1)[0] != scores.blocks(3)[0]
     assert best(scores, 100, n_threads=3)[0] == expected
     assert best(scores, 7)[0] == [row[:7] for row in expected]
 

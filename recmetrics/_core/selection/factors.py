@@ -188,8 +188,8 @@ class FactorScores:
             check_real(bias, "item_bias")
             self._bias = _numbers(bias, self.dtype)
 
-    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
-        """Row blocks for lists of ``k``, and the number of threads that pays off.
+    def blocks(self, n_threads: int) -> tuple[list[slice], int]:
+        """Row blocks, and the number of threads that pays off.
 
         Blocks end at multiples of ``_BLAS_MULTIPLE`` users, so that the number of threads does not
         change a bit of the scores.
@@ -380,13 +380,13 @@ class FactorRows(ScoreMatrix):
     def blocks(
         self,
         n_threads: int,
-        row_items: float,
+        row_items: float,  # noqa: ARG002
         *,
         copied: bool,  # noqa: ARG002
     ) -> tuple[list[slice], int]:
         n_users, n_items = self.shape
         if n_items <= self._factors.short_row_items:
-            return self._factors.blocks(n_items, row_items, n_threads)
+            return self._factors.blocks(n_threads)
         block_users = _HOST_BYTES // max(1, 8 * n_items * n_threads)
         return row_blocks(n_users, block_users, n_threads), n_threads
 
@@ -405,8 +405,7 @@ class FactorRanker:
         if has_short_rows or rules.whole_rows:
             return MatrixRanker(FactorRows(self._factors), users).hits(k, rules, reader)
         depth = max(k or 0, 0 if reader is None else reader.depth)
-        row_items = sum(sets.mean_items for sets in users.present if sets.is_dense)
-        blocks, n_threads = self._factors.blocks(depth, row_items, rules.threads)
+        blocks, n_threads = self._factors.blocks(rules.threads)
         rank = functools.partial(
             self._rank_block, depth=depth, k=k or 0, ties=rules.ties, reader=reader
         )

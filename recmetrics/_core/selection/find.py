@@ -224,6 +224,7 @@ def _read_slots(users: Users) -> tuple[Rows, Slots]:
     strata = {}
     for name, sets in users.side.strata.items():
         if isinstance(sets, SharedSet) and users.n_items is not None:
+            # A mask of all items: np.isin takes 6 to 13 times as long.
             in_stratum = np.zeros(users.n_items, np.bool_)
             in_stratum[sets.items] = True
             strata[name] = in_stratum[relevant.items]

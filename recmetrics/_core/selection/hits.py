@@ -299,23 +299,25 @@ class Views:
         weigh = options.get("weigh", "no")
         # Kernels without gains compare the relevances with rel themselves.
         rel = options["rel"] if gain is not None or weigh != "no" else None
-        key = (stratum, ties, rel, gain, weigh)
+        # The key of a view is its stage, and what it depends on.
         if weigh == "no" or self._slots is None:
-            of_stratum: Hits = self._once(("of", stratum), self._of_stratum, stratum)
-            hits: Hits = self._once((stratum, ties), under, of_stratum, ties)
+            of_stratum: Hits = self._once(("stratum", stratum), self._of_stratum, stratum)
+            hits: Hits = self._once(("tied", stratum, ties), under, of_stratum, ties)
             if rel is not None:
-                hits = self._once((stratum, ties, rel), _at_least, hits, rel)
+                hits = self._once(("least", stratum, ties, rel), _at_least, hits, rel)
             elif options.get("rel") is not None:
                 least = options["rel"]
-                hits = self._once((stratum, ties, "of", least), _with_users, hits, least)
+                hits = self._once(("users", stratum, ties, least), _with_users, hits, least)
             if gain not in (None, "linear"):
-                hits = self._once((stratum, ties, rel, gain), _with_gain, hits, gain)
+                hits = self._once(("gain", stratum, ties, rel, gain), _with_gain, hits, gain)
         else:
             # Ties get an order after that, since the best order has the greatest weights first.
             weighing = stratum, rel, gain or "binary", weigh
-            hits = self._once(key, under, self._once(weighing, self._weighed, *weighing), ties)
+            weighed: Hits = self._once(("weighed", *weighing), self._weighed, *weighing)
+            hits = self._once(("tied", *weighing, ties), under, weighed, ties)
         if options.get("ideal", "truth") == "retrieved":
-            hits = self._once((*key, "retrieved", k), _retrieved, hits, k)
+            key = ("retrieved", stratum, ties, rel, gain, weigh, k)
+            hits = self._once(key, _retrieved, hits, k)
         if "discount" in options:
             hits = hits._replace(discount=self.discount(k, options))
         return hits
@@ -332,15 +334,19 @@ class Views:
         hits = self._hits
         slots = cast(Slots, self._slots)
         among = slots.among(hits.ideal, stratum, rel)
-        if rel is not None:
+        if rel is not None:  # with rel, every relevant item counts 1
             hits = hits._replace(ideal=np.ones_like(hits.ideal))
         if gain != "linear":
             hits = _with_gain(hits, gain)
-        gains = np.empty(len(slots.items))
+        weighed_ideal = np.empty(len(slots.items))
         hit_gains = np.zeros(len(slots.items))
-        to_mean = weigh == "snips"
-        _weigh(hits, slots.place, among, slots.weights, to_mean, gains, hit_gains)
-        hits = hits._replace(gain=hit_gains, ideal=gains if weigh == "ps" else hits.ideal)
+        divides_by_mean = weigh == "snips"
+        _fill_weighed_gains(
+            hits, slots.place, among, slots.weights, divides_by_mean, weighed_ideal, hit_gains
+        )
+        hits = hits._replace(gain=hit_gains)
+        if weigh == "ps":
+            hits = hits._replace(ideal=weighed_ideal)
         return self._only(among, hits, slots)
 
     def _of_stratum(self, stratum: str | None) -> Hits:
@@ -348,14 +354,16 @@ class Views:
         hits = self._hits
         if stratum is not None and self._slots is not None:
             return self._only(self._slots.strata[stratum], hits, self._slots)
-        ideal = _descending(hits.start, hits.ideal, self._n_ideal)
-        return _with_users(hits._replace(ideal=ideal))
+        return self._with_ideal(hits)
 
     def _only(self, among: BoolArray, hits: Hits, slots: Slots) -> Hits:
         """Keep the relevant items where ``among`` (slots,) is True, and their hits."""
         hits_among = np.zeros(len(among), np.bool_)
         _mark_hits(hits.start, hits.n_hits, slots.place, among, hits_among)
-        hits = _select(hits, among, hits_among)
+        return self._with_ideal(_select(hits, among, hits_among))
+
+    def _with_ideal(self, hits: Hits) -> Hits:
+        """Bring the largest relevances of the ideal to the front, and fill in the users."""
         ideal = _descending(hits.start, hits.ideal, self._n_ideal)
         return _with_users(hits._replace(ideal=ideal))
 
@@ -439,21 +447,21 @@ def _mark_hits(
 
 
 @kernel
-def _weigh(
+def _fill_weighed_gains(
     hits: Hits,
     place: IntArray,
     among: BoolArray,
     weights: FloatArray,
-    to_mean: bool,
-    gains: FloatArray,
+    divides_by_mean: bool,
+    weighed_ideal: FloatArray,
     hit_gains: FloatArray,
 ) -> None:
-    """Fill ``gains`` with the weighed ideal of ``hits``, ``hit_gains`` with the part of each hit.
+    """Fill ``weighed_ideal`` with that of ``hits``, ``hit_gains`` with the part of each hit.
 
     All arrays are (slots,), in the order of the truth save ``hit_gains`` and ``place``, which says
     for each hit which relevant item of the user it is. ``weights`` are 1 / propensity; if
-    ``to_mean``, they are divided by their mean over the user's relevant items ``among``. Slots of
-    ``hit_gains`` without a hit keep their value.
+    ``divides_by_mean``, they are divided by their mean over the user's relevant items ``among``.
+    Slots of ``hit_gains`` without a hit keep their value.
     """
     for user in range(hits.n_hits.size):
         first = hits.start[user]
@@ -464,12 +472,13 @@ def _weigh(
             if among[slot]:
                 total += weights[slot]
                 count += 1
-        # With ``to_mean`` the mean weight of the user's relevant items becomes 1.
-        divisor = total / count if to_mean and count > 0 else 1.0
+        divisor = 1.0
+        if divides_by_mean and count > 0:
+            divisor = total / count  # so that the user's relevant items have a mean weight of 1
         for slot in range(first, end):
-            gains[slot] = hits.ideal[slot] * (weights[slot] / divisor)
+            weighed_ideal[slot] = hits.ideal[slot] * (weights[slot] / divisor)
         for slot in range(first, first + hits.n_hits[user]):
-            hit_gains[slot] = gains[first + place[slot]]
+            hit_gains[slot] = weighed_ideal[first + place[slot]]
 
 
 @kernel

@@ -253,33 +253,37 @@ class MatrixRanker:
                     excluded = Rows.none(n_users)
 
         tied = memory.tied_of(hits, ties=ties)
-        possible = memory.possible_hits_for(relevant.start)
+        possible_hits = memory.possible_hits_for(relevant.start)
         for_both = relevant, excluded, k, hits, tied, has_nan  # the arguments of both kernels
         if has_many:
             scores = scores.whole()
             relevant_scores = _relevant_scores(scores.values, relevant)
             bins = memory.bins_for(self.n_items, relevant_scores.shape[1])
-            kernels.rank_many_relevant(scores, relevant_scores, *for_both, possible, bins)
+            kernels.rank_many_relevant(scores, relevant_scores, *for_both, possible_hits, bins)
         else:
             pool = memory.pool_for(k, self.n_items, dtype)
-            work = kernels.RankMemory(lanes, pool, possible, allowed)
+            work = kernels.RankMemory(lanes, pool, possible_hits, allowed)
             expects_hits = True if lanes.size and n_relevant * k >= n_scores else None
             kernels.rank_rows(scores, scores.bits, *for_both, work, expects_hits)
-        kernels.sort_hits(hits, tied, len(possible.gain), self.n_items if ties else k)
+        kernels.sort_hits(hits, tied, len(possible_hits.gain), self.n_items if ties else k)
 
     def _fill_from_candidates(
         self, hits: Hits, candidates: "_Candidates", relevant: Rows, k: int, ties: bool
     ) -> None:
         """Fill the hits of a block from the scores of candidates."""
-        (start, items, _), scores, _ = candidates
+        start = candidates.rows.start
+        items = candidates.rows.items
+        scores = candidates.scores
         tied = memory.tied_of(hits, ties=ties)
-        possible = memory.possible_hits_for(relevant.start)
+        possible_hits = memory.possible_hits_for(relevant.start)
         kernels.rank_candidates(
-            scores.values, start, items, relevant, k, scores.least, hits, tied, possible
+            scores.values, start, items, relevant, k, scores.least, hits, tied, possible_hits
         )  # fmt: skip
         longest = int(np.diff(start).max(initial=0))
-        depth = longest if ties else min(k, longest)
-        kernels.sort_hits(hits, tied, len(possible.gain), depth)
+        depth = min(k, longest)
+        if ties:  # a group of ties may reach beyond k, so all are sorted
+            depth = longest
+        kernels.sort_hits(hits, tied, len(possible_hits.gain), depth)
 
     def _list_rows(self, scores: ScoreBlock, block: Block, depth: int, has_nan: BoolArray) -> Lists:
         """The lists of a block from whole rows; ``has_nan`` (1,) becomes True with any NaN."""
@@ -306,13 +310,14 @@ class MatrixRanker:
 
     def _list_candidates(self, candidates: "_Candidates", block: Block, depth: int) -> Lists:
         """The lists of a block from the scores of candidates."""
-        (start, items, _), scores, _ = candidates
+        start = candidates.rows.start
+        scores = candidates.scores
         longest = int(np.diff(start).max(initial=0))
         n_users = len(start) - 1
         best_items = np.empty((n_users, min(depth, longest)), np.int64)
         length = np.zeros(n_users, np.int64)
         kernels.list_candidates(
-            scores.values, start, items, depth, scores.least, best_items, length,
+            scores.values, start, candidates.rows.items, depth, scores.least, best_items, length,
             memory.pool_for(depth, longest, scores.values.dtype),
         )  # fmt: skip
         return Lists(block.rows, best_items, length, block.relevant)
@@ -320,26 +325,26 @@ class MatrixRanker:
     def _candidates(self, block: Block) -> "_Candidates":
         """The items of each user of a block that may be recommended, and their scores."""
         if isinstance(self.scores, SparseScores):
-            items, scores = self.scores.stored(block.rows)
+            rows, scores = self.scores.stored(block.rows)
             if self.users.candidates is not None:
-                is_candidate = items.among(self.users.candidates.rows(block.rows))
-                items = items.keep(is_candidate)
+                is_candidate = rows.among(self.users.candidates.rows(block.rows))
+                rows = rows.keep(is_candidate)
                 scores = scores._replace(values=scores.values[is_candidate])
         else:
-            items = cast(ItemSets, self.users.candidates).rows(block.rows)
-            scores = self.scores.candidates(block.rows, items)
-        nan_report = find_candidate_nan(scores.values, items.start, items.items, scores.lowest)
+            rows = cast(ItemSets, self.users.candidates).rows(block.rows)
+            scores = self.scores.candidates(block.rows, rows)
+        nan_report = find_candidate_nan(scores.values, rows.start, rows.items, scores.lowest)
         if len(block.excluded.items):
-            is_allowed = ~items.among(block.excluded)
-            items = items.keep(is_allowed)
+            is_allowed = ~rows.among(block.excluded)
+            rows = rows.keep(is_allowed)
             scores = scores._replace(values=scores.values[is_allowed])
-        return _Candidates(items, scores, nan_report)
+        return _Candidates(rows, scores, nan_report)
 
 
 class _Candidates(NamedTuple):
     """The items of each user that may be recommended, and their scores."""
 
-    items: Rows
+    rows: Rows
     scores: ScoreBlock  # values of shape (items,)
     nan_report: IntArray  # as ``find_nan`` has it, of excluded candidates as well
 
