@@ -559,20 +559,18 @@ def map_reference(
     if relevant == 0:
         return math.nan
     hits = hit_list(user, k, rel)
-    if tied == "block" and over == "hits":
+    if over == "ranks":
+        return ratio(sum(sum(hits[:rank]) / rank for rank in range(1, k + 1)), k)
+    last_ranks = list(range(1, len(hits) + 1))
+    if tied == "block":
         # Every item of a block of equal scores is at its last rank; one that ends below k is out.
         last_ranks = [
             len(user.scores) - user.scores[::-1].index(score) for score in user.scores[: len(hits)]
         ]
         hits = [hit and last <= k for hit, last in zip(hits, last_ranks, strict=True)]
-        blocks = [last for hit, last in zip(hits, last_ranks, strict=True) if hit]
-        precisions = [sum(hits[:last]) / last for last in blocks]
-        divisor = {"capped": min(relevant, k), "relevant": relevant, "hits": len(blocks)}
-        divisor |= {"list": min(relevant, k, len(user.gains)), "k": k}
-        return ratio(sum(precisions), divisor[denom])
-    if over == "ranks":
-        return ratio(sum(sum(hits[:rank]) / rank for rank in range(1, k + 1)), k)
-    precisions = [sum(hits[:rank]) / rank for rank, hit in enumerate(hits, start=1) if hit]
+    precisions = [
+        sum(hits[:last]) / last for hit, last in zip(hits, last_ranks, strict=True) if hit
+    ]
     divisor = {
         "capped": min(relevant, k),
         "relevant": relevant,
@@ -785,13 +783,15 @@ def _first_reciprocal(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
             if n_tied > 0:
                 first = hits.first[slot]
                 last = hits.last[slot]
-                # The chance that the first hit is at a rank: C(last - rank, n_tied - 1) of the
-                # C(last - first + 1, n_tied) sets of ranks that the hits may have put one there.
+                # P(first hit at rank r) = C(last - r, n - 1) / C(N, n), n = n_tied and
+                # N = last - first + 1. At r = first it is n / N. From r to r + 1 it is multiplied
+                # by (later - n + 1) / later, with later = last - r.
                 chance = n_tied / (last - first + 1)
                 for rank in range(first, min(last - n_tied + 1, cut) + 1):
                     out[user] += chance / rank
                     later = last - rank  # ranks of the group behind this one
-                    chance *= (later - n_tied + 1) / max(1, later)  # for the next rank
+                    # ``later`` is 0 only after the last step, hence max.
+                    chance *= (later - n_tied + 1) / max(1, later)
                 break
             slot = after
 
