@@ -119,6 +119,20 @@ def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[
     return ranks_of(find_hits(scores, users, request, with_slots=True), request)
 
 
+def _tied_values(
+    level: Literal["chance", "ceiling"],
+    ground_truth: Truth,
+    metrics_list: MetricsList,
+    n_items: int | None,
+    shared: ForTruth,
+) -> dict[str, UserValues]:
+    """Compute the metrics of equal scores for all items; the level says which order they take."""
+    request = Request(metrics_list, level=level, **shared)
+    users = read_whole_users(ground_truth, n_items, shared, request)
+    scores = EqualScores((users.truth.n_users, users.n_items or 0))
+    return values_of(find_hits(scores, users, request), request)
+
+
 def have_expectations(
     metrics_list: MetricsList, shared: Mapping[str, Any], level: Literal["groups"] | None = None
 ) -> bool:
@@ -594,10 +608,7 @@ class Metrics:
             such as diversity or coverage, for a metric that divides by the hits found, such as
             ``map(denom=hits)``, and if ``n_items`` is missing.
         """
-        request = Request(metrics_list, level="chance", **shared)
-        users = read_whole_users(ground_truth, n_items, shared, request)
-        scores = EqualScores((users.truth.n_users, users.n_items or 0))
-        return values_of(find_hits(scores, users, request), request)
+        return _tied_values("chance", ground_truth, metrics_list, n_items, shared)
 
     @staticmethod
     @takes(ForTruth)
@@ -629,10 +640,7 @@ class Metrics:
             ArgumentError is raised for a metric without one, such as ``ndcg(ideal=retrieved,
             ideal_depth=full)``.
         """
-        request = Request(metrics_list, level="ceiling", **shared)
-        users = read_whole_users(ground_truth, n_items, shared, request)
-        scores = EqualScores((users.truth.n_users, users.n_items or 0))
-        return values_of(find_hits(scores, users, request), request)
+        return _tied_values("ceiling", ground_truth, metrics_list, n_items, shared)
 
     @staticmethod
     def from_sampled(

@@ -43,7 +43,7 @@ _QRELS_FORM = "'query 0 item relevance' in every line of TREC's qrels"
 
 
 def read_user_items(
-    source: Source, shape: tuple[int, int], lines: Lines | None = None, *, graded: bool = False
+    source: Source, shape: tuple[int, int], lines: Lines | None, *, graded: bool = False
 ) -> Any:
     """Read relevances (``graded``) or a set of items per user (not), of the scores' shape.
 

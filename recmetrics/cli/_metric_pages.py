@@ -19,7 +19,7 @@ from recmetrics.cli._arguments import DEFAULT_K
 from recmetrics.cli._terminal import CommandError, fold, show, width, write
 
 
-def default_metrics(convention: Convention | None = None) -> list[str]:
+def default_metrics(convention: Convention | None) -> list[str]:
     """List the metrics of hits in [0, 1], higher is better, that the convention has, at 10."""
     metrics = [
         metric

@@ -155,8 +155,7 @@ def are_permuted(labels: list[Any]) -> bool:
 def refuse_other_indexes(arguments: Mapping[str, Any], advice: str) -> None:
     """Refuse Series of pandas, which are read by position, if their indexes differ.
 
-    ``arguments`` are of any type, by name. An index that pandas counts where none is given differs
-    from one of the same numbers in another order alone.
+    ``arguments`` are of any type, by name.
     """
     first_name = ""
     first_index: Any = None
@@ -169,8 +168,11 @@ def refuse_other_indexes(arguments: Mapping[str, Any], advice: str) -> None:
             first_index = index
         if index.equals(first_index):
             continue
-        is_counted = hasattr(index, "step") or hasattr(first_index, "step")
-        if not is_counted or {*index.tolist()} == {*first_index.tolist()}:
+        # A RangeIndex, which pandas counts where no index is given, says nothing of order unless
+        # the other holds the same numbers, in another order.
+        any_is_range = hasattr(index, "step") or hasattr(first_index, "step")
+        have_same_labels = {*index.tolist()} == {*first_index.tolist()}
+        if not any_is_range or have_same_labels:
             msg = (
                 f"{name} and {first_name} are Series whose indexes differ, but both are read by "
                 f"position; {advice}"

@@ -123,15 +123,16 @@ class Rows(NamedTuple):
         start = self.start
         values = as_kernel_array(np.ascontiguousarray(self.values, np.float64))
         items = np.empty(len(self.items), np.int64)
-        is_binary = bool((values == values[:1]).all())
+        are_equal = bool((values == values[:1]).all())
         sorted_values = values  # equal values stay where they are
-        if not is_binary:
+        if not are_equal:
             sorted_values = np.empty(len(items))
 
-        def sort(rows: slice) -> bool:
+        def sort_block(rows: slice) -> bool:
+            """Sort the items of a block of users; say whether a user has an item twice."""
             entries = slice(start[rows.start], start[rows.stop])
             block_values = sorted_values[entries]
-            if is_binary:  # the kernel writes values in any case: here they are thrown away
+            if are_equal:  # the kernel writes values in any case: here they are thrown away
                 block_values = np.empty(len(block_values))
             return _sort_items(
                 start[rows.start : rows.stop + 1] - entries.start,
@@ -147,8 +148,8 @@ class Rows(NamedTuple):
         # Fewer than four blocks are not worth a thread.
         n_threads = thread_count(n_threads) if len(items) > 4 * _SORTED_ENTRIES else 1
         block_users = _SORTED_ENTRIES // max(1, len(items) // max(1, n_users))
-        blocks = row_blocks(n_users, block_users, n_threads, block_users)
-        any_repeated = any(map_blocks(sort, blocks, n_threads))
+        blocks = row_blocks(n_users, block_users, n_threads, least=block_users)
+        any_repeated = any(map_blocks(sort_block, blocks, n_threads))
         return Rows(start, items, sorted_values), any_repeated
 
     def keep(self, mask: BoolArray) -> "Rows":
@@ -451,7 +452,7 @@ class DenseSets(ItemSets):
             if may_be_indices(self._matrix):
                 indices = f"list({self._array})"
                 if_negative = f"for item indices type {indices}; for relevances {if_negative}"
-        return checked_values(rows, self._name, block.start, if_negative)[0]
+        return checked_values(rows, self._name, if_negative, block.start)[0]
 
     def counted(self, block: slice) -> tuple[npt.NDArray[Any], IntArray, bool] | None:
         """The matrix of a block of users in a form that kernels read, and its relevant items.
@@ -629,7 +630,7 @@ class Users(NamedTuple):
 
 
 def checked_values(
-    rows: Rows, name: str, first_user: int = 0, if_negative: str | None = ""
+    rows: Rows, name: str, if_negative: str | None, first_user: int = 0
 ) -> tuple[Rows, bool]:
     """Drop explicit zeros; refuse NaN and values outside the range of the argument ``name``.
 

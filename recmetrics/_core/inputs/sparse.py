@@ -49,7 +49,7 @@ def as_scipy(value: Any, name: str) -> Any:
 
 
 def sets_of_sparse(
-    matrix: Any, name: str, n_threads: int | None = None, if_negative: str | None = ""
+    matrix: Any, name: str, n_threads: int | None, if_negative: str | None
 ) -> SparseSets:
     """Read a sparse matrix as sorted, unique, non-zero entries, without changing its arrays.
 
@@ -80,7 +80,7 @@ def sets_of_sparse(
 
 def _checked_sets(rows: Rows, matrix: Any, name: str, if_negative: str | None) -> SparseSets:
     """The sets of the rows of a matrix, after a check of their values."""
-    rows, are_equal = checked_values(rows, name, if_negative=if_negative)
+    rows, are_equal = checked_values(rows, name, if_negative)
     return SparseSets(rows, matrix.shape[1], are_equal=are_equal)
 
 

@@ -264,7 +264,7 @@ def _indices(users: Any, n_users: int, expected: str) -> UserIndex:
     return index
 
 
-def digests_of(data: Users | Side, *, is_part: bool = False) -> dict[str, str]:
+def digests_of(data: Users | Side, *, is_part: bool) -> dict[str, str]:
     """Hash the sets and the side information by name, to compare them between processes.
 
     For a part of the users, sets and side information with rows of users are left out.

@@ -27,7 +27,7 @@ def _rounding_of(bounds: Any, share: Any) -> FloatArray:
     return np.where(np.isfinite(width), share * width, 0.0)
 
 
-def with_exact_ends(values: FloatArray, bounds: Any, share: Any = ROUNDING) -> FloatArray:
+def with_exact_ends(values: FloatArray, bounds: Any, share: Any) -> FloatArray:
     """Replace values that differ from a bound of their metric by rounding by that bound.
 
     Values beyond a bound by at most ``share`` differ by rounding where the other bound is infinite.
@@ -44,7 +44,7 @@ def with_exact_ends(values: FloatArray, bounds: Any, share: Any = ROUNDING) -> F
 
 
 def with_equal_values(
-    values: FloatArray, others: FloatArray, bounds: Any, share: Any = ROUNDING
+    values: FloatArray, others: FloatArray, bounds: Any, share: Any
 ) -> FloatArray:
     """Replace values that differ from those of another model by rounding by these.
 

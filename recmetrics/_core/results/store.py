@@ -364,16 +364,18 @@ class Store:
 
     def compute(self) -> dict[str, UserValues]:
         """Give the values of all rows and the metrics of all lists, with ``undefined=`` applied."""
-        rows = ROWS_ARE_USERS if self.keep == "rows" else EVENTS
+        row_names = EVENTS
+        if self.keep == "rows":
+            row_names = ROWS_ARE_USERS
         definitions = self.request.definitions
         with self._lock:
-            content = self.content()
-            if isinstance(content, UserTable):
-                content = content.whole()
-            values = dict(zip(self._per_user, content.values.copy(), strict=True))
+            table = self.content()
+            if isinstance(table, UserTable):
+                table = table.whole()
+            values = dict(zip(self._per_user, table.values.copy(), strict=True))
             values |= self.list_values()
             return {
-                text: settled(values[text], text, definitions[text], content.updated, rows)
+                text: settled(values[text], text, definitions[text], table.updated, row_names)
                 for text in definitions
             }
 
