@@ -297,7 +297,7 @@ DAMAGED = [
     (None, "shape", [3], ""),
     (None, "data", ["truth"], ""),
     (None, "specs", ["hit@1"], "zip() argument 2 is shorter than argument 1"),
-    (None, "specs", ["hot@1", "coverage@1"], "in metric 'hot@1': unknown metric 'hot'; did you "
+    (None, "specs", ["hitt@1", "coverage@1"], "in metric 'hitt@1': unknown metric 'hitt'; did you "
      "mean 'hit@1'?"),
     (None, "undefined", ["none"] * 2, "undefined must be 'nan', 'zero', 'one' or 'raise', got "
      "'none'"),
