@@ -25,7 +25,13 @@ from recmetrics._core.spec import MetricsList, parse
 from recmetrics._report import Comparison, Summary, ValueReader, ValueSums
 from recmetrics._report import compare as compare_values
 from recmetrics._report import summary as summarise_values
-from recmetrics.tables import evaluate_all_lists, evaluate_bucket, evaluate_table, weight_names
+from recmetrics.tables import (
+    columns_read,
+    evaluate_all_lists,
+    evaluate_bucket,
+    evaluate_table,
+    weight_names,
+)
 
 __all__ = ["compare", "evaluate", "summary"]
 
@@ -98,7 +104,6 @@ def evaluate(
         tables["exclude"] = exclude
     tables = _checked(tables, options)
     given_recs = recs
-    recs = tables["recs"]
 
     from pyspark.sql import functions
     from pyspark.sql.types import NumericType
@@ -108,6 +113,10 @@ def evaluate(
     with _advising_in_spark(heads):
         examples = _with_lists(heads, tables, item)
         empty = evaluate_table(metrics_list=metrics_list, **examples, **options).reset_index()
+    columns = columns_read(heads["recs"], heads["truth"], metrics_list, options)
+    tables = _with_columns_that_are_read(tables, columns)
+    heads = {label: heads[label][table.columns] for label, table in tables.items()}
+    recs = tables["recs"]
     types = {name: recs.schema[name].dataType.simpleString() for name in (*keys, user)}
     types |= {"nrecs": "bigint", "ntruth": "bigint"}
     convention = options.get("convention")
@@ -196,6 +205,20 @@ def _checked(tables: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str,
     }
 
 
+def _with_columns_that_are_read(tables: Mapping[str, Any], columns: Any) -> dict[str, Any]:
+    """Drop all other columns: pandas may not hold their values, and a union casts those of a name.
+
+    ``columns`` are those that ``recmetrics.tables.columns_read`` gives.
+    """
+    numbers = {"recs": {columns.rank, columns.score}, "truth": {columns.relevance}}
+    narrow_tables = {}
+    for label, table in tables.items():
+        names = {*columns.keys, columns.item, *numbers.get(label, ())}
+        kept = [f"`{name}`" for name in table.columns if name in names]
+        narrow_tables[label] = table.select(kept)
+    return narrow_tables
+
+
 def _with_doubles(table: Any, ids: Collection[str]) -> Any:
     """Cast decimals, which are objects in pandas, to doubles, but for the columns ``ids``."""
     doubles = {
@@ -207,25 +230,41 @@ def _with_doubles(table: Any, ids: Collection[str]) -> Any:
 
 
 def _timestamps_among(ids: Iterable[str], tables: Mapping[str, Any]) -> list[str]:
-    """Name the columns of ids that hold timestamps, which none of the tables has as another type.
+    """Name the columns of ids that hold timestamps; refuse ids of two kinds.
 
     Spark gives pandas the local times of the session: two hours of a change to winter time would be
-    one. They are evaluated as whole numbers, which would be equal to other whole numbers.
+    one. They are evaluated as whole numbers, which would be equal to other whole numbers. Of other
+    ids of two kinds, a union would cast one.
     """
     timestamps = []
     for name in dict.fromkeys(ids):
         columns = {}
         for label, table in tables.items():
             if name in table.columns:
-                type_name = table.schema[name].dataType.simpleString()
-                columns[type_name] = f"{label}, column {name!r} holds {type_name}"
+                data_type = table.schema[name].dataType
+                text = f"{label}, column {name!r} holds {data_type.simpleString()}"
+                columns[_kind(data_type)] = text
         if "timestamp" in columns:
             timestamps.append(name)
-            if len(columns) > 1:
-                text = ", and ".join(columns.values())
-                msg = f"{text}; expected ids of one type; cast one of them"
-                raise InputTypeError(msg, argument="recs")
+        columns.pop("array", None)  # lists are refused elsewhere
+        if columns.keys() & {"integer", "float"}:
+            columns.pop("decimal", None)  # which may equal both
+        if len(columns) > 1:
+            text = ", and ".join(columns.values())
+            msg = f"{text}; expected ids of one type; cast one of them"
+            raise InputTypeError(msg, argument="recs")
     return timestamps
+
+
+def _kind(data_type: Any) -> str:
+    """Name the kind of ids of a type of Spark: those of two kinds are never equal."""
+    from pyspark.sql.types import BooleanType, IntegralType
+
+    if isinstance(data_type, IntegralType | BooleanType):
+        return "integer"
+    if data_type.typeName() in ("float", "double"):
+        return "float"
+    return str(data_type.typeName())  # of decimals and lists without what they hold
 
 
 def _with_microseconds(table: Any, timestamps: Iterable[str]) -> Any:

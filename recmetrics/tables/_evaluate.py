@@ -327,6 +327,16 @@ def evaluate_table(
     return table
 
 
+def columns_read(
+    recs: Any, truth: Any, metrics_list: MetricsList, options: Mapping[str, Any]
+) -> Columns:
+    """Name the columns that are read, for ``recmetrics.spark``; the tables need no rows."""
+    all_options: Any = {**DEFAULTS, **options}
+    _, system = _read_request(metrics_list, all_options)
+    frames = read_frame(recs, "recs"), read_frame(truth, "truth")
+    return _choose_columns(*frames, all_options, system.table_order)
+
+
 def evaluate_bucket(
     recs: Any, truth: Any, metrics_list: MetricsList, options: Mapping[str, Any], models: Any
 ) -> tuple[Any, Exposed]:

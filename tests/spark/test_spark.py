@@ -188,6 +188,35 @@ def test_numbers_that_one_table_lacks_stay_what_they_are(lacks, spark):
         assert_same_rows(got, expected)
 
 
+def test_columns_that_are_not_read_are_ignored(spark):
+    """10 is excluded, so 11 is the first."""
+    recs = spark.sql(
+        "SELECT *, timestamp'9999-12-31 00:00:00' AS until "  # which pandas may not hold
+        "FROM VALUES (1L, 10L, 0.9D), (1L, 11L, 0.5D) AS t(user, item, score)"
+    )
+    truth = spark.sql("SELECT 1L AS user, 11L AS item, 20200102L AS day, 2L AS rating")
+    of_text = spark.sql("SELECT 1L AS user, 10L AS item, '2020-01-01' AS day, 'good' AS rating")
+    other_case = spark.sql("SELECT 1L AS user, 10L AS item, 20200101L AS Day")
+    for train in (of_text, other_case):
+        [row] = recmetrics.spark.evaluate(recs, truth, ["mrr", "cg@1"], exclude=train).collect()
+        assert (row["mrr"], row["cg@1"]) == (1, 2)
+
+
+def test_ids_of_two_types_are_refused(spark):
+    recs = spark.sql("SELECT 1L AS user, 10L AS item, 0.9D AS score")
+    truth = spark.sql("SELECT 1 AS user, 10BD AS item")  # equal integers
+    train = spark.sql("SELECT 'u' AS user, 10L AS item")
+    message = message_of(
+        InputTypeError, recmetrics.spark.evaluate, recs, truth, "mrr", exclude=train
+    )
+    assert message == (
+        "truth, column 'user' holds int, and exclude, column 'user' holds string; expected ids of "
+        "one type; cast one of them"
+    )
+    [row] = recmetrics.spark.evaluate(recs, truth, "mrr").collect()
+    assert row["mrr"] == 1
+
+
 def test_dots_in_the_names_of_keys(spark):
     recs = pd.DataFrame({"user": [1, 2], "item": list("xy"), "fold.k": [0, 1], "score": 1.0})
     truth = pd.DataFrame({"user": [1, 2], "item": list("xx")})
