@@ -405,11 +405,15 @@ def _stacked(tables: Sequence[Table]) -> dict[str, Floats]:
     return arrays
 
 
-def tables_of_models(table: Table) -> dict[str, Table]:
-    """Make a table for each model that a column of ``table`` names."""
+def tables_of_models(table: Table, models: Iterable[str] = ()) -> dict[str, Table]:
+    """Make a table for each model that a column of ``table`` names, and without rows for others.
+
+    These are those of ``models`` that ``table``, which may have some users alone, does not have.
+    """
     table.require_model()
+    rows_by_model = dict.fromkeys(models, np.empty(0, np.intp)) | table.rows_by_model()
     tables = {}
-    for name, rows in table.rows_by_model().items():
+    for name, rows in rows_by_model.items():
         frame = table.frame[rows.tolist()]
         values = _at_rows(table.values, rows)
         weights = _at_rows(table.user_weights, rows)
@@ -470,7 +474,7 @@ def _of_users(table: Table, users: Collection[Any]) -> Table:
         table,
         values=_at_rows(table.values, is_kept),
         user_weights=_at_rows(table.user_weights, is_kept),
-        frame=table.frame.filter(is_kept.tolist()),
+        frame=table.frame[np.flatnonzero(is_kept).tolist()],
     )
 
 

@@ -19,6 +19,7 @@ class ValueReader(NamedTuple):
     by: str | None
     weights: str | None
     is_paired: bool  # every model has the same users
+    models: tuple[str, ...] = ()  # those of all users, which have values of each if paired
 
     @classmethod
     def of(cls, metrics: Any, model: Any, by: Any, weights: Any, *, is_paired: bool) -> Self:
@@ -59,11 +60,19 @@ class ValueReader(NamedTuple):
             )
         return table.keys
 
+    def model_columns(self, head: Any) -> tuple[str, ...]:
+        """Find the columns that name the model, in a frame without rows."""
+        return self._read(head).model
+
+    def with_models(self, rows: Any) -> Self:
+        """Take the models of a frame that has a row of each for those of all users."""
+        return self._replace(models=tuple(self._read(rows).rows_by_model()))
+
     def sums(self, frame: Any) -> ValueSums:
         """Sum the values of a frame that has all rows of its users."""
         table = self._read(frame)
         if self.is_paired:
-            tables = tables_of_models(table)
+            tables = tables_of_models(table, self.models)
             models = [read_samples(tables, {}, self.by, self.weights, self.columns, is_part=True)]
         else:
             models = read_models(table, self.by, self.weights, self.columns, is_part=True)

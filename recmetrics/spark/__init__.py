@@ -514,7 +514,12 @@ def _sum_on_workers(values: Any, reader: ValueReader, chunks: int | None) -> Val
     _require_spark(values, "values", "recmetrics.summary and recmetrics.compare")
     numbers = [reader.weights, *(reader.columns.metrics or ())]
     values = _with_doubles(values, {*values.columns}.difference(numbers))
-    user = reader.user_columns(values.limit(0).toPandas())
+    head = values.limit(0).toPandas()
+    user = reader.user_columns(head)
+    if reader.is_paired:  # a bucket may lack a model; a model without a name is refused in its own
+        names_of_models = [*reader.model_columns(head)]
+        rows = values.dropna(subset=[f"`{name}`" for name in names_of_models])
+        reader = reader.with_models(rows.dropDuplicates(names_of_models).toPandas())
     values = _with_microseconds(values, _timestamps_among(user, {"values": values}))
     names = values.columns
     # Spark 4.3 warns of a partial function, since it looks for type hints.

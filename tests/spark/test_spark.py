@@ -379,6 +379,15 @@ def test_summary_and_compare_are_those_of_the_values(spark):
         assert_same_means(summary, of_values)
 
 
+def test_a_user_who_lacks_a_model_alone_in_a_bucket(spark):
+    values = spark.sql(
+        "SELECT m AS `the.model`, id AS user, 0.5D AS mrr FROM range(9) "
+        "CROSS JOIN VALUES ('a'), ('b') AS t(m) WHERE m = 'a' OR id != 7"
+    )
+    with pytest.raises(PythonException, match="'a' has a list of user 7 and 'b' has none; "):
+        recmetrics.spark.compare(values, model="the.model", chunks=1000)
+
+
 def test_what_needs_no_values_is_refused_before_spark_runs(spark):
     recs, truth, _ = (spark.createDataFrame(frame) for frame in problem())
     message = message_of(InputError, recmetrics.spark.evaluate, recs, truth, "hit", item="id")

@@ -176,6 +176,28 @@ def test_sums_of_buckets_compare_as_the_values(by, weights):
     assert str(recmetrics.compare(sums)) == str(expected)
 
 
+@pytest.mark.parametrize("others", ["b", "bc"])
+def test_a_user_who_lacks_a_model_that_is_not_in_the_bucket(others):
+    values = pd.DataFrame({"user": 7, "model": [*"a", *others[1:]], "mrr": 0.5})
+    reader = ValueReader.of("mrr", None, None, None, is_paired=True)
+    of_all = pd.DataFrame({"user": 1, "model": ["a", *others], "mrr": 0.5})
+    reader = reader.with_models(of_all)
+    message = message_of(
+        InputError, lambda: sum_on_worker(values, reader=reader, names=values.columns)
+    )
+    assert message.startswith("'a' has a list of user 7 and 'b' has none; expected the same users")
+
+    # In the truth of nobody, user 7 is left out, as in one call.
+    values = values.assign(mrr=np.nan)
+    cells = [
+        sum_on_worker(frame, reader=reader, names=values.columns)["sums"][0]
+        for frame in (values, of_all)
+    ]
+    comparison = recmetrics.compare(reduce(ValueSums.joined, map(pickle.loads, cells)))
+    assert {mean.n_users for mean in comparison.means} == {1}
+    assert {mean.mean for mean in comparison.means} == {0.5}
+
+
 def test_sums_of_models_that_lack_users_and_groups():
     """Model b has values of three users of segment b alone, which are not in all buckets."""
     values = values_of(["a", "b"])
