@@ -30,6 +30,7 @@ from recmetrics.tables import (
     evaluate_all_lists,
     evaluate_bucket,
     evaluate_table,
+    say_counted_in_bucket,
     weight_names,
 )
 
@@ -419,7 +420,7 @@ def _counting_in_buckets() -> Iterator[None]:
     try:
         yield
     except RecmetricsError as error:
-        error.args = (f"{error} (rows and users are counted within a bucket of users)",)
+        say_counted_in_bucket(error)
         raise
 
 

@@ -21,6 +21,7 @@ _counts        ``TableSummary``: counts and means of a result
 
 from recmetrics._files import weight_names as weight_names
 from recmetrics.tables._analysis import RecListAnalysis
+from recmetrics.tables._buckets import say_counted_in_bucket as say_counted_in_bucket
 from recmetrics.tables._counts import TableSummary
 from recmetrics.tables._evaluate import columns_read as columns_read
 from recmetrics.tables._evaluate import evaluate_all_lists as evaluate_all_lists

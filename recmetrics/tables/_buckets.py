@@ -6,6 +6,7 @@ others are written to a temporary folder.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -388,7 +389,9 @@ def _measure_buckets(
     lists, summaries, exposed = map(list, zip(*results, strict=True))
     same: dict[str, list[Any]] = {}
     for record in caught:
-        same.setdefault(str(record.message).partition(":")[0], []).append(record.message)
+        beginning = str(record.message).partition(":")[0]
+        kind = re.sub(r"[\d,]+", "", beginning)  # buckets count their own lists and items
+        same.setdefault(kind, []).append(record.message)
     for messages in same.values():
         if "no id of recs" in str(messages[0]):  # a bucket knows the ids of its users alone
             continue
@@ -399,13 +402,22 @@ def _measure_buckets(
     return lists, summaries, exposed
 
 
+def say_counted_in_bucket(error: RecmetricsError) -> None:
+    """Say in an error that its numbers of rows and users are those within a bucket."""
+    error.args = (f"{error} (rows and users are counted within a bucket of users)",)
+
+
 def _measure_bucket(bucket: Mapping[str, pl.DataFrame], options: Tables, measure: Measure) -> Any:
     """Evaluate a bucket; an error names the user whose rows are at fault, where it is one."""
     try:
         return measure(bucket["recs"], bucket["truth"], {**options, **bucket})
     except RecmetricsError as error:
         # Types are those of whole columns.
-        if error.argument not in bucket or isinstance(error, InputTypeError):
+        if isinstance(error, InputTypeError):
+            raise
+        if error.argument not in bucket:
+            if options.get("chunks") != 1:  # the only bucket has the rows of one call
+                say_counted_in_bucket(error)
             raise
         fault = error
     import polars as pl

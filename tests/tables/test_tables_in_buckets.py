@@ -21,7 +21,13 @@ pytest.importorskip("polars", reason="polars is not installed")
 
 import polars as pl
 
-from recmetrics import ArgumentError, InputError, InputTypeError, RecmetricsWarning
+from recmetrics import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    RecmetricsWarning,
+    UndefinedMetricError,
+)
 from recmetrics._files import Columns, Source, scan_table
 from recmetrics.tables import evaluate_table
 
@@ -359,6 +365,36 @@ def test_an_error_names_the_user():
     assert message == (
         "user 'u23', whose rows are counted by themselves: recs, column 'item': row 0 (counted "
         "from 0) is null or NaN, expected an id in every row"
+    )
+
+
+@pytest.mark.parametrize("chunks", [1, 4])
+def test_an_error_of_all_users_says_that_a_bucket_counts(chunks):
+    recs = pl.DataFrame({"user": range(16), "item": range(16), "score": 1.0})
+    features = pl.DataFrame({"item": [99], "x": [1.0]})
+    calls = [
+        (UndefinedMetricError, recs[:1], "hit", {"undefined": "raise"}),
+        (InputError, recs, "ild@1", {"features": features}),
+    ]
+    for error, truth, metric, options in calls:
+        expected = message_of(error, evaluate_table, recs, truth, metric, **options)
+        message = message_of(error, evaluate_table, recs, truth, metric, chunks=chunks, **options)
+        if chunks == 1:
+            assert message == expected
+        else:
+            assert message.endswith(" (rows and users are counted within a bucket of users)")
+
+
+def test_a_warning_with_another_number_in_each_bucket_is_one():
+    """Each of 16 users has an item of their own, of which no user had any before."""
+    recs = pl.DataFrame({"user": range(16), "item": range(16), "score": 1.0})
+    popularity = pl.DataFrame({"item": [99, 0], "share": [0.5, 0.25]})
+    with pytest.warns(RecmetricsWarning) as caught:
+        evaluate_table(recs, recs, "novelty@1", popularity=popularity, chunks=4)
+    [warning] = caught
+    assert re.search(
+        r"^\d of \d items have popularity 0; .+ \(of one bucket; in 4 of 4 buckets of users\)$",
+        str(warning.message),
     )
 
 
