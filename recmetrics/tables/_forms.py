@@ -43,6 +43,7 @@ AnyForm: TypeAlias = (
 FILES = (str, Path, Source)  # the types of a table that is the path of a file
 _OF_TRAIN = [name for name, side in SIDE.items() if side.of_train is not None]
 _OF_USERS = ("recs", "truth", "exclude", *_OF_TRAIN)  # these may be dicts
+_WITH_KEYS = ("recs", "truth", "exclude")  # these may have columns of ``by``
 WITHOUT_ITEMS = "without_items"  # the option that is the table of users without items
 
 _SAMPLE_ROWS = 1000  # the rows of a lazy frame that say whether its ids are integers
@@ -161,8 +162,9 @@ def with_integer_ids(
 ) -> dict[str, Any]:
     """Read the ids of files as integers where the tables beside them have integers.
 
-    ``files`` are the labels of tables that were files, whose ids are text. Ids that are no integers
-    stay text, or are an error of a lazy frame that is read if its first rows are integers.
+    ``files`` are the labels of tables that were files, whose ids are text. A column of ids that are
+    no integers stays text, or is an error of a lazy frame that is read if its first rows are
+    integers.
     """
     with_integers = dict(tables)
     if not files:
@@ -172,21 +174,24 @@ def with_integer_ids(
         frame = nw.from_native(table, pass_through=True)
         if isinstance(frame, nw.DataFrame | nw.LazyFrame):  # others are refused where they are read
             frames[label] = frame
+    ids = {options["user"], options["item"]}
+    keys = ids if options.get("by") is None else ids.union(as_names(options["by"]))
     integers = set()
     for label in frames.keys() - files:
         schema = frames[label].collect_schema()
-        names = {options["user"], options["item"]} & schema.keys()
+        names = (keys if label in _WITH_KEYS else ids) & schema.keys()
         integers |= {name for name in names if schema[name].is_integer()}
     for label in files:
         names = integers & set(frames[label].collect_schema())
         if label == "similarity" and options["item"] in names:
             names |= set(frames[label].collect_schema().names()[:2])
-        casts = [nw.col(name).cast(nw.Int64) for name in sorted(names)]
-        with suppress(Exception):  # of any type, by the library
-            frame = frames[label].with_columns(*casts)
-            if isinstance(frame, nw.LazyFrame):
-                frame.head(_SAMPLE_ROWS).collect()
-            with_integers[label] = frame.to_native()
+        for name in sorted(names):
+            with suppress(Exception):  # of any type, by the library
+                frame = frames[label].with_columns(nw.col(name).cast(nw.Int64))
+                if isinstance(frame, nw.LazyFrame):
+                    frame.head(_SAMPLE_ROWS).collect()
+                frames[label] = frame
+                with_integers[label] = frame.to_native()
     return with_integers
 
 

@@ -558,6 +558,28 @@ def test_ids_that_are_no_integers_stay_text(first, chunks, tmp_path):
         evaluate_table(recs, truth, "mrr", chunks=chunks)
 
 
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_the_column_without_integers_is_named(chunks, tmp_path):
+    recs = tmp_path / "recs.csv"
+    recs.write_text("user,item,score\n1.0,10,0.5\n2.0,11,0.5\n")
+    truth = make("polars", {"user": [1, 2], "item": [10, 11]})
+    message = message_of(InputTypeError, evaluate_table, recs, truth, "mrr", chunks=chunks)
+    assert message.startswith("recs, column 'user' holds strings (String), truth, column 'user' ")
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_columns_of_by_in_a_file_are_integers_beside_integers(kind, chunks, tmp_path):
+    """The item of fold 1 is in its truth, that of fold 2 in the truth of fold 1 alone."""
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    path = tmp_path / "recs.parquet"
+    recs = {"user": [1, 1], "item": [5, 5], "fold": [1, 2], "score": [2.0, 1.0]}
+    polars.DataFrame(recs).write_parquet(path)
+    truth = make(kind, {"user": [1, 1], "item": [5, 6], "fold": [1, 2]})
+    got = read(evaluate_table(path, truth, "mrr", by="fold", chunks=chunks))
+    assert dict(zip(got["fold"], got["mrr"], strict=True)) == {1: 1, 2: 0}
+
+
 @pytest.mark.parametrize("bad", ["", "NA", "10%", '"1,000"'])
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_bad_cell_hides_no_scores(form, bad, tmp_path):
