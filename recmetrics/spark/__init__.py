@@ -115,8 +115,7 @@ def evaluate(
         examples = _with_lists(heads, tables, item)
         empty = evaluate_table(metrics_list=metrics_list, **examples, **options).reset_index()
     columns = columns_read(heads["recs"], heads["truth"], metrics_list, options)
-    tables = _with_columns_that_are_read(tables, columns)
-    heads = {label: heads[label][table.columns] for label, table in tables.items()}
+    tables, heads = _with_columns_that_are_read(tables, heads, columns)
     recs = tables["recs"]
     types = {name: recs.schema[name].dataType.simpleString() for name in (*keys, user)}
     types |= {"nrecs": "bigint", "ntruth": "bigint"}
@@ -206,18 +205,23 @@ def _checked(tables: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _with_columns_that_are_read(tables: Mapping[str, Any], columns: Any) -> dict[str, Any]:
+def _with_columns_that_are_read(
+    tables: Mapping[str, Any], heads: Mapping[str, Any], columns: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Drop all other columns: pandas may not hold their values, and a union casts those of a name.
 
-    ``columns`` are those that ``recmetrics.tables.columns_read`` gives.
+    ``heads`` are the tables without rows, in pandas; ``columns`` are those that
+    ``recmetrics.tables.columns_read`` gives.
     """
     numbers = {"recs": {columns.rank, columns.score}, "truth": {columns.relevance}}
     narrow_tables = {}
+    narrow_heads = {}
     for label, table in tables.items():
         names = {*columns.keys, columns.item, *numbers.get(label, ())}
-        kept = [f"`{name}`" for name in table.columns if name in names]
-        narrow_tables[label] = table.select(kept)
-    return narrow_tables
+        kept = [name for name in table.columns if name in names]
+        narrow_tables[label] = table.select([f"`{name}`" for name in kept])
+        narrow_heads[label] = heads[label][kept]
+    return narrow_tables, narrow_heads
 
 
 def _with_doubles(table: Any, ids: Collection[str]) -> Any:
