@@ -147,7 +147,7 @@ def _read_names(argument: str, value: Any) -> tuple[str, ...]:
     if not names or not all(isinstance(name, str) for name in names):
         msg = f"{argument} must be one or several names of columns, got {value!r}"
         raise ArgumentError(msg, argument=argument)
-    return names
+    return tuple(map(str.__str__, names))  # a member of an enum of strings is printed as its name
 
 
 def read_table(

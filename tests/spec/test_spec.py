@@ -1,5 +1,6 @@
 """The language of metric strings: what it means, and what it says of anything else."""
 
+import enum
 import functools
 
 import numpy as np
@@ -16,6 +17,7 @@ from recmetrics import (
     MetricSpecError,
     UnknownMetricError,
     UnknownOptionError,
+    compare,
     explain,
 )
 from recmetrics._core.spec import Request
@@ -476,3 +478,15 @@ def test_a_callable_is_spelled_by_its_name():
     assert str(make_spec("ndcg", 3, {"discount": slow})) == "ndcg(discount=slow)@3"
     nameless = functools.partial(slow)
     assert str(make_spec("ndcg", 3, {"discount": nameless})) == "ndcg(discount=callable)@3"
+
+
+def test_a_member_of_an_enum_of_strings_is_the_metric_that_it_spells():
+    class Metric(str, enum.Enum):  # StrEnum is of Python 3.11, and is printed as its value
+        MEAN_RANK = "mean_rank"
+
+    old = Metrics.compute([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [1, 0, 0]], [Metric.MEAN_RANK])
+    new = Metrics.compute([[3, 2, 1], [3, 2, 1]], [[1, 0, 0], [1, 0, 0]], Metric.MEAN_RANK)
+    assert {name: values.tolist() for name, values in old.items()} == {"mean_rank": [1.0, 3.0]}
+    comparison = compare({"old": old, "new": new}, metrics=[Metric.MEAN_RANK])
+    assert comparison.metrics == ("mean_rank",)
+    assert [mean.model for mean in comparison.means if mean.best] == ["new"]

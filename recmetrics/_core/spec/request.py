@@ -302,10 +302,12 @@ def _with_keys(metrics: Iterable[Any]) -> list[tuple[str, Any]]:
     """Pair each metric with its key; a range of cutoffs becomes the strings that it stands for."""
     pairs: list[tuple[str, Any]] = []
     for metric in metrics:
-        if isinstance(metric, str) and ":" in metric:
-            pairs += [(text, text) for text in expand_cutoffs(metric)]
-        else:
+        if not isinstance(metric, str):
             pairs.append((str(metric), metric))
+        elif ":" in metric:
+            pairs += [(text, text) for text in expand_cutoffs(metric)]
+        else:  # str() of a member of an enum of strings is its name, such as "Metric.NDCG"
+            pairs.append((str.__str__(metric), metric))
     return pairs
 
 
