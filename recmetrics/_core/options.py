@@ -266,6 +266,13 @@ def one_of(name: str, value: object, literal: Any, hint: str = "") -> None:
         raise ArgumentError(msg, argument=name)
 
 
+def check_flag(name: str, value: object) -> None:
+    """Refuse a value that is not a bool: text such as "no" would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        msg = f"{name} must be True or False, got {value!r}"
+        raise ArgumentError(msg, argument=name)
+
+
 def check_progress(progress: object) -> None:
     """Refuse a value that is neither a bool, a callable nor None."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):

@@ -21,6 +21,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.inputs import is_missing
+from recmetrics._core.options import check_flag
 from recmetrics._core.results import mean_of, weighed_together, with_equal_values
 from recmetrics._files import suffix_of
 from recmetrics._report import statistics
@@ -804,9 +805,7 @@ def _refuse_runs_without_values(samples: Samples) -> None:
 
 def check_runs(samples: Samples, paired_runs: object) -> None:
     """Refuse runs without values, runs to be paired that cannot be, and folds not to be paired."""
-    if not isinstance(paired_runs, bool):
-        msg = f"paired_runs must be True or False, got {paired_runs!r}"
-        raise ArgumentError(msg, argument="paired_runs")
+    check_flag("paired_runs", paired_runs)
     counts = samples.n_runs()
     _refuse_runs_without_values(samples)
     if len(counts) < 2:

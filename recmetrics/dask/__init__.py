@@ -13,7 +13,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 from typing import Any, Unpack
 
 from recmetrics._core.inputs import check_matrix
-from recmetrics._core.options import ForBatches, takes
+from recmetrics._core.options import ForBatches, check_flag, takes
 from recmetrics._core.selection import check_bias, check_factors
 from recmetrics._core.spec import MetricsList, Request
 from recmetrics._core.types import Truth
@@ -87,6 +87,7 @@ def compute(
         As in ``Metrics.compute``, once for all blocks. There is no warning with ``lazy``.
     """
     check_array(pred_scores, "pred_scores", "recmetrics.Metrics.compute")
+    check_flag("lazy", lazy)
     request = Request(metrics_list, **shared)
     n_items = pred_scores.shape[1]
     row_bytes = n_items * pred_scores.dtype.itemsize
@@ -137,6 +138,7 @@ def compute_factors(
         As in ``compute``, and so are the warnings, and as in ``Metrics.compute_factors``.
     """
     check_array(user_factors, "user_factors", "recmetrics.Metrics.compute_factors")
+    check_flag("lazy", lazy)
     request = Request(metrics_list, **shared)
     item_factors = read_items(item_factors, "item_factors")
     check_matrix(item_factors, "item_factors")

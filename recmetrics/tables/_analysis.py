@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, MetricSpecError, warn
-from recmetrics._core.options import one_of
+from recmetrics._core.options import check_flag, one_of
 from recmetrics._core.spec import MetricSpec, make_spec, parse
 from recmetrics._core.types import RankGaps
 from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_orders
@@ -179,6 +179,7 @@ class RecListAnalysis:
             ``score`` may be meant to order the lists.
         """
         one_of("rank_gaps", rank_gaps, RankGaps)
+        check_flag("include_missing", include_missing)
         recs_frame = read_frame(recs, "recs")
         truth_frame = read_frame(truth, "truth")
         keys = self._keys(recs_frame, truth_frame)

@@ -12,7 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError, RecmetricsError, warn
-from recmetrics._core.options import SideTables, check_count, one_of, takes
+from recmetrics._core.options import SideTables, check_count, check_flag, one_of, takes
 from recmetrics._core.results import warn_of_swallowed
 from recmetrics._core.spec import (
     CONVENTIONS,
@@ -299,6 +299,7 @@ def evaluate_table(
         of a warning); or if gaps in ranks
         are closed although neither ``rank_gaps`` nor the convention asks for it.
     """
+    check_flag("return_summary", return_summary)
     request, system = _read_request(metrics_list, options)
     needs = needed_tables(request)
     tables = {name: table for name, table in options.items() if name in needs and table is not None}
@@ -535,9 +536,7 @@ def _read_request(metrics_list: MetricsList, options: TableOptions) -> tuple[Req
     if include_missing is not None:  # else the convention decides
         flags["include_missing"] = include_missing
     for name, flag in flags.items():
-        if not isinstance(flag, bool | np.bool_):
-            msg = f"{name} must be True or False, got {flag!r}"
-            raise ArgumentError(msg, argument=name)
+        check_flag(name, flag)
     if options.get("rank_gaps") is not None:
         one_of("rank_gaps", options["rank_gaps"], RankGaps)
     one_of("repeats", options["repeats"], Invalid)

@@ -194,6 +194,11 @@ def test_no_input_is_changed():
 # --- Lazy ----------------------------------------------------------------------------------------
 
 
+def test_lazy_is_a_bool():
+    with pytest.raises(ArgumentError, match=r"^lazy must be True or False, got 'no'$"):
+        recmetrics.dask.compute(in_chunks(SCORES, (5, 6)), TRUTH, "ndcg@5", lazy="no")
+
+
 def test_lazy_results_are_dask_arrays():
     metrics = ["ndcg@5", "coverage@5", "recall@2"]
     scores = in_chunks(SCORES, (5, 6))

@@ -95,6 +95,11 @@ NOT_2D = "must be 2-d (n_users, n_items), got"
 ONE_ENTRY = "must be an array or a list with one entry per user, got"
 MASKED = "is a masked array, whose mask would be lost; expected a plain array; type"
 PARTS = "whichever orders the items"
+ROW_NUMBERS = {
+    "scores": "",
+    "truth": "; beside an array with a row for each user 0, 1, 2, ... type "
+    "[truth.get(user, []) for user in range(n_users)]",
+}
 
 for name, of, whole in (("scores", scores, SCORES), ("truth", truth, TRUTH)):
     masked = np.ma.masked_equal(whole, 1)
@@ -116,7 +121,7 @@ for name, of, whole in (("scores", scores, SCORES), ("truth", truth, TRUTH)):
         ),
         "a mapping": (
             f"{name} is a dict, expected an array with one entry per user; for a dict of ids type "
-            "recmetrics.tables.evaluate_table(recs, truth, metrics_list)",
+            f"recmetrics.tables.evaluate_table(recs, truth, metrics_list){ROW_NUMBERS[name]}",
             {0: [0]},
             whole,
         ),

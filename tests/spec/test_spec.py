@@ -481,7 +481,7 @@ def test_a_callable_is_spelled_by_its_name():
 
 
 def test_a_member_of_an_enum_of_strings_is_the_metric_that_it_spells():
-    class Metric(str, enum.Enum):  # StrEnum is of Python 3.11, and is printed as its value
+    class Metric(str, enum.Enum):  # noqa: UP042  # a StrEnum is printed as its value
         MEAN_RANK = "mean_rank"
 
     old = Metrics.compute([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [1, 0, 0]], [Metric.MEAN_RANK])

@@ -531,7 +531,7 @@ def test_an_undefined_value_is_null(kind):
         assert pc.mean(column).as_py() == (1.0 + 0.0 + 0.0) / 3
 
 
-@pytest.mark.parametrize("name", ["in_order", "include_missing"])
+@pytest.mark.parametrize("name", ["in_order", "include_missing", "return_summary"])
 @pytest.mark.parametrize("flag", ["no", 1, 0.0])
 def test_a_flag_is_a_bool(name, flag):
     with pytest.raises(ArgumentError, match=f"^{name} must be True or False, got {flag!r}$"):

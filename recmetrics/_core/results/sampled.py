@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.inputs import as_array
-from recmetrics._core.options import check_count, one_of
+from recmetrics._core.options import check_count, check_flag, one_of
 from recmetrics._core.results.measure import whole_values
 from recmetrics._core.selection import Selection, empty_hits
 from recmetrics._core.spec import MetricsList, Request
@@ -41,6 +41,7 @@ def estimated(
     """Check the arguments of ``Metrics.from_sampled`` and compute the dict that it returns."""
     request = Request(metrics_list, level="sampled")
     one_of("method", method, Method)
+    check_flag("replace", replace)
     n_negatives = check_count(
         "n_sampled", n_sampled, 1, "; give the number of negatives, such as 100"
     )
@@ -118,7 +119,9 @@ def _read_sizes(n_items: Any, n_ranks: int, n_sampled: int, replace: bool) -> In
     has_form = array.dtype.kind in "iu" and array.shape in ((), (n_ranks,))
     if not has_form or array.min() < least or array.max() > _MAX_COUNT:
         wrong_sizes = f"{n_items!r}"
-        if array.size > 1:
+        if array.dtype.kind not in "iuf":
+            wrong_sizes = f"{n_items!r} of dtype {array.dtype}"
+        elif array.size > 1:
             wrong_sizes = f"shape {array.shape}, from {array.min()} to {array.max()}"
         hint = ""
         if has_form and 2 <= array.min() < least:  # 2 are the least with replacement
