@@ -711,14 +711,14 @@ SIDE = [
         altered="popularity=train",
     ),
     Case(
-        "{} must be {}, got {} for item {}",
+        "type {}=recmetrics.{}_from(train)",
         BOTH + TRAIN + "popularity = np.array([2.0, 1.0, 1.0])",
         NOVELTY,
         OF_LISTS,
         altered="popularity=train",
     ),
     Case(
-        "{} must be {}, got {} for item {}",
+        "type {}=recmetrics.{}_from(train)",
         BOTH + "counts = np.array([2.0, 1.0, 1.0]); n_users = 2; popularity = counts",
         NOVELTY,
         OF_LISTS,
@@ -738,6 +738,13 @@ SIDE = [
         BOTH + "popularity = np.array([[1.0], [0.5], [0.5]])",
         NOVELTY,
         OF_LISTS,
+    ),
+    Case(
+        "= is a parameter of model=",
+        TRAIN,
+        "recmetrics.propensity_from(train, model='jain', gamma=1.0)",
+        [1.0, 1 / 2, 1 / 2],
+        altered="model='jain'",
     ),
     Case(
         "model='jain' needs",

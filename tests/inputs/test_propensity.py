@@ -1,6 +1,7 @@
 """Propensities: relevant items weigh 1 / the chance that they are observed."""
 
 import math
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -149,8 +150,8 @@ def test_propensities_of_training_data(form, options, expected):
 
 def test_propensities_of_anything_are_taken():
     for train in (np.eye(4), np.ones((3, 4)), TRAIN):
-        for model in ("power", "jain"):
-            propensity = propensity_from(train, model=model, gamma=1e6, a=1e6)
+        for options in ({"gamma": 1e6}, {"model": "jain", "a": 1e6}):
+            propensity = propensity_from(train, **options)
             Metrics.compute([[4, 3, 2, 1]], [[0, 1, 1, 0]], METRICS, propensity=propensity)
     assert propensity_from(TRAIN, gamma=1e6).tolist() == [1.0, 1e-100, 1e-100, 1e-100]
 
@@ -189,7 +190,7 @@ ERRORS = {
         "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"),
     "NaN": (lambda: compute(propensity=[1.0] * 29 + [math.nan]), InputError,
         "propensity must be a probability from 1e-100 to 1, got nan for item 29; type "
-        "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"),
+        "propensity=recmetrics.propensity_from(train)"),
     "text": (
         lambda: compute(propensity=["a"] * N_ITEMS),
         InputTypeError,
@@ -218,6 +219,11 @@ ERRORS = {
         "b must be a finite number above 0, got 0"),
     "least": (lambda: propensity_from(TRAIN, least=1), ArgumentError,
         "least must be a number >= 0 and below 1, got 1"),
+    "a of power": (lambda: propensity_from(TRAIN, a=0.5), ArgumentError,
+        "a= is a parameter of model='jain', got model='power'; type model='jain', or leave out a="),
+    "gamma of jain": (lambda: propensity_from(TRAIN, model="jain", gamma=1.5), ArgumentError,
+        "gamma= is a parameter of model='power', got model='jain'; type model='power', or leave "
+        "out gamma="),
     "no interaction": (lambda: propensity_from(TRAIN * 0), InputError,
         "train holds no interactions, so no propensity can be estimated"),
     "one number": (lambda: compute(propensity=0.5), InputTypeError,
@@ -258,3 +264,9 @@ def test_explain_has_the_bounds_of_weights():
     assert recmetrics.explain("recall(weigh=ips)@5").bounds == (0.0, math.inf)
     assert recmetrics.explain("recall(weigh=ps)@5").bounds == (0.0, 1.0)
     assert "/ propensity" in recmetrics.explain("ndcg(weigh=ps)@5").formula
+
+
+def test_the_least_propensity_may_be_a_fraction():
+    propensity = propensity_from(np.array([[1, 0], [1, 0]]), least=Fraction(1, 2))
+    assert propensity.dtype == np.float64
+    assert propensity.tolist() == [1.0, 0.5]  # of (1 / 2) ** 1.5, which is smaller

@@ -140,9 +140,11 @@ def _reader_of(number: ItemNumber, make: str) -> Callable[[Any, str, Context], F
         is_wrong = number.is_wrong(numbers)
         if is_wrong.any():
             item = int(is_wrong.argmax())
+            advice = f"type {name}=recmetrics.{name}_from(train)"
+            if not np.isnan(numbers).any():  # ``make`` would leave NaN as it is
+                advice += f", or {make}"
             msg = (
-                f"{name} must be {number.meaning}, got {numbers[item]:g} for item {item}; "
-                f"type {name}=recmetrics.{name}_from(train), or {make}"
+                f"{name} must be {number.meaning}, got {numbers[item]:g} for item {item}; {advice}"
             )
             raise InputError(msg)
         return numbers
@@ -281,9 +283,9 @@ def propensity_from(
     train: Truth,
     *,
     model: Literal["power", "jain"] = "power",
-    gamma: float = 2.0,
-    a: float = 0.55,
-    b: float = 1.5,
+    gamma: float | None = None,
+    a: float | None = None,
+    b: float | None = None,
     least: float = 0.0,
     n_items: int | None = None,
 ) -> FloatArray:
@@ -309,9 +311,10 @@ def propensity_from(
     model
         "power" or "jain".
     gamma
-        How steeply popularity falls, for "power"; at least 0. The exponent is (gamma + 1) / 2.
+        How steeply popularity falls, for "power" alone; at least 0, and 2 if it is not given. The
+        exponent is (gamma + 1) / 2.
     a, b
-        The parameters of "jain", above 0.
+        The parameters of "jain" alone, above 0; 0.55 and 1.5 if they are not given.
     least
         The least propensity, at least 0 and below 1; smaller ones are clipped to it.
         Otherwise a few items of small propensity may decide the values.
@@ -324,11 +327,22 @@ def propensity_from(
     Raises
     ------
     ArgumentError
-        If the size of the catalogue is not known, or a parameter is outside its range.
+        If the size of the catalogue is not known, or a parameter is outside its range or of the
+        other model.
     InputError, InputTypeError
         If ``train`` cannot be read, is empty, or has too few users for "jain" (fewer than 3).
     """
     one_of("model", model, Literal["power", "jain"])
+    for name, value, model_of_it in [("gamma", gamma, "power"), ("a", a, "jain"), ("b", b, "jain")]:
+        if value is not None and model != model_of_it:
+            msg = (
+                f"{name}= is a parameter of model={model_of_it!r}, got model={model!r}; type "
+                f"model={model_of_it!r}, or leave out {name}="
+            )
+            raise ArgumentError(msg, argument=name)
+    gamma = 2.0 if gamma is None else gamma
+    a = 0.55 if a is None else a
+    b = 1.5 if b is None else b
     _check_parameter("gamma", gamma, "a finite number >= 0", lambda x: 0.0 <= x < math.inf)
     _check_parameter("a", a, "a finite number above 0", lambda x: 0.0 < x < math.inf)
     _check_parameter("b", b, "a finite number above 0", lambda x: 0.0 < x < math.inf)
@@ -348,7 +362,7 @@ def propensity_from(
         with np.errstate(over="ignore"):  # an infinite power is a propensity of 0, clipped
             power = np.exp(a * (math.log(b + 1.0) - np.log(counts + b)))
         propensity = 1.0 / (1.0 + (math.log(n_users) - 1.0) * power)
-    clipped: FloatArray = np.maximum(propensity, max(least, LEAST_PROPENSITY))
+    clipped: FloatArray = np.maximum(propensity, max(float(least), LEAST_PROPENSITY))
     return clipped
 
 
