@@ -379,7 +379,16 @@ class StreamEvaluator(Accumulator):
         InputTypeError
             By the function that is made, if the scores of a prediction are several arrays, or
             ``prepare`` returns anything but a tuple of two.
+        ArgumentError
+            If ``prepare`` is not a function, or ``at`` does not give each metric a name.
         """
+        if not (prepare is None or callable(prepare)):
+            msg = (
+                "prepare must be a function that takes a prediction and returns its scores and "
+                f"its truth, got {prepare!r}"
+            )
+            raise ArgumentError(msg, argument="prepare")
+        for_logger(self._results.request.definitions, "", at)  # refused before the first epoch
 
         def compute_metrics(prediction: Any, compute_result: bool = True) -> dict[str, float]:
             try:

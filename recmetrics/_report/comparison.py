@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -32,7 +33,7 @@ Table: TypeAlias = Literal["differences", "means"]
 def _is_finite(value: Any) -> bool:
     """Say whether a value is a finite number."""
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return is_number and bool(np.isfinite(value))
+    return is_number and bool(-math.inf < value < math.inf)
 
 
 class UsersNeeded(NamedTuple):
@@ -397,7 +398,7 @@ class Comparison(Compared, Printed):
 
     def _pair(self, model: str | None, against: str | None) -> tuple[str, str]:
         """The one pair of models that was compared and fits the names given; None fits any."""
-        pairs = dict.fromkeys((record.model, record.against) for record in self.differences)
+        pairs = list(dict.fromkeys((record.model, record.against) for record in self.differences))
         fitting = [
             (new, old) for new, old in pairs if model in (None, new) and against in (None, old)
         ]

@@ -60,7 +60,7 @@ class Evaluation(Printed):
         Numbers for each metric string, (n_users,), or () for a metric of all lists, as
         ``Metrics.compute`` returns them.
     notes
-        Sentences to print below the table.
+        A sentence, or several, to print below the table.
     swallowed, invalid
         As in ``EvaluationCounts``.
     undefined, convention, ties
@@ -89,7 +89,7 @@ class Evaluation(Printed):
         self,
         values: Mapping[str, UserValues],
         *,
-        notes: Iterable[str] = (),
+        notes: str | Iterable[str] | None = (),
         swallowed: int = 0,
         invalid: InvalidItems = _NO_INVALID,
         undefined: Undefined | None = None,
@@ -104,6 +104,8 @@ class Evaluation(Printed):
             convention = read_convention(convention)
         if ties is not None:
             one_of("ties", ties, Ties)
+        if isinstance(notes, str):
+            notes = [notes]
         self.values = _read_values(values)
         self.noun = noun
         self.user_weights = dict(user_weights or {})
@@ -121,7 +123,7 @@ class Evaluation(Printed):
             if counts_by_value and (definition := self.origin.definition(text)) is not None:
                 undefined_specs.append(definition.spec)
         self.counts = EvaluationCounts(n_users, n_undefined, swallowed, invalid)
-        self.notes = (*notes, *advice_for(undefined_specs, plural(noun)))
+        self.notes = (*(notes or ()), *advice_for(undefined_specs, plural(noun)))
 
     def summary(self, **keywords: Any) -> Summary:
         """Return the means with intervals, quantiles and counts, and the notes.

@@ -259,12 +259,15 @@ def is_evaluation(source: Any) -> bool:
     return isinstance(getattr(source, "values", None), Mapping) and hasattr(source, "notes")
 
 
-def noun_of(results: Any, noun: str | None) -> str:
+def noun_of(results: Any, noun: Any) -> str:
     """Give the word for what has a value: the caller's, that of the results, event or user."""
+    if noun is None and is_evaluation(results):
+        noun = results.noun
     if noun is not None:
+        if not isinstance(noun, str) or not noun.strip():
+            msg = f"noun must be a word for a user, such as 'session', got {noun!r}"
+            raise ArgumentError(msg, argument="noun")
         return noun
-    if is_evaluation(results):
-        return str(results.noun)
     is_stream = isinstance(results, StreamEvaluator)
     # Of several models, each row is most often a user: ``compare`` says so, too.
     return "event" if is_stream and not results._results.has_models else "user"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack, cast, overload
 
@@ -300,6 +301,13 @@ def evaluate_table(
         are closed although neither ``rank_gaps`` nor the convention asks for it.
     """
     check_flag("return_summary", return_summary)
+    path: Any = options.get("per_user")
+    if path is not None and (not isinstance(path, str | PathLike) or not str(path)):
+        msg = (
+            "per_user must be the path of a file to write, such as 'per_user.parquet', got "
+            f"{path!r}"
+        )
+        raise ArgumentError(msg, argument="per_user")
     request, system = _read_request(metrics_list, options)
     needs = needed_tables(request)
     tables = {name: table for name, table in options.items() if name in needs and table is not None}
@@ -308,7 +316,7 @@ def evaluate_table(
     if options.get("chunks") is not None:
         check_count("chunks", options["chunks"], 1)
     measure = partial(_measure, request=request, system=system)
-    if options.get("per_user") and not is_large(tables):
+    if path is not None and not is_large(tables):
         options["chunks"] = options.get("chunks") or 1  # one bucket, in the order of one call
     is_one_call = not (options.get("chunks") or is_large(tables))
     try:

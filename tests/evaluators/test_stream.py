@@ -481,3 +481,11 @@ def test_what_it_shows():
     one.counts()  # computes the metrics of the batches
     assert repr(one) == "StreamEvaluator(['hit@1', 'mrr'], 3 items, 4 events)"
     assert repr(stream()).endswith("an unknown number of items, 0 events)")
+
+
+def test_a_hook_is_checked_before_the_first_epoch():
+    stream = StreamEvaluator("hit@1", keep="means")
+    with pytest.raises(ArgumentError, match=r"^prepare must be a function .*, got 5$"):
+        stream.hook(5)
+    with pytest.raises(ArgumentError, match=r"^at must be a string, got 5$"):
+        stream.hook(at=5)

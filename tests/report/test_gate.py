@@ -1046,3 +1046,20 @@ def test_a_gate_is_plain_values_and_a_page_of_a_notebook():
     assert document["verdicts"][0]["verdict"] == "holds"
     assert "<table>" in gate._repr_html_()
     assert gate.to_frame().shape == (1, 12)
+
+
+def test_a_list_is_no_name_of_a_model():
+    comparison = recmetrics.compare({"a": {"m": [0.0, 1.0, 0.5]}, "b": {"m": [0.5, 1.0, 0.0]}})
+    for call in (
+        comparison.movers,
+        lambda metric, **pair: comparison.users_needed(metric, 1, **pair),
+    ):
+        with pytest.raises(ArgumentError, match=r"^model=\['b'\], against=None is not one pair; "):
+            call("m", model=["b"])
+
+
+def test_a_difference_of_any_size_is_beyond_the_range():
+    values = {"ndcg@2": [0.0, 1.0, 0.5]}, {"ndcg@2": [0.5, 1.0, 0.0]}
+    comparison = recmetrics.compare(dict(zip("ab", values, strict=True)))
+    with pytest.raises(ArgumentError, match=r"^difference=100000000000000000000 is "):
+        comparison.users_needed("ndcg@2", 10**20)

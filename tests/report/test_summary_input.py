@@ -504,3 +504,22 @@ def test_dates_and_labels_of_several_types_are_groups():
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frame = summary({"m": [0.5, 0.1]}, by=[1, "x"]).to_frame(backend="pyarrow")
     assert frame["group"].to_pylist() == [None, "1", "x"]
+
+
+def test_a_string_is_one_note():
+    values = {"m": [0.5, 1.0]}
+    assert summary(values, notes="seed 1").notes == ("seed 1",)
+    assert summary(values, notes=None).notes == ()
+    assert Evaluation(values, notes="seed 1").notes == ("seed 1",)
+
+
+@pytest.mark.parametrize("noun", [5, "", " "])
+def test_a_noun_is_a_word(noun):
+    with pytest.raises(ArgumentError, match=r"^noun must be a word for a user, .*, got"):
+        summary({"m": [0.5, 1.0]}, noun=noun)
+
+
+def test_arrays_have_no_column_of_models():
+    for call in (summary, lambda values, model: compare({"a": values, "b": values}, model=model)):
+        with pytest.raises(InputError, match=r"^model is the name of a column, 'zzz', but "):
+            call({"m": [0.5, 1.0]}, model="zzz")

@@ -921,3 +921,10 @@ def test_trec_reads_scores_in_single_precision(kind):
         truth = {"user": [1], "item": [9]}
         assert evaluated("mrr", recs, truth, kind)["mrr"] == [1 / 2]
         assert evaluated("mrr", recs, truth, kind, convention="trec")["mrr"] == [1.0]
+
+
+@pytest.mark.parametrize("path", [True, False, 0, "", []])
+def test_a_file_of_values_is_named_by_a_path(path):
+    message = f"^per_user must be the path of a file to write, .*, got {re.escape(repr(path))}$"
+    with pytest.raises(ArgumentError, match=message):
+        evaluated("mrr", RECS, per_user=path)
