@@ -274,9 +274,7 @@ def read_samples(
     require_one_index(model_tables, by=by, weights=weights)
     by = _in_order_of(users, model_tables, "by", by)
     weights = _in_order_of(users, model_tables, "weights", weights)
-    unread_columns = columns.model  # arrays have no columns
-    if any(table.frame is not None for table in model_tables):
-        unread_columns = ()
+    unread_columns = columns.model * (model_tables[0].frame is None)  # arrays have no columns
     groups, user_weights = read_users(
         "no result is", labels, n_users, by, weights, unread_columns, is_part=is_part
     )

@@ -51,7 +51,7 @@ def summary(
     levels: Mapping[str, Any] | None = None,
     confidence: float = 0.95,
     noun: str | None = None,
-    notes: str | Sequence[str] | None = (),
+    notes: Sequence[str] = (),
     n_resamples: int | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> Summary:
@@ -97,7 +97,7 @@ def summary(
         The word for a user in the tables, such as "group" or "session". None is the noun of an
         ``Evaluation``, "event" for a ``StreamEvaluator`` of one model, and "user" for all others.
     notes
-        A line, or several, to print below the tables.
+        Lines to print below the tables.
     n_resamples, rng
         As in ``compare``, which gives the same intervals.
 
@@ -129,8 +129,6 @@ def summary(
     counts as two users of weight 1.
     """
     columns = result_tables.read_columns(metrics, model, by, weights)
-    if isinstance(notes, str):  # one line, as metrics= takes one string
-        notes = [notes]
     if result_tables.is_evaluation(values):
         notes = notes or values.notes
     noun = result_tables.noun_of(values, noun)
@@ -177,7 +175,7 @@ def summary(
         levels=tuple(level_arrays),
         confidence=confidence,
         noun=noun,
-        notes=tuple(notes or ()),
+        notes=tuple(notes),
         n_resamples=n_resamples,
         observed=frozenset(observed),
         n_weightless=max((n for n in weightless if n is not None), default=None),

@@ -508,8 +508,6 @@ def test_dates_and_labels_of_several_types_are_groups():
 
 def test_a_string_is_one_note():
     values = {"m": [0.5, 1.0]}
-    assert summary(values, notes="seed 1").notes == ("seed 1",)
-    assert summary(values, notes=None).notes == ()
     assert Evaluation(values, notes="seed 1").notes == ("seed 1",)
 
 
