@@ -113,7 +113,7 @@ class Gate(Printed):
     observed
         The metrics whose range is not known; the values of all models stand for it.
     weighed
-        The metrics whose means weigh users as the system of the convention does.
+        The metrics whose differences weigh users as the system of the convention does.
     """
 
     passed: bool | None
