@@ -378,7 +378,7 @@ def judge(
         observed.update(test.rule.metric for test in tests if test.is_observed)
     samples = comparison.samples
     metrics = dict.fromkeys(map(attrgetter("metric"), parsed_rules))
-    weighed = tuple(filter(samples.metric_weights.__contains__, metrics))
+    weighed = tuple(filter(comparison.weighed.__contains__, metrics))
     has_runs = bool(samples.n_runs())
     return Gate(
         # The best that a candidate has: one that passes is enough, and an open one may pass.

@@ -300,13 +300,13 @@ def read_sums(
 
 def _refuse_only_of_values(arguments: Mapping[str, Any]) -> None:
     """Refuse the first of the arguments that is given, as only values can have it."""
-    given = [name for name, value in arguments.items() if value is not None]
-    if not given:
+    names = [name for name, value in arguments.items() if value is not None]
+    if not names:
         return
-    argument = given[0]
+    argument = names[0]
     if argument not in ("by", "weights"):
         raise ArgumentError(needs_values(f"{argument}="), argument=argument)
-    keywords = ", ".join(f"{name}={name}" for name in ("by", "weights") if name in given)
+    keywords = ", ".join(f"{name}={name}" for name in ("by", "weights") if name in names)
     msg = (
         f"{argument}= is too late for a stream, which keeps sums; expected it in each update: type "
         f"stream.update(scores, truth, {keywords})"

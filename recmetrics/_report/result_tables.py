@@ -641,13 +641,13 @@ def shared_origin(tables: Sequence[Table]) -> Origin:
     """
     definitions: dict[str, Definition] = {}
     for metric in tables[0].values:
-        known = {}
+        definition_of_result = {}
         for table in tables:
             if (definition := table.origin.definition(metric)) is not None:
-                known[table.name] = definition
-        _require_one_definition(metric, known)
-        if len(known) == len(tables):
-            definitions[metric] = known[tables[0].name]
+                definition_of_result[table.name] = definition
+        _require_one_definition(metric, definition_of_result)
+        if len(definition_of_result) == len(tables):
+            definitions[metric] = definition_of_result[tables[0].name]
     convention, *others = {table.origin.convention for table in tables}
     return Origin(None if others else convention, definitions.get)
 

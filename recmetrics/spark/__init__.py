@@ -218,9 +218,9 @@ def _with_columns_that_are_read(
     narrow_heads = {}
     for label, table in tables.items():
         names = {*columns.keys, columns.item, *numbers.get(label, ())}
-        kept = [name for name in table.columns if name in names]
-        narrow_tables[label] = table.select([f"`{name}`" for name in kept])
-        narrow_heads[label] = heads[label][kept]
+        columns_of_table = [name for name in table.columns if name in names]
+        narrow_tables[label] = table.select([f"`{name}`" for name in columns_of_table])
+        narrow_heads[label] = heads[label][columns_of_table]
     return narrow_tables, narrow_heads
 
 

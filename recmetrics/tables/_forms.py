@@ -21,6 +21,7 @@ from recmetrics._core.errors import (
     install,
     warn,
 )
+from recmetrics._core.inputs import MOST_NUMBERS, look_like_grades
 from recmetrics._core.spec import SIDE
 from recmetrics._files import Columns as FileColumns
 from recmetrics._files import Source, as_frame, read_any, read_table
@@ -47,9 +48,6 @@ _WITH_KEYS = ("recs", "truth", "exclude")  # these may have columns of ``by``
 WITHOUT_ITEMS = "without_items"  # the option that is the table of users without items
 
 _SAMPLE_ROWS = 1000  # the rows of a lazy frame that say whether its ids are integers
-
-_LARGEST_GRADE = 5  # of a common scale of ratings
-_MOST = 0.9  # of the numbers of a model, of which few are whole
 
 _OF_USER = "expected a list or a set of items, or a dict from items to numbers"
 
@@ -322,8 +320,8 @@ def _warn_if_exchanged(tables: Mapping[str, Any], options: Mapping[str, Any]) ->
             return
         numbers[label] = frame.get_column(name).to_numpy()
     scores = numbers["recs"]
-    are_grades = scores.min() == 0 < scores.max() <= _LARGEST_GRADE and np.all(scores % 1 == 0)
-    if are_grades and np.mean(numbers["truth"] % 1 != 0) >= _MOST:
+    are_grades = scores.any() and look_like_grades(scores)
+    if are_grades and np.mean(numbers["truth"] % 1 != 0) >= MOST_NUMBERS:
         msg = (
             "the scores of recs look like grades, and the relevances of truth are fractions; are "
             "recs and truth exchanged? expected the recommendations first, then the truth"

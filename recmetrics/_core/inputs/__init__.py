@@ -95,8 +95,10 @@ from recmetrics._core.inputs.side import (
 )
 from recmetrics._core.inputs.sparse import as_scipy
 from recmetrics._core.inputs.users import (
+    MOST_NUMBERS,
     arguments_read,
     digests_of,
+    look_like_grades,
     read_set_if_given,
     read_users,
     read_which_users,

@@ -45,7 +45,8 @@ from recmetrics._core.spec import Request
 from recmetrics._core.types import WhichUsers
 
 INSPECTED_SCORES = 1 << 14  # so many scores of the first rows are read for a warning
-_MOST = 0.9  # the share of the items that exchanged scores have as relevant ones
+# Of scores that stand as the truth, at least this share is above 0, and this share no whole number.
+MOST_NUMBERS = 0.9
 _LARGEST_GRADE = 5  # of a common scale of ratings
 # Most calls hold no tables; these need no look at their labels.
 _WITHOUT_LABELS = {np.ndarray, np.memmap, sp.csr_array, sp.csr_matrix, list, tuple, NoneType}
@@ -100,7 +101,7 @@ def warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
     fractions and the scores hold grades alone. A truth with a negative number is then an error.
     """
     n_users, n_items = scores.shape
-    if truth.mean_items < _MOST * n_items or n_items < 2 or not n_users:
+    if truth.mean_items < MOST_NUMBERS * n_items or n_items < 2 or not n_users:
         return
     first_user = slice(0, 1)
     if isinstance(scores, SparseScores):
@@ -112,10 +113,7 @@ def warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
     few_users = slice(0, min(n_users, 1 + INSPECTED_SCORES // n_items))
     for rows in (first_user, few_users):
         block = scores.array[rows]
-        is_graded = (
-            block.dtype.kind in "biuf" and block.min() == 0 and block.max() <= _LARGEST_GRADE
-        )
-        if not (is_graded and np.all(block % 1 == 0)):
+        if not look_like_grades(block):
             return
         try:
             relevances = truth.rows(rows).values
@@ -123,10 +121,18 @@ def warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
             cause = str(error).partition("; ")[0]
             msg = f"{cause}, and the scores look like grades; {MAY_BE_EXCHANGED}"
             raise InputError(msg, argument="truth") from None
-        if np.count_nonzero(relevances < 1.0) < _MOST * block.size:
+        if np.count_nonzero(relevances < 1.0) < MOST_NUMBERS * block.size:
             return
     msg = "the truth holds fractions between 0 and 1, and the scores look like grades"
     warn(f"{msg}; {MAY_BE_EXCHANGED}")
+
+
+def look_like_grades(numbers: npt.NDArray[Any]) -> bool:
+    """Say whether numbers, one or more, are whole ones from 0 up to those of a scale of ratings."""
+    is_in_range = (
+        numbers.dtype.kind in "biuf" and numbers.min() == 0 and numbers.max() <= _LARGEST_GRADE
+    )
+    return bool(is_in_range and np.all(numbers % 1 == 0))
 
 
 def read_whole_users(
