@@ -109,7 +109,7 @@ def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[
     ties: object = shared.get("ties")
     if ties is not None:
         hint = ""
-        if ties == "range":
+        if isinstance(ties, str) and ties == "range":
             hint = (
                 "; type ties='best' for the first rank of each item, ties='worst' for the last one"
             )

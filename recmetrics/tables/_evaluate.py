@@ -500,18 +500,19 @@ def _warn_as_summary(
 def _choose_columns(recs: Frame, truth: Frame, options: TableOptions, first: TableOrder) -> Columns:
     """Choose the columns; refuse gaps to keep without ranks, and an order that is not read."""
     user = options["user"]
-    by = [] if options.get("by") is None else as_names(options["by"])
-    if hasattr(options.get("by"), "dtype") and not set(by) <= set(recs.columns):
+    by: Any = options.get("by")
+    is_array = hasattr(by, "dtype")
+    if is_array and (getattr(by, "ndim", 1) != 1 or not set(by) <= set(recs.columns)):
         msg = (
             f"by must name columns of recs that divide its lists, such as by='model', got a "
-            f"{type(options['by']).__name__}; if it is the group of each user leave out by=, and "
+            f"{type(by).__name__}; if it is the group of each user leave out by=, and "
             "with the result type recmetrics.summary(values, by=groups)"
         )
         raise ArgumentError(msg, argument="by")
     columns = choose_columns(
         recs,
         truth,
-        [*by, user],
+        [*([] if by is None else as_names(by)), user],
         options["item"],
         score=options.get("score"),
         rank=options.get("rank"),

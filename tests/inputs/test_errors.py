@@ -567,11 +567,16 @@ MISTAKES["sets"] = {
 
 def test_no_item_is_in_an_empty_catalogue():
     empty = np.empty((2, 0))
-    message = (
-        "truth of user 1 names item 0, which is outside the catalogue; "
-        "expected none: there are 0 items"
-    )
-    assert message_of(InputError, lambda: compute(empty, [[], [0]])) == message
+    no_index = "which is outside the catalogue; expected no index, since there are 0 items"
+    for call, message in (
+        (lambda: compute(empty, [[], [0]]), f"truth of user 1 names item 0, {no_index}"),
+        (lambda: compute(empty, [-1, 2]), f"truth of row 1 is item 2, {no_index}, or -1 for none"),
+        (
+            lambda: ranked([[-1], [3]], [[], []], n_items=0),
+            f"ranking of user 1 names at rank 1 item 3, {no_index}, or -1; {UNKNOWN}",
+        ),
+    ):
+        assert message_of(InputError, call) == message
     compute(empty, [[], []])
 
 

@@ -170,6 +170,11 @@ OK = {"sizes": [2, 3]}
             {"sizes": None, "ids": np.ones((5, 1))},
         ),
         (
+            ShapeError,
+            "ids must be 1-d, the group of each row, got shape ()",
+            {"sizes": None, "ids": np.array(5)},
+        ),
+        (
             InputError,
             "relevance must hold relevances from 0 to 1e+100, got inf in row 1",
             {"relevance": np.array([0, np.inf, 1, 0, 0], np.float32)},

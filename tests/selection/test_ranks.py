@@ -98,6 +98,8 @@ def test_what_cannot_be_ranked_is_refused():
     assert Metrics.ranks([[1.0, np.nan]], [[0, 1]], nan="exclude").data.tolist() == [np.inf]
     with pytest.raises(ArgumentError, match="ties must be"):
         Metrics.ranks([[1.0]], [[1]], ties="mean")
+    with pytest.raises(ArgumentError, match="ties must be"):
+        Metrics.ranks([[1.0]], [[1]], ties=np.array(["best", "worst"]))
     with pytest.raises(TypeError, match="unexpected keyword argument 'undefined'"):
         Metrics.ranks([[1.0]], [[1]], undefined="zero")
     with pytest.warns(RecmetricsWarning, match="exclude holds the one relevant item"):

@@ -358,6 +358,13 @@ def test_a_truth_with_an_index_of_two_levels_has_no_items():
         tables.hit(make("pandas", {"item": [7]}), truth)
 
 
+@pytest.mark.parametrize("groups", [np.array(["a", "b"]), np.array("a"), np.eye(2)])
+def test_groups_of_users_are_no_columns(groups):
+    recs, truth = {"user": [1, 2], "item": [7, 8]}, {"user": [1, 2], "item": [7, 8]}
+    with pytest.raises(ArgumentError, match=r"^by must name columns of recs .* got a ndarray; "):
+        evaluate_table(make("pandas", recs), make("pandas", truth), "mrr", by=groups, in_order=True)
+
+
 def test_the_column_that_divides_lists_is_named():
     """Neither numbers as text nor a column that leaves repeats may be the name of the model."""
     recs = {"user": [1, 1, 1, 1], "item": [7, 8, 7, 8], "rank": [1, 2, 1, 2], "fold": ["f"] * 4}

@@ -41,6 +41,7 @@ from recmetrics._core.inputs.arrays import (
     refuse_other_indexes,
     starts_of,
     users_of_entries,
+    valid_indices,
 )
 from recmetrics._core.inputs.flat_groups import note_on_leading_ties, read_groups
 from recmetrics._core.inputs.labels import NO_TABLES, read_labels, tables_among

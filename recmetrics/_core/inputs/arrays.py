@@ -557,6 +557,13 @@ def is_missing(value: Any) -> bool:
         return True
 
 
+def valid_indices(n_items: int | None) -> str:
+    """Say which item indices a catalogue has, for errors; its size may be unknown."""
+    if n_items is None:
+        return "an index >= 0"
+    return f"0 .. {n_items - 1}" if n_items else "no index, since there are 0 items"
+
+
 def hint_of_index(name: str, index: int, indices: IntArray, n_items: int | None) -> str:
     """Say what to type for ``indices`` of ``name``, of which ``index`` is outside; or "".
 

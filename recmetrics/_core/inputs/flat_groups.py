@@ -198,7 +198,7 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
     if isinstance(ids, Set) or not isinstance(ids, Collection):
         msg = f"ids must be an array or a list, the group of each row, got {type(ids).__name__}"
         raise InputTypeError(msg)
-    shape = tuple(getattr(ids, "shape", (len(ids),)))
+    shape = tuple(ids.shape) if hasattr(ids, "shape") else (len(ids),)
     if len(shape) != 1:
         msg = f"ids must be 1-d, the group of each row, got shape {shape}"
         raise ShapeError(msg)

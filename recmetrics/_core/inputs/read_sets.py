@@ -25,6 +25,7 @@ from recmetrics._core.inputs.arrays import (
     per_user,
     starts_of,
     users_of_entries,
+    valid_indices,
 )
 from recmetrics._core.inputs.sets import DenseSets, ItemSets, Rows, SharedSet, SparseSets
 from recmetrics._core.inputs.sparse import as_scipy, ascend_in_rows, sets_of_sparse
@@ -358,13 +359,12 @@ def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None, 
     is_outside = (classes < -1) | (classes >= (_MOST_ENTRIES if n_items is None else n_items))
     if is_outside.any():
         row = int(np.flatnonzero(is_outside)[0])
-        valid_indices = "an index >= 0" if n_items is None else f"0 .. {n_items - 1}"
         hint = f"; type np.maximum({typed}, -1)"
         if classes[row] >= 0:
             hint = hint_of_index("truth", int(classes[row]), classes, n_items)
         msg = (
             f"truth of row {row} is item {classes[row]}, which is outside the catalogue; expected "
-            f"{valid_indices}, or -1 for none{hint}"
+            f"{valid_indices(n_items)}, or -1 for none{hint}"
         )
         raise InputError(msg)
 
@@ -513,17 +513,12 @@ def refuse_outside(items: IntArray, n_items: int | None, name_of: Callable[[int]
     is_outside = (items < -1) | (items >= (_MOST_ENTRIES if n_items is None else n_items))
     if not is_outside.any():
         return
-    if n_items is None:
-        valid_indices = "an index >= 0"
-    elif n_items == 0:
-        valid_indices = "none: there are 0 items"
-    else:
-        valid_indices = f"0 .. {n_items - 1}"
     entry = int(is_outside.argmax())
     index = int(items[entry])
     name = name_of(entry)
     hint = hint_of_index(name, index, items, n_items)
     msg = (
-        f"{name} names item {index}, which is outside the catalogue; expected {valid_indices}{hint}"
+        f"{name} names item {index}, which is outside the catalogue; expected "
+        f"{valid_indices(n_items)}{hint}"
     )
     raise InputError(msg)

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputError
-from recmetrics._core.inputs import FlatLists, Rankings, Rows, Users, call_on, hint_of_index
+from recmetrics._core.inputs import (
+    FlatLists,
+    Rankings,
+    Rows,
+    Users,
+    call_on,
+    hint_of_index,
+    valid_indices,
+)
 from recmetrics._core.selection import kernels, memory
 from recmetrics._core.selection.hits import Hits, empty_hits, hits_of_slots, join
 from recmetrics._core.selection.lists import Lists, Reader
@@ -154,9 +162,7 @@ class ListRanker:
         rank = lists.rank_in(row, place)
         advice = ""
         if fault_code == kernels.OUTSIDE:
-            expected = "an index >= 0"
-            if self.n_items is not None:
-                expected = f"0 .. {self.n_items - 1}"
+            expected = valid_indices(self.n_items)
             problem = f"item {item}, which is outside the catalogue; expected {expected}, or -1"
             if self.n_items is not None and item >= 0:
                 items = self._rankings.lists.items
