@@ -46,8 +46,8 @@ Ring: TypeAlias = Literal[
 ]
 RINGS: tuple[Ring, ...] = get_args(Ring)
 Definitions: TypeAlias = Mapping[str, Definition]
-TieOrder: TypeAlias = Literal["index", "expected", "reversed"]
-"""The order of equal scores: by item index, any with the same chance, by descending index."""
+TieOrder: TypeAlias = Literal["index", "expected", "best", "worst", "reversed"]
+"""The order of equal scores: those of ``ties=``, and by descending item index."""
 TruthOf: TypeAlias = Literal["all items", "list items"]
 """The relevant items that count: all, or those that may be in the list of the user."""
 
@@ -55,6 +55,8 @@ _OWN, _ONE, _UNUSED, _ANOTHER, _SEVERAL = range(len(RINGS))
 TIES_IN_WORDS = {
     "index": "equal scores by item index",
     "expected": "mean over the orders of equal scores",
+    "best": "the relevant of equal scores first",
+    "worst": "the relevant of equal scores last",
     "reversed": "equal scores by descending item index",
 }
 TRUTHS_IN_WORDS = {
@@ -281,6 +283,8 @@ def _plans(
 
     plain = Setting()
     keys = _keys(near_specs, orders) | _keys(unused_specs, ["index"])
+    if problem.has_ties:
+        keys |= _keys(own_specs, ["best", "worst"])
     yield _Plan(plain, keys | keys_of_others(plain))
     for n_left_out in range(1, len(problem.sets) + 1):
         for without in combinations(problem.sets, n_left_out):
@@ -290,8 +294,7 @@ def _plans(
         yield _Plan(of_list_items, _keys(own_specs, orders) | keys_of_others(of_list_items))
     if problem.has_ties:
         in_reverse = Setting(is_reversed=True)
-        keys = {str(own_spec): (own_spec, "reversed") for own_spec in own_specs}
-        yield _Plan(in_reverse, keys | keys_of_others(in_reverse))
+        yield _Plan(in_reverse, _keys(own_specs, ["reversed"]) | keys_of_others(in_reverse))
 
 
 def _keys(
@@ -299,12 +302,13 @@ def _keys(
 ) -> dict[str, tuple[MetricSpec, TieOrder]]:
     """Give a key to each spec in each order of equal scores that the metric has."""
     keys: dict[str, tuple[MetricSpec, TieOrder]] = {}
-    for spec in dict.fromkeys(specs):
-        keys[str(spec)] = spec, "index"
-        if "expected" in orders:
-            with suppress(ArgumentError):  # where the metric has no expectation
-                Request({str(spec): spec}, ties="expected")
-                keys[f"{spec}, ties=expected"] = spec, "expected"
+    for spec, ties in product(dict.fromkeys(specs), orders):
+        if ties in ("index", "reversed"):
+            keys[str(spec)] = spec, ties
+            continue
+        with suppress(ArgumentError):  # where the metric has no expectation
+            Request({str(spec): spec}, ties=ties)
+            keys[f"{spec}, ties={ties}"] = spec, ties
     return keys
 
 
@@ -388,7 +392,7 @@ def _measure_finite(problem: Problem, plan: _Plan, name: str) -> Measured:
     """
     definitions: dict[str, Definition] = {}
     for key, (spec, ties) in plan.specs.items():
-        definitions[key] = define(spec, None, "expected" if ties == "expected" else "index")
+        definitions[key] = define(spec, None, "index" if ties == "reversed" else ties)
     try:
         return problem.measure(definitions, plan.setting)
     except InputError:

@@ -204,6 +204,16 @@ def test_orders_of_equal_scores_are_those_of_systems():
     assert recall.departures == ("mean over the orders of equal scores",)
 
 
+@pytest.mark.parametrize(
+    "value, ties, words", [("1.00", "best", "first"), ("0.33", "worst", "last")]
+)
+def test_relevant_items_may_be_the_first_or_the_last_of_equal_scores(value, ties, words):
+    """The second of three equal scores is relevant: by index its rank is 2, on average 11/18."""
+    first = identify([[1, 1, 1]], [[0, 1, 0]], value, "mrr").matches[0]
+    assert (first.metric, first.ties, first.ring) == ("mrr", ties, "one departure")
+    assert first.departures == (f"the relevant of equal scores {words}",)
+
+
 def test_systems_are_those_with_the_options():
     first = identify([[2, 1]], [[1, 3]], "0.143", "ndcg@1").matches[0]
     assert (first.metric, first.mean) == ("ndcg(gain=exp2)@1", pytest.approx(1 / 7))
