@@ -311,7 +311,7 @@ def ties(metric: Metric, text: str) -> str:
         return f"{text}; another `ties=` is an error"
     text += '; `ties="expected"` gives the exact mean over their orders'
     bound = [f"`{name}={choice}`" for name, choice in metric.without_orders.items()]
-    return text + (f", but not with {', '.join(bound)}" if bound else "")
+    return text + (f'; with {" or ".join(bound)}, `ties="index"` alone' if bound else "")
 
 
 def same_elsewhere(metric: Metric) -> str:

@@ -216,9 +216,10 @@ class Metrics:
             Metric strings with ``weigh``, such as ``recall(weigh=snips)@20``, need it.
             ``propensity_from`` estimates it.
         undefined
-            The value of an undefined metric, for example of a user without relevant items: "nan",
-            "zero", "one", or "raise" for an error. "zero" is the best value where lower is better,
-            as in ``mean_rank``. Default: the rule of the convention, or "nan" without a convention.
+            The value of a user without relevant items: "nan", "zero", "one", or "raise" for an
+            error, also in any other metric that is undefined. "zero" is the best value where lower
+            is better, as in ``mean_rank``. Metrics that do not need relevant items, such as
+            diversity, keep NaN. Default: the rule of the convention, or "nan" without a convention.
         convention
             Another system whose metric definitions to use, such as "ranx", "trec" or "recbole". An
             unknown name raises an error that lists all systems. Options in a metric string,
@@ -234,9 +235,10 @@ class Metrics:
             metric is its exact mean over all orders of the tied items. "worst", "best": its worst
             or best value over these orders. "range": the mean, least and greatest value; the last
             two have the keys ``"ndcg@10[least]"`` and ``"ndcg@10[greatest]"``. Metrics that read
-            the lists themselves, such as diversity and coverage, and ``auc@k`` support only
-            "index". ``auc`` counts tied pairs 1/2 under "index" as well, by definition. Default:
-            the rule of the convention for each metric, or "index" without a convention.
+            the lists themselves, such as diversity and coverage, ``auc@k``, and the options
+            ``denom=hits``, ``tied=block`` and ``ideal=retrieved`` support only "index". ``auc``
+            counts tied pairs 1/2 under "index" as well, by definition. Default: the rule of the
+            convention for each metric, or "index" without a convention.
         n_threads
             The number of threads. None uses the environment variable RECMETRICS_NUM_THREADS if it
             is set, else all cores that this process may use.

@@ -219,6 +219,8 @@ def _without_truth(definition: Definition) -> str:
     if not metric.needs_relevant:
         return "has a value"
     number = number_for(definition.undefined)
+    if number is None and metric.is_sum:
+        return "NaN, as in the convention; 0, the sum of no gains, if undefined= is given"
     if number is None:
         return "NaN, unless undefined= is given"
     if definition.undefined == policy_of(metric):

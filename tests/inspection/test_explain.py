@@ -189,14 +189,14 @@ def test_what_a_user_without_relevant_items_gets():
         "0, the sum of no gains; an error with undefined='raise'"
     )
     assert explain("cg").no_relevant_item == explain("dcg@5").no_relevant_item
-    assert explain("dcg@5", convention="ranx").no_relevant_item == (
-        "NaN, unless undefined= is given"
-    )
     assert explain("recall@5", convention="torchmetrics").no_relevant_item == (
         "0, as in the convention, unless undefined= is given"
     )
     assert explain("map@5", convention="lightgbm").no_relevant_item == (
         "1, as in the convention, unless undefined= is given"
+    )
+    assert explain("dcg@5", convention="ranx").no_relevant_item == (
+        "NaN, as in the convention; 0, the sum of no gains, if undefined= is given"
     )
     assert explain("recall@5").nan_if == ""
     fallout = explain("fallout@5")

@@ -466,10 +466,10 @@ def test_undefined_names_the_reason():
 
     assert message_of(UndefinedMetricError, lambda: compute(1, "raise")) == (
         "diversity is undefined: 2 of 2 users have no value (a list of fewer than two items), the "
-        "first is user 0; expected a value for every user; give undefined='nan' or 'zero', or "
-        "leave these users out"
+        "first is user 0; expected a value for every user; give undefined='nan', or leave these "
+        "users out"
     )
-    assert compute(1, "zero").tolist() == [0, 0]
+    assert np.isnan([compute(1, "nan"), compute(1, "zero"), compute(1, "one")]).all()
     assert compute(2, "raise").tolist() == compute(2, "nan").tolist()
 
 

@@ -144,11 +144,12 @@ def test_undefined_applies():
         truth = np.zeros((len(lists), 3))
         return Metrics.compute_ranked(lists, truth, ["personalization@2"], undefined=undefined)
 
-    assert compute([[0]], "zero") == {"personalization@2": 0.0}
+    assert compute([[0], [1]], "zero") == {"personalization@2": 1.0}
+    assert np.isnan(compute([[0]], "zero")["personalization@2"])
     assert compute([[0]], "zero")["personalization@2"].shape == ()
     assert message_of(UndefinedMetricError, lambda: compute([[0]], "raise")) == (
         "personalization@2 is undefined (fewer than two lists that are not empty); "
-        "give undefined='nan' or 'zero'"
+        "give undefined='nan'"
     )
     assert compute([[0], [1]], "raise") == {"personalization@2": 1.0}
 

@@ -1021,7 +1021,10 @@ def _most_gains(k: int | None, options: Mapping[str, Any]) -> float:
 def dcg_reference(
     user: OneUser, k: int, *, gain: str, discount: str, rel: float | None, weigh: str
 ) -> float:
-    """The gains of the top k, each times the discount of its rank; NaN without relevant items."""
+    """The gains of the top k, each times the discount of its rank.
+
+    NaN without relevant items, for which the library then puts 0.
+    """
     if n_relevant(user, rel) == 0:
         return math.nan
     return dcg_of(weighed_gains(user, k, gain, rel, weigh)[0], discount)
@@ -1077,7 +1080,7 @@ def dcg_at_k(
 
 
 def cg_reference(user: OneUser, k: int, *, gain: str, rel: float | None) -> float:
-    """The sum of the gains of the top k; NaN for a user without relevant items."""
+    """The sum of the gains of the top k; NaN without relevant items, for which 0 is then put."""
     if n_relevant(user, rel) == 0:
         return math.nan
     return sum(gain_of(relevance, gain) for relevance in graded(user.gains[:k], rel))

@@ -12,7 +12,14 @@ import numpy as np
 from recmetrics._core.errors import warn
 from recmetrics._core.inputs import Users
 from recmetrics._core.selection import Selection
-from recmetrics._core.spec import NO_RELEVANT_ITEM, MetricSpec, Request, make_spec, number_for
+from recmetrics._core.spec import (
+    NO_RELEVANT_ITEM,
+    MetricSpec,
+    Request,
+    make_spec,
+    number_for,
+    takes_number,
+)
 from recmetrics._core.types import FloatArray
 
 
@@ -82,9 +89,9 @@ def left_out(missing: Sequence[Missing], nouns: str = "users") -> Iterator[str]:
 
 def advice_for(specs_with_missing: Iterable[MetricSpec], nouns: str = "users") -> list[str]:
     """Advise how to count users without a value as 0; [] if 0 is not a low value of each metric."""
-    specs = list(specs_with_missing)
+    metrics = [spec.metric for spec in specs_with_missing]
     # 0 would be the best value where lower is better, or better than any.
-    if not specs or not all(spec.metric.higher_is_better for spec in specs):
+    if not metrics or not all(each.higher_is_better and takes_number(each) for each in metrics):
         return []
     return [f"to count {nouns} without a value as 0, give undefined='zero'"]
 

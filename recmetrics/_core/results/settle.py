@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from recmetrics._core.errors import UndefinedMetricError, warn
 from recmetrics._core.results.notes import who_lacks, why_undefined
-from recmetrics._core.spec import Definition, Metric, number_for
+from recmetrics._core.spec import Definition, Metric, number_for, takes_number
 from recmetrics._core.types import UserValues
 
 
@@ -54,10 +54,14 @@ def settled(
         row = int(is_missing.argmax())
         refuse_missing(text, definition, n_missing, is_missing.size, rows, row)
     elif is_missing.any():
-        reason = definition.spec.metric.undefined
-        msg = f"{text} is undefined ({reason}); give undefined='nan' or 'zero'"
+        msg = f"{text} is undefined ({metric.undefined}); give {_accepting(metric)}"
         raise UndefinedMetricError(msg)
     return values
+
+
+def _accepting(metric: Metric) -> str:
+    """Write what accepts that a metric has no value."""
+    return "undefined='nan' or 'zero'" if takes_number(metric) else "undefined='nan'"
 
 
 def _warn_of_outside(values: UserValues, metric: Metric, rows: RowNames) -> None:
@@ -92,7 +96,7 @@ def refuse_missing(
     if row is not None:
         who += f", the first is {rows.name(row)}"
     msg = (
-        f"{text} is undefined: {who}; expected a value for every {noun}; give undefined='nan' or "
-        f"'zero', or leave these {noun}s out"
+        f"{text} is undefined: {who}; expected a value for every {noun}; give "
+        f"{_accepting(definition.spec.metric)}, or leave these {noun}s out"
     )
     raise UndefinedMetricError(msg)

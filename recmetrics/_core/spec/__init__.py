@@ -70,4 +70,4 @@ from recmetrics._core.spec.systems import (
     own_name,
     read_convention,
 )
-from recmetrics._core.spec.undefined import NoTruth, number_for, policy_of
+from recmetrics._core.spec.undefined import NoTruth, number_for, policy_of, takes_number

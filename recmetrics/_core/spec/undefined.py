@@ -1,4 +1,8 @@
-"""``undefined=``: the policy of a metric for users without a value, and the number in its place."""
+"""``undefined=``: the policy of a metric for users without a value, and the number in its place.
+
+A number stands for users without relevant items. Metrics that these users have, such as diversity,
+stay NaN where they have no value: 0 would be the best calibration of all.
+"""
 
 from typing import Literal
 
@@ -8,6 +12,11 @@ from recmetrics._core.types import Undefined
 NoTruth = Literal["nan", "zero", "one"]
 """The value of a user without relevant items; "nan" also where a system leaves the user out."""
 _NUMBER_OF_POLICY = {"zero": 0.0, "one": 1.0}
+
+
+def takes_number(metric: Metric) -> bool:
+    """Say if ``undefined=`` may put a number in the place of NaN; own metrics leave this to it."""
+    return metric.needs_relevant or bool(metric.module)
 
 
 def policy_of(
@@ -22,6 +31,8 @@ def policy_of(
         return of_system
     if metric.is_sum and undefined != "raise":
         return "zero"
+    if undefined in _NUMBER_OF_POLICY and not takes_number(metric):
+        return "nan"
     return undefined or "nan"
 
 
