@@ -276,7 +276,7 @@ def read_sums(
     _refuse_only_of_values(only_of_values)
     if isinstance(results, ValueSums):
         sums = results.completed()
-        return _samples_of(sums, columns.metrics or sums.per_user, {})
+        return _samples_of(sums, sums.per_user, {})  # all that were asked for
 
     results.mean()  # refuses events without a value as ``undefined=`` says, and warns
     store = results._results

@@ -175,13 +175,10 @@ def _read_files(args: Namespace) -> Inputs:
             f"give {files} to compare, or one table of all models and --model COLUMN; "
             "see 'recmetrics compare --help'"
         )
-        if args.by is not None and len(models) < 2:
+        if args.by is not None:
             msg += "; the groups of one model are for recmetrics.summary(..., by=...) in Python"
         raise CommandError(msg)
-    input_paths = list(models)
-    if args.by is not None:
-        input_paths.append(args.by)
-    _check_options(args, input_paths)
+    _check_options(args)
 
     # The baseline may be typed as its file.
     baseline = {str(path): name for path, name in models.items()}.get(args.baseline, args.baseline)
@@ -309,7 +306,7 @@ def _read_table(args: Namespace) -> Inputs:
         msg = f"--model takes one table of all models, got {len(args.files)} files"
         raise CommandError(msg)
     source = Source("FILE", Path(args.files[0]))
-    _check_options(args, [source.path])
+    _check_options(args)
     by = None if args.by is None else str(args.by)
     labels = [*filter(None, (*args.model, by))]
     frame = read_any(source, labels, metrics=args.metrics or ())
@@ -318,7 +315,7 @@ def _read_table(args: Namespace) -> Inputs:
     return arguments, None
 
 
-def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:
+def _check_options(args: Namespace) -> None:
     """Refuse options of an output that is not printed, and a picture that cannot be written."""
     gate = "--gate; type --gate RULE"
     for option, value, is_output_typed, output in (
@@ -335,7 +332,7 @@ def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:
         raise CommandError(msg)
     if args.plot is not None:
         require_matplotlib()
-        check_output("--plot", args.plot, (".png", ".pdf", ".svg"), inputs)
+        check_output("--plot", args.plot, (".png", ".pdf", ".svg"))
 
 
 def _models(files: Sequence[str]) -> dict[Path, str]:
