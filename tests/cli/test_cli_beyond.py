@@ -93,7 +93,7 @@ def test_what_is_left_out_is_told(capsys):
 # --- Strata and propensities ---------------------------------------------------------------------
 
 OF_RELEVANT = [
-    *("recall@3", "recall(of=tail)@3", "ndcg(of=had)@3"),
+    *("recall@3", "recall(of=tail)@3", "ndcg(of=had-2.1)@3"),
     *("recall(weigh=snips)@3", "precision(weigh=ips, of=tail)@3", "share(of=tail)@3"),
 ]
 
@@ -116,10 +116,10 @@ def test_strata_and_propensities_are_those_of_the_library(capsys, form):
         file = "tail.tsv"
         Path(file).write_text("".join(f"{u}\t{i}\n" for u in (0, 1) for i in np.flatnonzero(tail)))
     np.save("had.npy", had)
-    options = ["--stratum", f"tail={file}", "--stratum", "had=had.npy"]
+    options = ["--stratum", f"tail={file}", "--stratum", "had-2.1=had.npy"]
     options += ["--propensity-from", "train.npz", "--chance"]
     got = run(capsys, *options, metrics=OF_RELEVANT)
-    given = {"strata": {"tail": of_tail, "had": had}, "propensity": propensity_from(TRAIN)}
+    given = {"strata": {"tail": of_tail, "had-2.1": had}, "propensity": propensity_from(TRAIN)}
     expected = Metrics.compute(SCORES, TRUTH, OF_RELEVANT, **given)
     chance = Metrics.chance(TRUTH, OF_RELEVANT, n_items=5, **given)
     for metric in OF_RELEVANT:

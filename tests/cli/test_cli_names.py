@@ -17,6 +17,7 @@ from recmetrics.cli import main
 # Characters that command a terminal, or disarrange its lines, and how they are shown.
 HARMFUL = {
     "\x07": r"\x07",
+    "\x0b": r"\x0b",
     "\x0c": r"\x0c",
     "\x1b": r"\x1b",
     "\x7f": r"\x7f",
@@ -25,6 +26,7 @@ HARMFUL = {
     "\u2028": r"\u2028",
     "\u202e": r"\u202e",
     "\u2066": r"\u2066",
+    "\u2069": r"\u2069",
 }
 MODEL, METRIC, GROUP = "new\x1b[31m", "".join(["hit", *HARMFUL, "@2"]), "x\x9b31m"
 LOWER = "gini@10\x0c"  # read as gini@10, for which lower is better

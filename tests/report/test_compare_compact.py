@@ -105,6 +105,8 @@ def test_a_baseline_has_the_letters_of_the_models_that_are_worse():
         SIGNIFICANT.replace("3 pairs", "2 pairs"),
         FEW.format("ndcg@10"),
     ]
+    with_second = compare(RESULTS, baseline="new", rng=0).compact("ndcg@10")
+    assert "; models are compared only with the baseline, new\n" in str(with_second)
 
 
 def test_the_table_in_markdown():

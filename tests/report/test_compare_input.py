@@ -739,6 +739,8 @@ def test_ids_in_an_index_that_counts_are_no_row_numbers(as_index):
             "not; if it is a column of the results, give its name, if its index has the ids, type "
             "by=by.rename_axis('user'), and if it is in the order of the users, by=by.to_numpy()"
         )
+        found = recmetrics.summary(table.sort_index(), by=counted)  # ids and rows are the same
+        assert {each.group: each.mean for each in found}["low"] == 1.5 / 2
     else:  # the rows of the table are counted, too
         by_row = recmetrics.summary(table, metrics="hit@1", by=counted)
         assert {each.group: each.mean for each in by_row}["low"] == 0.25 / 2
@@ -830,10 +832,12 @@ def test_a_series_that_lacks_users_is_refused():
         assert message == f"by is a Series whose index {fault}"
 
 
-def test_one_column_is_no_model_and_group_at_once():
+@pytest.mark.parametrize("name", ["by", "weights"])
+def test_one_column_is_no_model_and_group_at_once(name):
     table = {"user": ["x", "x"], "model": ["a", "b"], "hit@1": [0.0, 1.0]}
-    with pytest.raises(ArgumentError, match=r"'model'; leave out by=$"):
-        recmetrics.summary(maker("polars")(table), model="model", by="model")
+    options = {"model": "model", name: "model"}
+    message = message_of(ArgumentError, recmetrics.summary, maker("polars")(table), **options)
+    assert message == (f"model= and {name}= name the same column, 'model'; leave out {name}=")
 
 
 # --- Definitions ---------------------------------------------------------------------------------

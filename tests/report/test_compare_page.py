@@ -234,6 +234,17 @@ def test_no_model_is_called_better_where_ranks_and_means_disagree(loss, differs)
     assert (letters in str(found.compact()).splitlines()) == (not differs)
 
 
+@pytest.mark.parametrize("test", ["t", "permutation"])
+def test_a_test_of_the_mean_does_not_disagree_with_it(test):
+    """60 users gain 0.01, and twelve lose 1: the ranks of the gains have the larger sum."""
+    old = [0.0] * 60 + [1.0] * 12
+    new = [0.01] * 60 + [0.0] * 12
+    found = compare({"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}, tests=test)
+    assert found.differences[0].significant
+    assert "not in the direction of the mean" not in str(found)
+    assert str(found.compact()).splitlines()[2].split() == ["a", "old", "[0.1667]", "b"]
+
+
 def test_groups_where_ranks_and_means_disagree_are_named():
     found = compare(ONE_LARGE_LOSS, tests="wilcoxon", by=["x"] * 31)
     assert "ndcg@10 of new - old, ndcg@10 of new - old in x: significant, but not" in str(found)
@@ -606,6 +617,9 @@ def test_records():
         "best": False,
     }
     assert len(found.to_records("means")) == 4 + 4
+    of_all_lists = found.to_records("means")[2]
+    names = ("metric", "group", "n_users", "n_undefined")
+    assert [of_all_lists[name] for name in names] == ["coverage@5", None, None, None]
     message = r"^table must be 'differences' or 'means', got 'mean'$"
     for method in (found.to_records, found.to_frame, lambda t: found.plot(table=t)):
         with pytest.raises(ArgumentError, match=message):

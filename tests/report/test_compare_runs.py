@@ -276,6 +276,8 @@ def test_folds_of_users_are_paired():
         "no user has a value of metric 'm' in two runs of 'a': the runs are folds of users, the "
         "same for every model; type paired_runs=True"
     )
+    runs = [{"m": run, "auc": [NAN] * 6} for run in RUNS[:2]]  # of auc no user has a value
+    assert np.isnan(compare({"a": runs, "b": runs}).means[2].mean)
     models = {"a": {"m": a}, "b": folds(b)}  # each user has one partner
     one = only(compare(models, n_resamples=2000, rng=0))
     assert one.high - one.low < 0.02

@@ -365,6 +365,13 @@ def test_what_needs_values_says_so(ask, purpose):
     assert message.startswith(needed)
 
 
+@pytest.mark.parametrize("name", ["by", "weights"])
+def test_what_comes_too_late_is_named_alone(name):
+    message = message_of(ArgumentError, recmetrics.compare, stream_of(slice(9)), **{name: GROUPS})
+    assert message.startswith(f"{name}= is too late for a stream, which keeps sums")
+    assert message.endswith(f"type stream.update(scores, truth, {name}={name})")
+
+
 def test_models_are_the_same_in_every_update_and_part():
     stream = stream_of()
     two = {model: SCORES[model] for model in ("old", "new")}

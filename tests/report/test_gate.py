@@ -473,6 +473,7 @@ def test_with_resamples_the_wider_of_both_bounds_counts():
         # With a sign, or on the other side, these would be refused as well.
         ("ndcg@10 >= 1", "difference of ndcg@10, -1 and 1; type 'ndcg@10 >= -1%' for"),
         ("ndcg@10 <= -1", "difference of ndcg@10, -1 and 1; type 'ndcg@10 >= -1%' for"),
+        ("ndcg@10 <= +1", "difference of ndcg@10, -1 and 1; type 'ndcg@10 >= -1%' for"),
         ("gini@10 > 2 in vip", "difference of gini@10, -1 and 1; type 'gini@10 < +2% in vip' for"),
         ("ndcg@10 > 0.1 in vip", "type 'ndcg@10 > -0.1 in vip' to allow a loss of 0.1, or"),
         (
@@ -706,8 +707,9 @@ def test_the_advice_on_a_gain_names_the_model_where_there_are_several():
     # mid equals old, and the values of mrr have a known range.
     equal = found.users_needed("mrr", 0.01, margin=0.0, model="mid").with_value
     assert equal == fewest_of_equal_differences(0.01, -1)
-    needed = found.users_needed("mrr", 0.01, margin="0%", model="new")
-    assert needed == found.users_needed("mrr", 0.01, margin=0.0, model="new")
+    needed = found.users_needed("mrr", 0.01, margin=0.0, model="new")
+    for margin in ("0%", "0.00%"):
+        assert found.users_needed("mrr", 0.01, margin=margin, model="new") == needed
 
 
 @pytest.mark.parametrize("margin", ["-.5%", "-1.%", "-1e0%", " -1 % "])
@@ -946,6 +948,9 @@ def test_movers_are_the_largest_gains_and_losses():
     assert [(each.user, each.value, each.against) for each in found.gains] == [(0, 1.0, 0.5)]
     assert [(each.user, each.difference) for each in found.losses] == [(1, -0.5)]
     assert re.sub(" +", " ", str(found).splitlines()[2]) == "ndcg@10 gain 0 1.0000 0.5000 +0.5000"
+    all_movers = compared([0.5, 1.0, 0.2, 0.0], [1.0, 0.5, 0.3, 0.0]).movers("ndcg@10")
+    assert [each.user for each in all_movers.gains] == [0, 2]  # user 3 does not move
+    assert [each.user for each in all_movers.losses] == [1]
 
 
 def test_where_lower_is_better_a_gain_is_a_lower_value():

@@ -31,9 +31,9 @@ def test_hours_where_the_clocks_go_back():
     assert difference(IN_PARIS.to_pandas()) == (DIFFERENCE, 2)  # whose times keep the offset
     message = message_of(InputError, difference, IN_PARIS)
     assert message.startswith("results: the column 'hour' holds different times that are equal in")
-    of_arrow = message_of(InputError, difference, IN_PARIS.to_arrow())
-    code = of_arrow.rpartition("type ")[2]
-    assert difference(eval(code, {"frame": IN_PARIS.to_arrow()})) == (DIFFERENCE, 2)
+    of_arrow = IN_PARIS.select("model", "hour", "mrr").to_arrow()
+    code = message_of(InputError, difference, of_arrow).rpartition("type ")[2]
+    assert difference(eval(code, {"frame": of_arrow})) == (DIFFERENCE, 2)
     of_one = IN_PARIS.filter(model="old").drop("model").with_columns(user=polars.Series([1, 2]))
     message = message_of(InputError, recmetrics.summary, of_one, by="hour")
     assert message.startswith("values: the column 'hour' holds different times")

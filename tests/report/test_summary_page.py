@@ -157,6 +157,9 @@ def test_the_rows_that_count_an_additional_user_are_named():
     of_groups["mrr@3"][20:30] = 1.0  # of the 15 users of the second group
     found = summary(of_groups, by=["a"] * 20 + ["b"] * 15 + ["c"] * 5)
     assert "\n5 rows of 3 metrics: fewer than 10 users are below the" in str(found)
+    del of_groups["mrr@3"]
+    of_two = str(summary(of_groups, by=["a"] * 20 + ["b"] * 15 + ["c"] * 5))
+    assert "\nmrr@2 (only in a, in c); mrr@1 (only in c): fewer than 10 users are below" in of_two
     many = {f"hit@{k}": values["mrr@5"][:9] for k in range(1, 7)}
     assert ADDITIONAL[0].format("6 metrics") in str(summary(many))
 

@@ -210,6 +210,12 @@ def test_wrong_weights_are_refused(error, weights, fault):
     assert message == f"the weights of metric 'recall@3' of values {fault}"
 
 
+def test_a_user_without_a_value_may_lack_a_weight():
+    """As an empty cell of a file has it; the second of two users has 3 of the 4 weights."""
+    values = {"recall@3": [1.0, 0.5, np.nan], "recall@3[weight]": [1.0, 3.0, np.nan]}
+    assert recmetrics.summary(values).means == {"recall@3": (1 * 1.0 + 3 * 0.5) / 4}
+
+
 def test_area_of_recbole_weighs_by_relevant_items():
     evaluation = Metrics.evaluate(
         [[9, 8, 7, 1]] * 2, [[1, 0, 0, 0], [0, 1, 0, 1]], "auc", convention="recbole"
