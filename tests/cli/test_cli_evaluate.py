@@ -224,6 +224,8 @@ def test_a_system_metric_is_named_that_the_file_of_users_lacks(capsys):
     assert note in printed(capsys, "evaluate", *argv)
     assert note in evaluated(capsys, *argv)["notes"]
     assert "not in" not in printed(capsys, "evaluate", *BASE, "-m", "hit@2", *argv[-2:])
+    of_one = printed(capsys, "evaluate", *BASE, "-m", "hit@2", "gini@2", *argv[-2:])
+    assert "not in users.csv: gini@2, which has one value for all lists" in of_one
     assert Path("users.csv").read_text().startswith("user,hit@2\n")
 
 

@@ -406,9 +406,10 @@ def test_the_means_of_an_evaluator_are_refused():
             "'x / y / z', rows 0 and 1: ('x / y', 'z') and ('x', 'y / z')",
         ),
         ({"a": [1, "1", 2]}, "'1', rows 0 and 1: (1,) and ('1',)"),
+        ({"a": [1, 1, "1"]}, "'1', rows 0 and 2: (1,) and ('1',)"),
         ({"a": ["None", None, "w"]}, "'None', rows 0 and 1: ('None',) and (None,)"),
     ],
-    ids=["two columns", "number and text", "none"],
+    ids=["two columns", "number and text", "two rows and one", "none"],
 )
 def test_models_of_one_name_are_refused(columns, named, ask):
     make = maker("pandas")

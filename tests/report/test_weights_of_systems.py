@@ -102,10 +102,12 @@ def test_a_gate_says_that_its_difference_is_weighted():
 
 def test_weights_that_one_of_two_results_lacks_are_said_to_be_left_out():
     evaluation = Metrics.evaluate(SCORES, TRUTH, ["recall@3", "map@3"], convention="implicit")
-    comparison = recmetrics.compare({"a": evaluation, "b": evaluation.values})
-    assert comparison.means[0].mean == pytest.approx(PLAIN)
-    assert "means of recall@3 weigh all users equally" in str(comparison)
-    assert comparison.to_dict()["weighed"] == []
+    other_weights = evaluation.values | {"recall@3[weight]": [1.0, 5.0]}
+    for other in (evaluation.values, other_weights):
+        comparison = recmetrics.compare({"a": evaluation, "b": other})
+        assert comparison.means[0].mean == pytest.approx(PLAIN)
+        assert "means of recall@3 weigh all users equally" in str(comparison)
+        assert comparison.to_dict()["weighed"] == []
 
 
 def test_users_who_weigh_nothing_get_no_advice_on_their_value():
