@@ -281,6 +281,7 @@ def test_a_line_whose_last_column_begins_in_the_second_half_folds_to_the_margin(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert fold("a  b of several words") == "a  b of several\n   words"
     assert fold("a first column  b of words") == "a first column  b of\nwords"
+    assert fold("  - an item of several words") == "  - an item of\n    several words"
 
 
 def test_stdout_that_lacks_a_character(monkeypatch):
