@@ -187,12 +187,14 @@ def test_scores_of_more_than_double_precision():
 
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, sp.coo_array])
 def test_sparse_scores_that_store_an_item_twice(form):
-    wrong = sp.coo_array(([3.0, 1.0, 2.0], ([1, 0, 1], [2, 0, 2])), shape=SCORES.shape)
+    """Two users do: the first one of them is named, whose item is the last."""
+    entries = np.array([3.0, 1.0, 2.0, 4.0])
+    wrong = sp.coo_array((entries, ([1, 0, 0, 1], [0, 2, 2, 0])), shape=SCORES.shape)
     if form is not sp.coo_array:
-        wrong = form((np.array([1.0, 3.0, 2.0]), [0, 2, 2], [0, 1, 3]), shape=SCORES.shape)
+        wrong = form((entries, [2, 2, 0, 0], [0, 2, 4]), shape=SCORES.shape)
     scores(
         InputError,
-        "scores stores (user 1, item 2) twice; expected one entry for each item of a user; type "
+        "scores stores (user 0, item 2) twice; expected one entry for each item of a user; type "
         "scores.sum_duplicates() to add them",
         wrong,
         form(SCORES),

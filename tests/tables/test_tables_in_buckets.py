@@ -319,6 +319,20 @@ def test_the_mean_weighs_the_lists_of_all_buckets_as_the_system():
     assert summary.means == {"recall@3": pytest.approx((1 + 1) / (1 + 3))}
 
 
+@pytest.mark.parametrize("user", [0, 1, 2])
+def test_the_first_list_of_a_note_is_that_of_any_bucket(user):
+    """One user has no list, and the next one has ranks that contradict the scores."""
+    rows = {"user": [0, 1, 2] * 2, "item": [1] * 3 + [2] * 3, "rank": [1] * 3 + [2] * 3}
+    is_next = pl.col("user") == (user + 1) % 3
+    recs = pl.DataFrame(rows).with_columns(
+        score=pl.when(is_next).then(pl.col("rank")).otherwise(-pl.col("rank"))
+    )
+    listed = recs.filter(pl.col("user") != user)
+    _, summary = evaluate_table(listed, recs, "hit", chunks=8, return_summary=True)
+    assert (summary.n_missing, summary.first_missing) == (1, f"user={user}")
+    assert (summary.n_contradicted, summary.first_contradicted) == (1, f"user={(user + 1) % 3}")
+
+
 def test_excluded_truth_of_all_buckets_is_told_once():
     recs = pl.DataFrame({"user": range(3), "item": 1, "score": 1.0})
     exclude = recs.filter(pl.col("user") > 0)
@@ -385,15 +399,17 @@ def test_an_error_of_all_users_says_that_a_bucket_counts(chunks):
             assert message.endswith(" (rows and users are counted within a bucket of users)")
 
 
-def test_a_warning_with_another_number_in_each_bucket_is_one():
-    """Each of 16 users has an item of their own, of which no user had any before."""
+@pytest.mark.parametrize("popular, n_buckets", [([99, 0], 4), ([*range(15)], 1)])
+def test_a_warning_with_another_number_in_each_bucket_is_one(popular, n_buckets):
+    """Each of 16 users has an item of their own; no user had one that is not popular before."""
     recs = pl.DataFrame({"user": range(16), "item": range(16), "score": 1.0})
-    popularity = pl.DataFrame({"item": [99, 0], "share": [0.5, 0.25]})
+    popularity = pl.DataFrame({"item": popular, "share": 0.25})
     with pytest.warns(RecmetricsWarning) as caught:
         evaluate_table(recs, recs, "novelty@1", popularity=popularity, chunks=4)
     [warning] = caught
     assert re.search(
-        r"^\d of \d items have popularity 0; .+ \(of one bucket; in 4 of 4 buckets of users\)$",
+        r"^\d of \d+ items have popularity 0; .+ \(of one bucket; "
+        rf"in {n_buckets} of 4 buckets of users\)$",
         str(warning.message),
     )
 

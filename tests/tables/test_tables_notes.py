@@ -244,6 +244,7 @@ def test_an_impression_log_is_one_of_groups():
         ("Timestamp", [0, 3], "ndcg@2", False),
         ("gain", [1.0, None], "ndcg@2", False),
         ("gain", [1.0, -1.0], "ndcg@2", False),
+        ("gain", [1.0, 1.0], "ndcg@2", False),
     ],
 )
 def test_a_column_of_grades_that_is_not_read_is_told(kind, name, numbers, metric, is_told):
