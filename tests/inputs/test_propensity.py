@@ -185,6 +185,9 @@ ERRORS = {
     "a training matrix": (lambda: compute(propensity=sp.csr_array(TRUTH)), ShapeError,
         "propensity must be 1-d (n_items,), got shape (40, 30); for a training matrix type "
         "propensity=recmetrics.propensity_from(train)"),
+    "a sparse column": (lambda: compute(propensity=sp.csr_array(np.ones((30, 1)))), ShapeError,
+        "propensity must be 1-d (n_items,), got shape (30, 1); for a training matrix type "
+        "propensity=recmetrics.propensity_from(train)"),
     "zero": (lambda: compute(propensity=np.zeros(N_ITEMS)), InputError,
         "propensity must be a probability from 1e-100 to 1, got 0 for item 0; type "
         "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"),

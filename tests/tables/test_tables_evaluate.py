@@ -489,6 +489,17 @@ def test_undefined():
         evaluated("hit", undefined="none")
 
 
+def test_items_outside_the_catalogue_need_no_features():
+    """What is left of the list are 7 and 8, whose vectors have the cosine 0."""
+    recs = {"user": [1, 1, 1], "item": [7, 9, 8], "rank": [1, 2, 3]}
+    options = {
+        "catalogue": {"item": [7, 8]},
+        "features": {"item": [7, 8], "x": [1, 0], "y": [0, 1]},
+    }
+    got = evaluated("diversity", recs, {"user": [1], "item": [7]}, unknown="drop", **options)
+    assert got["diversity"] == [1.0]
+
+
 def test_missing_lists_have_no_diversity():
     features = {"item": [7, 8, 9], "x": [1.0, 2.0, 3.0], "y": [1.0, 0.0, 0.0]}
     got = evaluated(["hit", "diversity"], features=features)
@@ -610,7 +621,7 @@ def test_the_likeliest_column_is_named_first():
         evaluated("mrr", recs, {"user": [1], "item": [8]})
 
 
-@pytest.mark.parametrize("name", ["__index_level_0__", "index", "Unnamed: 0", ""])
+@pytest.mark.parametrize("name", ["__index_level_0__", "level_0", "index", "Unnamed: 0", ""])
 def test_an_index_of_pandas_orders_nothing(name):
     recs = {"user": [1, 1], "item": [7, 8], name: [5, 6]}
     assert evaluated("mrr", recs, {"user": [1], "item": [8]})["mrr"] == [1 / 2]

@@ -264,6 +264,15 @@ def test_a_column_of_grades_that_is_not_read_is_told(kind, name, numbers, metric
         evaluate_table(recs, truth, metric, relevance=name)
 
 
+@pytest.mark.parametrize(("by", "told"), [(None, "label"), ("label", "click")])
+def test_of_two_columns_of_grades_the_likelier_is_told(by, told):
+    """None where it is a key of the lists."""
+    recs = make("pandas", {"user": [1, 1], "item": ["a", "b"], "label": [0, 1], "score": [2, 1]})
+    truth = {"user": [1, 1], "item": ["a", "b"], "click": [1, 0], "label": [0, 1]}
+    with pytest.warns(RecmetricsWarning, match=f"the column '{told}' of truth is not read"):
+        evaluate_table(recs, make("pandas", truth), "recall@1", by=by)
+
+
 @pytest.mark.parametrize("form", ["lazy", "csv", "capital", "parquet", "parts"])
 def test_a_column_of_grades_of_any_form_is_told(form, tmp_path):
     pl = pytest.importorskip("polars", reason="polars is not installed")
@@ -387,4 +396,10 @@ def test_relevant_items_that_exclude_holds_are_counted(kind, chunks):
         "exclude holds all relevant items of 2 of the 6 lists with relevant items",
         f"exclude holds {2 * 4} of {2 * 7} relevant items: they are never hits, but count as "
         "relevant",
+    ]
+    targets = {"user": [1, 2, 3], "item": ["a", "b", "c"]}
+    options = {"exclude": make(kind, {"user": [1], "item": ["a"]}), "in_order": True}
+    _, lines = measured(targets, targets, "hit", kind, chunks=chunks, **options)
+    assert [line for line in lines if "exclude holds" in line] == [
+        "exclude holds all relevant items of 1 of the 3 users with relevant items"
     ]
