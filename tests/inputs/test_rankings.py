@@ -167,6 +167,10 @@ def test_lists_of_items_that_are_near_or_far_apart(apart, length):
     ranking[7, [2, 4]] = ranking[7, [1, 0]]
     with pytest.raises(InputError, match=rf"user 7 names at rank 3 item {ranking[7, 1]} twice"):
         Metrics.compute_ranked(ranking, relevant, "mrr")
+    ranking = apart * np.array(lists)
+    ranking[9, [0, -1]] = 0
+    with pytest.raises(InputError, match="user 9 names at rank .* item 0 twice"):
+        Metrics.compute_ranked(ranking, relevant, "mrr")
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,7 @@ def test_a_convention_names_what_it_means():
     "metric, convention, changes",
     [
         ("hit@5", "rectools", "RecTools: changes nothing"),
+        ("MRR @ 5", "recbole", "RecBole: changes nothing"),
         ("recall(denom=relevant)@5", "ranx", "ranx: changes nothing"),
         ("recall@5", "ranx", "ranx: recall@5 means recall(denom=relevant)@5"),
         ("map@5", "lightgbm", "LightGBM: a user without relevant items has 1"),

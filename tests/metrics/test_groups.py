@@ -137,6 +137,11 @@ OK = {"sizes": [2, 3]}
         ),
         (InputError, "sizes must be >= 0, got -1 for group 1", {"sizes": [6, -1]}),
         (
+            InputError,
+            "relevance must hold relevances from 0 to 1e+100, got -inf in row 1",
+            {"relevance": [0, -np.inf, 1, 0, 0], "convention": "trec"},
+        ),
+        (
             InputTypeError,
             "sizes must be 1-d integers, the number of rows of each group, got 1-d of dtype "
             "float64",
@@ -218,6 +223,11 @@ def test_mistakes(error, message, changed):
     with pytest.raises(error, match=re.escape(message)):
         Metrics.compute_groups(**given | changed)
     Metrics.compute_groups(**given)
+
+
+def test_sizes_that_fall_are_not_taken_for_the_rows_where_groups_begin():
+    with pytest.raises(ShapeError, match="^sizes add up to 9 rows, expected 5, as in scores$"):
+        Metrics.compute_groups(SCORES, RELEVANCE, "mrr", sizes=[0, 3, 1, 5])
 
 
 def test_the_rules_of_learning_to_rank_libraries():

@@ -198,6 +198,7 @@ def test_metrics_in_a_dict(typed, meant):
 
 def test_a_dict_of_metrics_without_a_cutoff_is_read_as_its_keys():
     assert list(Metrics.compute(SCORES, TRUTH, {"mrr": [], "hit@1": "first"})) == ["mrr", "hit@1"]
+    assert list(Metrics.compute(SCORES, TRUTH, {"hit@1": 5})) == ["hit@1"]
     assert list(Metrics.compute(SCORES, TRUTH, {"mrr": []})) == ["mrr"]
 
 
