@@ -266,6 +266,18 @@ def test_values_of_exclude_are_not_compared_nor_an_empty_one():
     made(np.zeros((3, 3))).merge(made(None))
 
 
+def test_values_of_a_profile_are_compared():
+    def made(profile):
+        return evaluator("calibration@2", genres=np.eye(3), profile=profile)
+
+    profile = np.array([[1.0, 0.0, 2.0]] * 3)
+    made(profile).merge(made(profile.copy()))
+    with pytest.raises(ArgumentError, match="different profile cannot be merged"):
+        made(profile).merge(made(3.0 - profile * (profile > 0)))
+    with pytest.raises(ArgumentError, match="different profile cannot be merged"):
+        made(profile).merge(made(profile**2))
+
+
 def test_batches_wait_with_the_flags_of_few_catalogues():
     n_items = 1_000_000
     one = Evaluator([[0]] * 200, ["coverage@2", "hit@2"], n_items=n_items)

@@ -169,7 +169,7 @@ def test_lists_of_items_that_are_near_or_far_apart(apart, length):
         Metrics.compute_ranked(ranking, relevant, "mrr")
     ranking = apart * np.array(lists)
     ranking[9, [0, -1]] = 0
-    with pytest.raises(InputError, match="user 9 names at rank .* item 0 twice"):
+    with pytest.raises(InputError, match=r"user 9 names at rank .* item 0 twice"):
         Metrics.compute_ranked(ranking, relevant, "mrr")
 
 

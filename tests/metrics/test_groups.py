@@ -226,7 +226,7 @@ def test_mistakes(error, message, changed):
 
 
 def test_sizes_that_fall_are_not_taken_for_the_rows_where_groups_begin():
-    with pytest.raises(ShapeError, match="^sizes add up to 9 rows, expected 5, as in scores$"):
+    with pytest.raises(ShapeError, match=r"^sizes add up to 9 rows, expected 5, as in scores$"):
         Metrics.compute_groups(SCORES, RELEVANCE, "mrr", sizes=[0, 3, 1, 5])
 
 
