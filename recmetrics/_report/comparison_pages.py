@@ -227,6 +227,13 @@ def _models(
     for label, names in (("not compared", comparison.levels), ("lower is better", lower_metrics)):
         if names:
             yield f"{label}: {', '.join(map(one_line, names))}"
+    undirected = [metric for metric in metrics if metric in comparison.undirected]
+    if undirected:
+        yield (
+            f"{', '.join(map(one_line, undirected))}: the direction is not known, and higher is "
+            f"taken as better; if lower is, type lower_is_better={undirected} (in a shell, "
+            "--lower-is-better)"
+        )
     of_all_lists = [metric for metric in metrics if metric in comparison.samples.system]
     if of_all_lists:
         yield f"not tested, one value for all lists: {', '.join(map(one_line, of_all_lists))}"

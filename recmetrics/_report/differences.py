@@ -116,7 +116,8 @@ def compare(
         of weight 0 is left out.
     lower_is_better
         Metrics for which lower is better, in addition to those that the library knows, such as
-        gini.
+        gini. Metrics that it does not know are else taken as higher is better, and a note below the
+        tables names them.
     levels
         Reference levels by name, to show below the means of the models, such as ``{"chance":
         Metrics.chance(truth, ["ndcg@10"])}``, without metrics of all lists. Levels are only shown,

@@ -21,6 +21,7 @@ from recmetrics._core.spec import read_convention
 from recmetrics._core.types import Convention
 from recmetrics._printing import split
 from recmetrics._report.origins import Origin, definition_of, spelled_out
+from recmetrics._report.result_tables import spec_if_known
 from recmetrics._report.samples import Samples
 from recmetrics._report.statistics import Correction, Test
 
@@ -185,6 +186,12 @@ class Compared:
     def n_runs(self) -> dict[str, int]:
         """The number of runs of each model that has several."""
         return self.samples.n_runs()
+
+    @property
+    def undirected(self) -> tuple[str, ...]:
+        """The metrics whose direction is not known: higher is taken as better."""
+        unknown = [metric for metric in self.metrics if spec_if_known(metric) is None]
+        return tuple(metric for metric in unknown if metric not in self.lower_is_better)
 
     def worst_group(
         self, metric: str, model: str, against: str | None = None

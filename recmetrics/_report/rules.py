@@ -66,6 +66,8 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
         msg = f"the rule {text!r} names no metric of the comparison; {expected}"
         raise ArgumentError(msg)
     is_lower = metric in comparison.lower_is_better
+    if metric in comparison.undirected:
+        _check_direction(match)
     limits = comparison.samples.limits(metric)
     _check_margin(match, is_lower, limits)
     _check_signs(match, is_lower)
@@ -97,6 +99,18 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
         is_of_every_group=bool(match["every"]),
         limits=limits,
     )
+
+
+def _check_direction(match: re.Match[str]) -> None:
+    """Refuse <= and < for a metric of unknown direction, which is taken as higher is better."""
+    metric, sign = match.group("metric", "sign")
+    if sign.startswith("<"):
+        msg = (
+            f"the rule {match.string!r} is for a metric of which lower is better, and the "
+            f"direction of {metric} is not known, so that higher is taken as better: if lower is, "
+            f"type lower_is_better=[{metric!r}] in compare, and else a rule with >= or >"
+        )
+        raise ArgumentError(msg)
 
 
 def _check_margin(match: re.Match[str], is_lower: bool, limits: Range) -> None:

@@ -361,6 +361,12 @@ COMPARE = (
         "ndcg@1:20 is not tested",
         _METRICS_SETTINGS,
     ),
+    Row(
+        "--lower-is-better",
+        "a metric for which lower is better, besides those that recmetrics knows, such as gini; "
+        "may be repeated",
+        {"action": "append", "metavar": "METRIC", "default": []},
+    ),
     Row("--digits", "number of decimals in the compact table", _number(0)),
     Row("--markdown", "print Markdown tables", _FLAG_SETTINGS, instead_of="output"),
     Row("--latex", "print LaTeX tables", _FLAG_SETTINGS, instead_of="output"),

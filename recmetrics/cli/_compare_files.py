@@ -94,6 +94,7 @@ def compare_files(args: Namespace) -> int:
         confidence=args.confidence,
         tests=args.tests or "t",
         correction=None if args.correction == "none" else args.correction,
+        lower_is_better=args.lower_is_better,
         paired_runs=args.paired_runs,
         rng=args.seed,
     )

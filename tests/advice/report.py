@@ -453,6 +453,24 @@ CASES = [
         altered="'mrr >= -0.01'",
     ),
     Case(
+        "if lower is, type lower_is_better=[{}] in compare",
+        "results = {'old': {'rmse': [0.5, 1.0]}, 'new': {'rmse': [0.5, 0.5]}}\n"
+        "def judged(**options):\n"
+        "    return recmetrics.compare(results, **options).gate('rmse <= +0.25')\n",
+        "judged()",
+        [[0.25, None]],
+        advice="type (.+?) in",
+        then=MARGINS,
+    ),
+    Case(
+        "if lower is, type lower_is_better={} (in a shell",
+        "results = {'old': {'rmse': [0.5, 1.0]}, 'new': {'rmse': [0.5, 0.5]}}",
+        "recmetrics.compare(results)",
+        ["new"],
+        told="answer.to_text()",
+        then="[mean.model for mean in answer.means if mean.best]",
+    ),
+    Case(
         "the rule {} needs groups; type by=",
         RESULTS + "def judged(**options):\n"
         "    return recmetrics.compare(results, **options).gate('mrr >= 0 in every group', "

@@ -55,6 +55,24 @@ def test_all_output_is_that_of_the_library(old, capsys):
     assert json.loads(printed(capsys, *argv, "--json")) == expected.to_dict()
 
 
+def test_metrics_for_which_lower_is_better(capsys):
+    for name, errors in {"o": OLD, "n": NEW}.items():
+        values = errors["recall(denom=relevant)@20"]
+        write_per_user(Path(f"{name}.csv"), {"rmse": values, "mae": values})
+    message = error(capsys, "o.csv", "n.csv", "--gate", "rmse <= +90%")
+    assert message.endswith(" and else a rule with >= or > (--gate; --lower-is-better)")
+    argv = ["--lower-is-better", "rmse", "--lower-is-better", "mae", "o.csv", "n.csv"]
+    assert main(["compare", *argv, "--json", "--gate", "rmse <= +90%"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["lower_is_better"] == ["mae", "rmse"]
+    assert {mean["metric"]: mean["model"] for mean in document["means"] if mean["best"]} == {
+        "rmse": "o",  # the new model has larger values
+        "mae": "o",
+    }
+    message = error(capsys, "o.csv", "n.csv", "--lower-is-better", "mse")
+    assert message == "lower_is_better must be one of 'rmse', 'mae', got 'mse' (--lower-is-better)"
+
+
 def test_packed_files_and_other_separators(capsys):
     """The name of a model is that of its file, without both endings."""
     expected = printed(capsys, "old.csv", "new.csv")

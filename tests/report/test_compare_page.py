@@ -101,6 +101,26 @@ def test_the_legend_says_what_was_done():
     assert "groups are not shown; compact(groups=True) shows them" in compact.splitlines()
 
 
+def test_one_note_names_the_metrics_of_unknown_direction():
+    metrics = ["ndcg@10", "rmse", "gini@5", "mae", "loss"]
+    values = {
+        "old": {metric: [0.2, 0.3, 0.4] for metric in metrics},
+        "new": {metric: [0.1, 0.2, 0.1] for metric in metrics},
+    }
+    note = (
+        "rmse, mae: the direction is not known, and higher is taken as better; if lower is, type "
+        "lower_is_better=['rmse', 'mae'] (in a shell, --lower-is-better)"
+    )
+    found = compare(values, lower_is_better=["loss"])
+    for page in (found, found.compact()):
+        lines = str(page).splitlines()
+        assert [line for line in lines if "direction" in line] == [note]
+        assert "lower is better: gini@5, loss" in lines
+    assert "rmse" not in str(found.compact("ndcg@10"))
+    given = compare(values, lower_is_better=["loss", "rmse", "mae"])
+    assert "direction" not in str(given)
+
+
 def test_the_star_of_significance_stands_behind_the_p_of_the_first_test():
     values = {"old": {"m": MANY_OLD}, "new": {"m": MANY_NEW}}
     found = compare(values, tests=("t", "wilcoxon"))
@@ -484,7 +504,8 @@ def test_tables_fit_the_width_of_a_terminal():
 def test_no_line_is_wider_than_the_terminal_unless_a_name_is(n_letters, n_models):
     names = [f"model_{i}".ljust(n_letters, "x") for i in range(n_models)]
     values = [MANY_OLD, MANY_NEW, MANY_OLD]
-    found = compare({name: {"m": each} for name, each in zip(names, values, strict=False)})
+    results = {name: {"m": each} for name, each in zip(names, values, strict=False)}
+    found = compare(results, lower_is_better="m")  # the note to type this has long code
     n_of_names = n_letters + len("),")  # in a note on some models
     for width in (20, 28, 40, 60, 80, 100, 120, 160):
         text = found.to_text(width)

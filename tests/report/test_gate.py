@@ -503,6 +503,22 @@ def test_a_rule_that_cannot_be_judged(rule, message):
     assert error.value.argument == "rules"
 
 
+@pytest.mark.parametrize("sign", ["<=", "<"])
+def test_a_rule_for_lower_is_better_of_a_metric_of_unknown_direction(sign):
+    models = {"old": {"rmse": OLD}, "new": {"rmse": NEW}}
+    found = recmetrics.compare(models, baseline="old")
+    for margin in ("+1%", "0.1", "+9"):
+        message = (
+            f"the rule 'rmse {sign} {margin}' is for a metric of which lower is better, and the "
+            "direction of rmse is not known, so that higher is taken as better: if lower is, type "
+            "lower_is_better=['rmse'] in compare, and else a rule with >= or >"
+        )
+        with pytest.raises(ArgumentError, match=re.escape(message)):
+            found.gate(f"rmse {sign} {margin}")
+    found = recmetrics.compare(models, baseline="old", lower_is_better=["rmse"])
+    assert only(found.gate(f"rmse {sign} +1%")).metric == "rmse"
+
+
 def test_a_rule_that_cannot_be_read_says_how_to_name_a_group_with_blanks():
     found = many(by=["a b", "c"] * 120)
     with pytest.raises(ArgumentError, match="cannot read the rule") as error:
