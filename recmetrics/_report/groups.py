@@ -24,8 +24,10 @@ def in_order_of(
     Its index has the ids of the users, or the rows of ``frame``, that of the first result. The
     index that pandas counts where none is given may have neither: the entries are then in order, as
     those of an array. ``ids`` gives the ids of the users, None where they are rows; it is called
-    for a Series alone.
+    for a Series alone. A list of columns of ``frame`` is refused.
     """
+    if frame is not None and isinstance(entries, list | tuple) and 0 < len(entries) < len(frame):
+        _refuse_columns(argument, entries, frame.columns)
     index: Any = getattr(entries, "index", None)
     if not hasattr(index, "is_unique") or hasattr(entries, "columns"):
         return entries
@@ -52,6 +54,16 @@ def in_order_of(
         _refuse_index(argument, index, users)
     entry_of_label = dict(zip(labels, entries.tolist(), strict=True))
     return [entry_of_label[label] for label in order]
+
+
+def _refuse_columns(argument: str, entries: Sequence[Any], columns_of_frame: Sequence[str]) -> None:
+    """Refuse a list of columns; it has fewer entries than a list of one for each user."""
+    if all(entry in columns_of_frame for entry in entries):
+        msg = (
+            f"{argument} takes the name of one column, not a list of columns, got {entries}; "
+            "combine several in a new column of each data frame, and give its name"
+        )
+        raise InputError(msg, argument=argument)
 
 
 def _is_counted(index: Any) -> bool:

@@ -17,7 +17,7 @@ PER_CENT = re.compile(rf"\s*([+-]{_NUMBER}|0+\.?0*)\s*%\s*", re.IGNORECASE | re.
 _RULE = re.compile(
     r"\s*(?P<difference>(?P<metric>\S(.*?[^=<>\s])?)\s*(?P<sign>>=|<=|>|<)\s*"
     rf"(?P<margin>[+-]?{_NUMBER})\s*(?P<percent>%?))\s*"
-    r"(in\s+((?P<every>every\s+group)|'(?P<quoted>[^']+)'|\"(?P<double>[^\"]+)\"|(?P<group>\S+)))?\s*",
+    r"(in\s+((?P<every>every\s+group)|'(?P<quoted>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<group>\S+)))?\s*",
     re.IGNORECASE | re.ASCII,
 )
 EXAMPLE = "'ndcg@10 >= -1%'"
@@ -71,8 +71,9 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
     limits = comparison.samples.limits(metric)
     _check_margin(match, is_lower, limits)
     _check_signs(match, is_lower)
-    group_name = match["quoted"] or match["double"] or match["group"]
-    if match["every"] or group_name:
+    names = match.group("quoted", "double", "group")
+    group_name = next((name for name in names if name is not None), None)  # "" is one, too
+    if match["every"] or group_name is not None:
         if not comparison.groups:
             msg = f"the rule {text!r} needs groups; type by= in compare, the group of each user"
             raise ArgumentError(msg)
@@ -86,7 +87,7 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
     groups: tuple[Any, ...] = (None,)
     if match["every"]:
         groups = comparison.groups
-    elif group_name:
+    elif group_name is not None:
         groups = (_group_called(group_name, text, comparison.groups),)
     return Rule(
         text,

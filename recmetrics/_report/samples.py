@@ -279,11 +279,7 @@ def read_samples(
         "no result is", labels, n_users, by, weights, unread_columns, is_part=is_part
     )
     all_users = groups.pop(None)
-    try:
-        groups = {None: all_users} | {group: groups[group] for group in sorted(groups)}
-    except TypeError:
-        msg = "by must hold labels of one type, such as strings or integers"
-        raise InputTypeError(msg, argument="by") from None
+    groups = {None: all_users} | {group: groups[group] for group in _in_order(groups)}
 
     arrays = {}
     values = {}
@@ -317,6 +313,21 @@ def read_samples(
         unweighed=tuple(metric for metric in of_some if metric not in metric_weights),
         origin=shared_origin(model_tables),
     )
+
+
+def _in_order(groups: Iterable[Any]) -> list[Any]:
+    """Sort the labels of groups.
+
+    Those of one type without an order, such as an Enum, stay in the order of their users.
+    """
+    labels = list(groups)
+    try:
+        return sorted(labels)
+    except TypeError:
+        if len(set(map(type, labels))) == 1:
+            return labels
+        msg = "by must hold labels of one type, such as strings or integers"
+        raise InputTypeError(msg, argument="by") from None
 
 
 def _in_order_of(

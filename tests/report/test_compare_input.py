@@ -1,5 +1,6 @@
 """Results that compare reads: arrays, evaluators and data frames; what it refuses."""
 
+import enum
 import math
 import sys
 import types
@@ -682,6 +683,33 @@ def test_series_in_arrays_of_values_need_one_index():
     assert only(compare(frames)) == expected
     for second in (new[::-1], NEW, pd.Series(NEW)):
         assert only(compare({"old": {"hit@1": old}, "new": {"hit@1": second}})) == expected
+
+
+@BACKENDS
+@pytest.mark.parametrize("argument", ["by", "weights"])
+def test_a_list_of_columns_is_refused(backend, argument):
+    columns = {"user": [*"uvwxyz"], "seg": [*"pqpqpq"], "age": [1, 2, 3, 1, 2, 3]}
+    old, new = (maker(backend)(columns | {"hit@1": values}) for values in (OLD, NEW))
+    message = (
+        f"{argument} takes the name of one column, not a list of columns, got ['seg', 'age']; "
+        "combine several in a new column of each data frame, and give its name"
+    )
+    names = ["seg", "age"]
+    results = {"old": old, "new": new}
+    assert message_of(InputError, compare, results, **{argument: names}) == message
+    assert message_of(InputError, recmetrics.summary, old, **{argument: names}) == message
+
+
+def test_labels_may_have_the_names_of_columns():
+    users = [*"uvwxyz"]
+    results = {"old": frame("pandas", users, OLD), "new": frame("pandas", users, NEW)}
+    assert compare(results, by=["user", "hit@1"] * 3).groups == ("hit@1", "user")
+
+
+def test_labels_of_one_type_without_an_order_are_in_that_of_their_users():
+    tier = enum.Enum("tier", "vip new")
+    found = compare({"a": GOOD, "b": GOOD}, by=[tier.vip, tier.new])
+    assert found.groups == (tier.vip, tier.new)
 
 
 @BACKENDS

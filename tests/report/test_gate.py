@@ -528,6 +528,14 @@ def test_a_rule_that_cannot_be_read_says_how_to_name_a_group_with_blanks():
     assert only(found.gate(quoted.strip("'"))).group == "a b"
 
 
+@pytest.mark.parametrize("name", ["''", '""'])
+def test_a_group_without_a_name_is_judged(name):
+    found = many(by=["", "c"] * 120)
+    assert only(found.gate(f"ndcg@10 >= -1% in {name}")).group == ""
+    with pytest.raises(ArgumentError, match="needs groups"):
+        many().gate(f"ndcg@10 >= -1% in {name}")
+
+
 def test_a_share_of_a_group_whose_mean_is_0():
     found = compared([0.0, 0.0, 0.5, 0.5], [0.5, 0.0, 0.5, 1.0], by=["new", "new", "vip", "vip"])
     for rule in ("ndcg@10 >= -1% in every group", "ndcg@10 >= -1% in new"):
