@@ -390,7 +390,8 @@ def _measure_buckets(
     same: dict[str, list[Any]] = {}
     for record in caught:
         beginning = str(record.message).partition(":")[0]
-        kind = re.sub(r"[\d,]+", "", beginning)  # buckets count their own lists and items
+        # Buckets count their own lists and items; numbers in a metric string are no counts.
+        kind = re.sub(r"(?<![@=\w.])[\d.,]+", "", beginning)
         same.setdefault(kind, []).append(record.message)
     for messages in same.values():
         if "no id of recs" in str(messages[0]):  # a bucket knows the ids of its users alone

@@ -360,8 +360,8 @@ def test_values_outside_the_bounds_are_told():
     assert Metrics.compute(SCORES, truth, "number@2")["number@2"].tolist() == [2, 1, 0]
     declare()
     message = (
-        "the metric 'number' is 2 for {}, outside its bounds 0 and 1, which intervals and gates "
-        "use; declare them with @recmetrics.metric(bounds=(least, greatest))"
+        "number@2 leaves its bounds 0 and 1, which intervals and gates use: it is 2 for {}; "
+        "declare them with @recmetrics.metric(bounds=(least, greatest))"
     )
     with pytest.warns(RecmetricsWarning) as warned:
         Metrics.compute(SCORES, truth, "number@2")
@@ -384,7 +384,7 @@ def test_the_user_outside_the_bounds_is_named_in_a_call_of_blocks():
     truth = np.zeros((n_users, 2), bool)
     truth[:, 0] = True
     truth[-1] = True
-    with pytest.warns(RecmetricsWarning, match=f"is 2 for user {n_users - 1}, ") as warned:
+    with pytest.warns(RecmetricsWarning, match=f"is 2 for user {n_users - 1}; ") as warned:
         Metrics.compute(scores, truth, "number@2")
     assert warned[0].filename == __file__
 
@@ -400,9 +400,7 @@ def test_a_value_at_its_bounds_may_be_rounded():
     def single(user, k):
         return np.nextafter(np.float32(min(len(user.gains), k) / k), np.float32(2))
 
-    with pytest.warns(
-        RecmetricsWarning, match="is 1.00000012 for user 0, outside its bounds 0 and"
-    ):
+    with pytest.warns(RecmetricsWarning, match=r"bounds 0 and 1.*: it is 1\.00000012 for user 0;"):
         Metrics.compute(SCORES, TRUTH, "single@2")
 
 

@@ -21,6 +21,7 @@ pytest.importorskip("polars", reason="polars is not installed")
 
 import polars as pl
 
+import recmetrics
 from recmetrics import (
     ArgumentError,
     InputError,
@@ -412,6 +413,26 @@ def test_a_warning_with_another_number_in_each_bucket_is_one(popular, n_buckets)
         rf"in {n_buckets} of 4 buckets of users\)$",
         str(warning.message),
     )
+
+
+@pytest.mark.usefixtures("registry_stays")
+def test_a_warning_of_a_metric_counts_buckets_for_each_of_its_cutoffs():
+    """Each of four users has one item; their ids differ in more than digits."""
+
+    @recmetrics.metric(formula="{k} and {more}")
+    def over(user, k, *, more: float = 1.0):
+        return k + more * len(user.relevances)
+
+    recs = pl.DataFrame({"user": ["ann", "bob", "cyd", "dan"], "item": "x", "score": 1.0})
+    metrics = ["over@1", "over@2", "over@12", "over(more=2)@1", "over(more=2.5)@1"]
+    with pytest.warns(RecmetricsWarning) as caught:
+        evaluate_table(recs, recs, metrics, chunks=2)
+    messages = [str(warning.message) for warning in caught]
+    assert sorted(message.partition(" leaves its bounds 0 and 1, ")[0] for message in messages) == (
+        sorted(metrics)
+    )
+    for message in messages:
+        assert message.endswith(" (of one bucket; in 2 of 2 buckets of users)")
 
 
 def test_an_error_of_the_library_names_the_table():

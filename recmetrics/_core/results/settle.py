@@ -40,7 +40,7 @@ def settled(
     """
     metric = definition.spec.metric
     if metric.module:  # none of the package
-        _warn_of_outside(values, metric, rows)
+        _warn_of_outside(values, text, metric, rows)
     if definition.undefined == "nan":
         return values
     is_missing = np.isnan(values)  # of shape () for a metric of all lists
@@ -64,15 +64,18 @@ def _accepting(metric: Metric) -> str:
     return "undefined='nan' or 'zero'" if takes_number(metric) else "undefined='nan'"
 
 
-def _warn_of_outside(values: UserValues, metric: Metric, rows: RowNames) -> None:
-    """Warn of the first row whose value is outside the bounds that the metric declares."""
+def _warn_of_outside(values: UserValues, text: str, metric: Metric, rows: RowNames) -> None:
+    """Warn of the first row whose value is outside the bounds that the metric declares.
+
+    What stands before the colon is the same for all rows.
+    """
     least, greatest = metric.bounds
     outside = np.flatnonzero((values < least - _ROUNDING) | (values > greatest + _ROUNDING))
     if outside.size:
         row = int(outside[0])
         warn(
-            f"the metric {metric.name!r} is {values[row]:.9g} for {rows.name(row)}, outside its "
-            f"bounds {least:g} and {greatest:g}, which intervals and gates use; declare them with "
+            f"{text} leaves its bounds {least:g} and {greatest:g}, which intervals and gates use: "
+            f"it is {values[row]:.9g} for {rows.name(row)}; declare them with "
             "@recmetrics.metric(bounds=(least, greatest))"
         )
 
