@@ -307,6 +307,26 @@ def test_a_declaration_that_cannot_be_read(definition, keywords, message):
 
 
 @pytest.mark.parametrize(
+    "bounds", [(1, 0), (0, 0), (0, math.nan), (math.nan, 1), None, 1, (0, 1, 2), "01", (0, None)]
+)
+def test_bounds_that_are_no_range(bounds):
+    message = r"^bounds must be two numbers, the least and the greatest value, .*, got "
+    with pytest.raises(ArgumentError, match=message) as caught:
+        recmetrics.metric(bounds=bounds)
+    assert caught.value.argument == "bounds"
+
+
+def test_bounds_may_be_infinite_or_of_numpy():
+    declare_borda(bounds=[np.float32(-0.5), math.inf])
+    assert recmetrics.explain("borda").bounds == (-0.5, math.inf)
+
+
+def test_a_direction_that_is_no_flag():
+    with pytest.raises(ArgumentError, match="^higher_is_better must be True or False, got 'no'$"):
+        recmetrics.metric(higher_is_better="no")
+
+
+@pytest.mark.parametrize(
     ("name", "message"),
     [
         ("ndcg", "the metric 'ndcg' exists; give the function another name"),

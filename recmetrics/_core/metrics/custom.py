@@ -13,6 +13,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, InputTypeError
 from recmetrics._core.metrics.reference import OneUser
+from recmetrics._core.options import check_flag
 from recmetrics._core.selection import WHOLE_LIST, Hits
 from recmetrics._core.spec import ALIASES, METHOD_SUFFIX, METRICS, Number, Option, read_option
 from recmetrics._core.spec import metric as register
@@ -102,7 +103,7 @@ def metric(
     citation
         Its source.
     bounds
-        The least and the greatest value.
+        The least and the greatest value, each a number, -inf or inf. Intervals and gates use them.
     higher_is_better
         False where lower values are better.
     kernel
@@ -126,9 +127,12 @@ def metric(
     ------
     ArgumentError
         If the name exists or cannot stand in a metric string; if a parameter is neither the user,
-        ``k`` nor keyword-only; if an option has another annotation or no default; or if there is no
-        formula, or one with a word in braces that stands for nothing.
+        ``k`` nor keyword-only; if an option has another annotation or no default; if there is no
+        formula, or one with a word in braces that stands for nothing; or if ``bounds`` are no two
+        ascending numbers.
     """
+    range_of_values = _read_bounds(bounds)
+    check_flag("higher_is_better", higher_is_better)
 
     def declare(function: F) -> F:
         if not hasattr(function, "__name__"):
@@ -157,7 +161,7 @@ def metric(
             formula=_first_line(name, function) if formula is None else formula,
             latex="",
             citation=citation,
-            bounds=bounds,
+            bounds=range_of_values,
             higher_is_better=higher_is_better,
             module=function.__module__,
             no_expectation=_NO_KERNEL if kernel is None else "",
@@ -166,6 +170,19 @@ def metric(
         return function
 
     return declare if function is None else declare(function)
+
+
+def _read_bounds(bounds: object) -> tuple[float, float]:
+    """Read the least and the greatest value of a metric; refuse anything else."""
+    if isinstance(bounds, tuple | list) and len(bounds) == 2:
+        least, greatest = bounds
+        if isinstance(least, Real) and isinstance(greatest, Real) and least < greatest:
+            return float(least), float(greatest)
+    msg = (
+        "bounds must be two numbers, the least and the greatest value, such as (0, 1) or "
+        f"(0, math.inf), got {bounds!r}"
+    )
+    raise ArgumentError(msg, argument="bounds")
 
 
 def _check_name(name: str, function: Callable[..., Any]) -> None:
