@@ -19,6 +19,7 @@ from recmetrics import (
     OneUser,
     RecmetricsWarning,
     StreamEvaluator,
+    UndefinedMetricError,
     UnknownMetricError,
 )
 from recmetrics._core.spec import METRICS
@@ -322,7 +323,7 @@ def test_bounds_may_be_infinite_or_of_numpy():
 
 
 def test_a_direction_that_is_no_flag():
-    with pytest.raises(ArgumentError, match="^higher_is_better must be True or False, got 'no'$"):
+    with pytest.raises(ArgumentError, match=r"^higher_is_better must be True or False, got 'no'$"):
         recmetrics.metric(higher_is_better="no")
 
 
@@ -367,6 +368,25 @@ def test_an_error_of_the_function_names_the_metric_and_the_user():
         "relevant_propensities=()), 3)"
     )
     assert caught.value.__notes__ == [f"in the metric 'second', called as {call}"]
+
+
+def test_a_note_says_of_nan_that_the_function_gives_it():
+    @recmetrics.metric
+    def top_grade(user, k, *, rel: float = 1.0):
+        """Whether the first item has a relevance of {rel} or more; NaN where it has none."""
+        return float(user.gains[0] >= rel) if user.gains[0] else math.nan
+
+    metric, scores = "top_grade(rel=3)@1", [[1, 2, 3, 4], [1, 2, 3, 4], [2, 2, 1, 0]]
+    evaluation = Metrics.evaluate(scores, TRUTH, metric)  # two lists begin without relevance
+    np.testing.assert_array_equal(evaluation.values[metric], [1, np.nan, np.nan])
+    why = "2 of 3 users have no value (its function gives NaN)"
+    assert f"left out: {why}" in evaluation.to_dict()["notes"]
+    with pytest.raises(UndefinedMetricError) as caught:
+        Metrics.compute(scores, TRUTH, metric, undefined="raise")
+    assert str(caught.value).startswith(f"{metric} is undefined: {why}, the first is user 1; ")
+    assert recmetrics.explain(metric).nan_if == "its function gives NaN"
+    counted = Metrics.evaluate(scores, TRUTH, "top_grade@1", undefined="zero")
+    assert not any("no relevant item" in note for note in counted.notes)
 
 
 def test_values_outside_the_bounds_are_told():

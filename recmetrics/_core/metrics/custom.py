@@ -25,6 +25,7 @@ _NAME = re.compile("[a-z][a-z0-9_]*")
 # The options that ``selection`` applies to the hits, before kernels see these.
 _HIT_OPTIONS = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of")
 _NO_KERNEL = "it is declared without kernel="
+_UNDEFINED = "its function gives NaN"  # whatever the reason, which only the function knows
 
 
 @overload
@@ -164,6 +165,7 @@ def metric(
             bounds=range_of_values,
             higher_is_better=higher_is_better,
             module=function.__module__,
+            undefined=_UNDEFINED,
             no_expectation=_NO_KERNEL if kernel is None else "",
         )
         register_declaration(declaration)
