@@ -346,11 +346,23 @@ def test_a_name_that_is_taken_or_cannot_be_typed(name, message):
         ("x=1.0", "must have a default and be annotated"),
         ("x: int = 1", "must have a default and be annotated"),
         ("x: float", "must have a default and be annotated"),
-        ("gain: float = 1.0", "a name that the library keeps for its own options; rename it"),
+        ("gain: float = 1.0", "a name that the library keeps for itself; rename it"),
+        ("out: float = 1.0", "a name that the library keeps for itself; rename it"),
+        ("hits: float = 1.0", "a name that the library keeps for itself; rename it"),
+        ("rel: Literal['a', 'b'] = 'a'", "a name that the library keeps for itself; rename it"),
+        ("Rel: float = 1.0", "a name of small letters, digits and '_', got 'Rel' of metric 'own'"),
+        ("x: Literal[1, 2] = 1", "has the choice 1, which no metric string can spell; expected"),
+        ("x: Literal['a', 'b c'] = 'a'", "has the choice 'b c', which no metric string can spell"),
+        ("x: Literal['a', 'b,c'] = 'a'", "has the choice 'b,c', which no metric string can spell"),
+        ("x: Literal['a', 'b)'] = 'a'", r"has the choice 'b\)', which no metric string can spell"),
+        ("x: Literal['a', 'B'] = 'a'", "has the choice 'B', which no metric string can spell"),
+        ("x: Literal['a', ''] = 'a'", "has the choice '', which no metric string can spell"),
+        ("x: Literal['a', 'b'] = 'c'", "metric 'own' must be one of its choices, got 'c'"),
+        ("x: float = 'c'", "the default of the option 'x' .* must be a number or None, got 'c'"),
     ],
 )
 def test_an_option_that_cannot_be_read(option, message):
-    names = {}
+    names = {"Literal": Literal}
     exec(f"def own(user, k, *, {option}): 'one'", names)
     with pytest.raises(ArgumentError, match=message):
         recmetrics.metric(formula="none")(names["own"])
@@ -373,8 +385,9 @@ def test_an_error_of_the_function_names_the_metric_and_the_user():
 def test_a_note_says_of_nan_that_the_function_gives_it():
     @recmetrics.metric
     def top_grade(user, k, *, rel: float = 1.0):
-        """Whether the first item has a relevance of {rel} or more; NaN where it has none."""
-        return float(user.gains[0] >= rel) if user.gains[0] else math.nan
+        """Whether the item at rank {k} has a relevance of {rel} or more; NaN where it has none."""
+        gain = user.gains[k - 1]
+        return float(gain >= rel) if gain else math.nan
 
     metric, scores = "top_grade(rel=3)@1", [[1, 2, 3, 4], [1, 2, 3, 4], [2, 2, 1, 0]]
     evaluation = Metrics.evaluate(scores, TRUTH, metric)  # two lists begin without relevance

@@ -22,8 +22,10 @@ from recmetrics._core.types import FloatArray
 F = TypeVar("F", bound=Callable[..., float])
 
 _NAME = re.compile("[a-z][a-z0-9_]*")
-# The options that ``selection`` applies to the hits, before kernels see these.
-_HIT_OPTIONS = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of")
+_CHOICE = re.compile(r"[^\s=,()]+")  # what a metric string can spell
+# The options that ``selection`` applies to the hits, before kernels see these; and arguments of
+# kernels.
+_TAKEN = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of", "hits", "out")
 _NO_KERNEL = "it is declared without kernel="
 _UNDEFINED = "its function gives NaN"  # whatever the reason, which only the function knows
 
@@ -128,9 +130,9 @@ def metric(
     ------
     ArgumentError
         If the name exists or cannot stand in a metric string; if a parameter is neither the user,
-        ``k`` nor keyword-only; if an option has another annotation or no default; if there is no
-        formula, or one with a word in braces that stands for nothing; or if ``bounds`` are no two
-        ascending numbers.
+        ``k`` nor keyword-only; if an option has another annotation, no default or one that is no
+        value of it, or if it or a choice cannot be typed; if there is no formula, or one with a
+        word in braces that stands for nothing; or if ``bounds`` are no two ascending numbers.
     """
     range_of_values = _read_bounds(bounds)
     check_flag("higher_is_better", higher_is_better)
@@ -255,24 +257,57 @@ def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -
     meaning: Any = option.name
     if get_origin(hint) is Annotated:
         value_type, meaning, *_ = get_args(hint)
-    is_choice = get_origin(value_type) is Literal
+    choices = get_args(value_type) if get_origin(value_type) is Literal else ()
     is_number = value_type is float or set(get_args(value_type)) == {float, type(None)}
-    if option.name in _HIT_OPTIONS:
-        msg = (
-            f"metric {name!r} has the option {option.name!r}, a name that the library keeps for "
-            "its own options; rename it"
-        )
-        raise ArgumentError(msg)
-    if not (is_choice or is_number) or option.default is inspect.Parameter.empty:
+    _check_option_name(name, option.name, has_choices=bool(choices))
+    if not (choices or is_number) or option.default is inspect.Parameter.empty:
         msg = (
             f"the option {option.name!r} of metric {name!r} must have a default and be annotated "
             f'with float, float | None or Literal["a", "b"], got {option}'
         )
         raise ArgumentError(msg)
+    _check_values(name, option, choices)
     if is_number and not isinstance(meaning, Number):
         # A kernel gets 0 for a number that is not set, so a number that is set must be above it.
         meaning = Number(str(meaning), above=0.0 if option.default is None else -math.inf)
     return Annotated[value_type, meaning]
+
+
+def _check_option_name(metric: str, option: str, *, has_choices: bool) -> None:
+    """Refuse an option of a metric whose name no metric string can spell, or means another one."""
+    if not _NAME.fullmatch(option):
+        msg = (
+            f"an option must have a name of small letters, digits and '_', got {option!r} of "
+            f"metric {metric!r}"
+        )
+        raise ArgumentError(msg)
+    # Hits are read with ``rel`` as the least relevance.
+    if option in _TAKEN or (option == "rel" and has_choices):
+        msg = (
+            f"metric {metric!r} has the option {option!r}, a name that the library keeps for "
+            "itself; rename it"
+        )
+        raise ArgumentError(msg)
+
+
+def _check_values(name: str, option: inspect.Parameter, choices: tuple[Any, ...]) -> None:
+    """Refuse choices that no metric string can spell, and a default that is no possible value."""
+    label = f"the option {option.name!r} of metric {name!r}"
+    for choice in choices:
+        if not isinstance(choice, str) or not _CHOICE.fullmatch(choice) or choice != choice.lower():
+            msg = (
+                f"{label} has the choice {choice!r}, which no metric string can spell; expected "
+                "text of small letters, digits and '_'"
+            )
+            raise ArgumentError(msg)
+    is_possible = option.default is None or isinstance(option.default, Real)
+    expected = "a number or None"
+    if choices:
+        is_possible = option.default in choices
+        expected = "one of its choices"
+    if not is_possible:
+        msg = f"the default of {label} must be {expected}, got {option.default!r}"
+        raise ArgumentError(msg)
 
 
 def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
@@ -305,11 +340,8 @@ def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
                 raise InputTypeError(msg)
             out[user] = value
 
-    names = ["hits", "k", "out", *(option.name for option in options)]
-    parameter_kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(name, parameter_kind) for name in names]
-    # The registry reads the options of a kernel from its signature.
-    kernel.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    # As a kernel of Numba has it; the registry reads the options of a kernel from its signature.
+    kernel.py_func = reference  # type: ignore[attr-defined]
     return kernel
 
 
