@@ -332,6 +332,8 @@ def test_a_direction_that_is_no_flag():
     [
         ("ndcg", "the metric 'ndcg' exists; give the function another name"),
         ("hit_rate", "the metric 'hit_rate' exists; give the function another name"),
+        ("ntruth", "'ntruth' is a column of counts in tables; give the function another name"),
+        ("nrecs_at_k", "'nrecs' is a column of counts in tables; give the function another name"),
         ("Borda", "must have a name of small letters, digits and '_', got 'Borda'"),
     ],
 )

@@ -26,6 +26,7 @@ _CHOICE = re.compile(r"[^\s=,()]+")  # what a metric string can spell
 # The options that ``selection`` applies to the hits, before kernels see these; and arguments of
 # kernels.
 _TAKEN = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of", "hits", "out")
+_COUNTS = ("nrecs", "ntruth")  # columns of tables beside those of metrics
 _NO_KERNEL = "it is declared without kernel="
 _UNDEFINED = "its function gives NaN"  # whatever the reason, which only the function knows
 
@@ -190,9 +191,12 @@ def _read_bounds(bounds: object) -> tuple[float, float]:
 
 
 def _check_name(name: str, function: Callable[..., Any]) -> None:
-    """Refuse a name that cannot stand in a metric string, or that another module's metric has."""
+    """Refuse a name that no metric string can spell, or that a column or another metric has."""
     if not _NAME.fullmatch(name):
         msg = f"a metric must have a name of small letters, digits and '_', got {name!r}"
+        raise ArgumentError(msg)
+    if name in _COUNTS:
+        msg = f"{name!r} is a column of counts in tables; give the function another name"
         raise ArgumentError(msg)
     namesake = METRICS.get(ALIASES.get(name, name))
     if namesake is not None and namesake.module != function.__module__:
