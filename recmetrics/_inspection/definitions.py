@@ -408,11 +408,14 @@ def _measure_finite(problem: Problem, plan: _Plan, name: str) -> Measured:
 
 
 def others_than(spec: MetricSpec, problem: Problem) -> list[OfSystem]:
-    """Give the definitions that systems have of other metrics, at the cutoff and of whole lists."""
+    """Give the definitions that systems have of other metrics, at the cutoff and of whole lists.
+
+    Metrics of the caller are none of them: no system has these, and their code may fail here.
+    """
     others: list[OfSystem] = []
     for name, metric in METRICS.items():
         is_readable = problem.has_all_items or not metric.counts_all_items
-        if metric.reads == "hits" and name != spec.name and is_readable:
+        if metric.reads == "hits" and not metric.module and name != spec.name and is_readable:
             for k in dict.fromkeys([spec.k, None]):
                 others += variants_of_systems(make_spec(name, k), problem)
     return others

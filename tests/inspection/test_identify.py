@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from asserts import message_of
 
+import recmetrics
 from recmetrics import ArgumentError, InputError, Metrics, UnknownMetricError, identify
 from recmetrics._inspection.definitions import RINGS
 
@@ -398,3 +399,16 @@ def test_nobody_has_no_mean():
         InputError, lambda: identify(np.empty((0, 3)), np.empty((0, 3)), 0.5, "hit@1")
     )
     assert told.startswith("no user has a value of hit@1")
+
+
+@pytest.mark.usefixtures("registry_stays")
+def test_a_metric_of_ones_own_is_tried_only_where_it_is_asked_for():
+    @recmetrics.metric
+    def inverse(user, k):
+        """Cutoff / number of relevant items."""
+        return k / len(user.relevances)  # fails for the last user
+
+    found = identify(HIT_SCORES, HIT_TRUTH, 1 / 2, "hit@1")
+    assert found.matches[0].metric == "hit@1"
+    found = identify(HIT_SCORES[:2], HIT_TRUTH[:2], 2.0, "inverse@2")
+    assert found.matches[0].metric == "inverse@2"
