@@ -105,6 +105,14 @@ def test_series_and_tensors():
         assert got.tolist() == expected
 
 
+@pytest.mark.parametrize("dtype", ["string", "Int64", "category"])
+def test_a_missing_id_of_pandas(dtype):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    ids = pd.Series([1, 1, None], dtype="Int64").astype(dtype)
+    with pytest.raises(InputError, match=r"^ids has no group in row 2; expected an id for each "):
+        Metrics.compute_groups([3.0, 2, 1], [1, 0, 1], "mrr", ids=ids)
+
+
 def test_no_groups():
     for cut in ({"sizes": []}, {"ids": []}, {"sizes": np.empty(0, np.int64)}):
         assert Metrics.compute_groups([], [], "mrr", **cut)["mrr"].tolist() == []

@@ -22,6 +22,7 @@ from recmetrics._core.inputs.arrays import (
     as_array,
     check_real,
     half_to_single,
+    is_missing,
     places_of_entries,
     refuse_other_indexes,
     starts_of,
@@ -212,10 +213,10 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
     if array.dtype == np.object_:
         return _number_objects(list(ids))
 
-    is_missing = array != array  # only NaN and NaT differ from themselves
+    missing_rows = array != array  # only NaN and NaT differ from themselves
     if isinstance(ids, np.ma.MaskedArray):
-        is_missing = np.ma.getmaskarray(ids)
-    _refuse_missing(is_missing)
+        missing_rows = np.ma.getmaskarray(ids)
+    _refuse_missing(missing_rows)
     # NumPy orders the distinct ids by value: their places are renumbered by first appearance.
     distinct, first_rows, places = np.unique(array, return_index=True, return_inverse=True)
     appearance = np.argsort(first_rows)
@@ -226,8 +227,7 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
 
 def _number_objects(ids: list[Any]) -> tuple[IntArray, list[Any]]:
     """Do what ``_read_ids`` does for ids of any type, which are compared as dict keys."""
-    # NaN and NaT differ from themselves.
-    _refuse_missing(np.array([group_id is None or bool(group_id != group_id) for group_id in ids]))
+    _refuse_missing(np.array([is_missing(group_id) for group_id in ids]))
     types = {type(group_id) for group_id in ids}
     if len(types) > 1 and not all(issubclass(id_type, Number) for id_type in types):
         msg = (
@@ -244,8 +244,8 @@ def _number_objects(ids: list[Any]) -> tuple[IntArray, list[Any]]:
     return np.array(groups, np.int64), list(numbers)
 
 
-def _refuse_missing(is_missing: npt.NDArray[Any]) -> None:
+def _refuse_missing(missing_rows: npt.NDArray[Any]) -> None:
     """Refuse ids with a missing one, from the mask of the rows without an id."""
-    if is_missing.any():
-        msg = f"ids has no group in row {int(is_missing.argmax())}; expected an id for each row"
+    if missing_rows.any():
+        msg = f"ids has no group in row {int(missing_rows.argmax())}; expected an id for each row"
         raise InputError(msg)
