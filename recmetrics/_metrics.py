@@ -109,10 +109,13 @@ class Metrics(compute.Metrics):
         user_weights = {}
         if request.weights:
             user_weights = system_weights(users, request)
-        return Evaluation(
+        evaluation = Evaluation(
             values,
             notes=notes,
             swallowed=selection.n_swallowed_users,
             user_weights=user_weights,
             **policies,
         )
+        # Not those of later, when a metric of the caller may have been declared anew.
+        evaluation.origin = evaluation.origin._replace(definition=request.definitions.get)
+        return evaluation

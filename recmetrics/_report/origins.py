@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recmetrics._core.errors import MetricSpecError
-from recmetrics._core.spec import GREATEST, LEAST, STRATUM, Definition, MetricSpec, definitions_of
+from recmetrics._core.spec import (
+    GREATEST,
+    LEAST,
+    STRATUM,
+    Definition,
+    Metric,
+    MetricSpec,
+    definitions_of,
+)
 from recmetrics._core.types import Convention, Ties, Undefined
 
 
@@ -51,3 +59,16 @@ def spelled_out(key: str, definition: Definition) -> str:
         options.append((STRATUM.name, spec.stratum))
     _, bracket, bound = key.partition("[")  # ndcg@10[least] of ties="range"
     return str(MetricSpec(spec.name, spec.k, tuple(options))) + bracket + bound
+
+
+def are_one(metric: Metric, namesake: Metric) -> bool:
+    """Say whether two metrics of one name compute the same, as far as this can be told.
+
+    The caller may have declared the name anew. The same code, as of a cell of a notebook that ran
+    again, is the same metric, unless it reads variables of a function that it was made in.
+    """
+    if metric is namesake:
+        return True
+    function: Any = metric.plain_kernel
+    other: Any = namesake.plain_kernel
+    return function.__code__ == other.__code__ and function.__closure__ is None

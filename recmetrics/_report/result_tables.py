@@ -37,7 +37,7 @@ from recmetrics._core.stream import StreamEvaluator
 from recmetrics._files import COUNT_COLUMNS, suffix_of, weight_names
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows
-from recmetrics._report.origins import UNKNOWN, Origin, spelled_out
+from recmetrics._report.origins import UNKNOWN, Origin, are_one, spelled_out
 from recmetrics._report.settings import several
 
 _TO_MATCH = (
@@ -663,6 +663,12 @@ def _require_one_definition(metric: str, definitions: Mapping[str, Definition]) 
             msg = (
                 f"metric {metric!r} is {first_text} in {first_name} and {text} in {name}; expected "
                 "one definition: evaluate both with the same convention= and ties="
+            )
+            raise InputError(msg)
+        if not are_one(definitions[name].spec.metric, definitions[first_name].spec.metric):
+            msg = (
+                f"metric {metric!r} of {first_name} and that of {name} are of two functions, since "
+                "its name was declared anew; expected one definition: evaluate both again"
             )
             raise InputError(msg)
 

@@ -181,6 +181,62 @@ def test_a_metric_that_is_declared_anew_has_its_new_values_everywhere():
     assert values_of_redone() == [0.75] * 10
 
 
+def run_a_cell(factor):
+    cell = (
+        "@recmetrics.metric(bounds=(0, 10))\n"
+        "def scaled(user, k):\n"
+        "    'hits'\n"
+        f"    return {factor} * sum(gain > 0 for gain in user.gains)"
+    )
+    exec(cell, {"__name__": "cell", "recmetrics": recmetrics})
+
+
+def updated(scores, truth, metric):
+    evaluator = Evaluator(truth, metric)
+    evaluator.update(scores)
+    return evaluator
+
+
+@pytest.mark.parametrize("evaluate", [Metrics.evaluate, updated])
+def test_two_functions_of_one_name_are_not_compared(evaluate):
+    truth = np.eye(12)
+    results = {}
+    for name, factor in [("old", 1.0), ("same", 1.0), ("new", 2.0)]:
+        run_a_cell(factor)
+        results[name] = evaluate(truth[::-1], truth, "scaled@3")
+    recmetrics.compare({name: results[name] for name in ("old", "same")})
+    with pytest.raises(InputError) as caught:
+        recmetrics.compare(results)
+    assert str(caught.value) == (
+        "metric 'scaled@3' of 'old' and that of 'new' are of two functions, since its name was "
+        "declared anew; expected one definition: evaluate both again"
+    )
+
+
+def test_functions_that_differ_in_a_variable_around_them_are_not_compared():
+    results = {}
+    for value in (0.25, 0.75):
+        declare_redone(value)
+        results[f"{value}"] = Metrics.evaluate(SCORES, TRUTH, "redone@2")
+    with pytest.raises(InputError, match=r"^metric 'redone@2' of '0.25' and that of '0.75' are "):
+        recmetrics.compare(results)
+
+
+def test_kernels_of_one_name_are_not_compared():
+    results = {}
+    for value in (0.25, 0.75):
+        names = {}
+        exec(f"def kernel(hits, k, out):\n    out[:] = {value}", names)
+
+        @recmetrics.metric(formula="a number", kernel=numba.njit(nogil=True)(names["kernel"]))
+        def constant(user, k):
+            return min(0.5, len(user.gains[:k]))
+
+        results[f"{value}"] = Metrics.evaluate(SCORES, TRUTH, "constant@2")
+    with pytest.raises(InputError, match=r"^metric 'constant@2' of '0.25' and that of '0.75' are"):
+        recmetrics.compare(results)
+
+
 def test_an_evaluator_keeps_the_definition_with_which_it_was_made():
     @recmetrics.metric(bounds=(0, math.inf))
     def redone(user: OneUser, k: int, *, power: float = 2.0) -> float:

@@ -259,10 +259,16 @@ class Metric:
         """The first line of the description."""
         return self.description.partition("\n")[0]
 
+    @property
+    def plain_kernel(self) -> Callable[..., Any]:
+        """The function in Python that the kernel compiles, or that it calls for each user."""
+        function: Callable[..., Any] = getattr(self.kernel, "py_func", self.kernel)
+        return function
+
     @cached_property
     def kernel_options(self) -> tuple[str, ...]:
         """The options that are arguments of the kernel; others change its input."""
-        parameters = inspect.signature(getattr(self.kernel, "py_func", self.kernel)).parameters
+        parameters = inspect.signature(self.plain_kernel).parameters
         return tuple(name for name in self.options if name in parameters)
 
     def at(self, k: int | None) -> "Metric":
