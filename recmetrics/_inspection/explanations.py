@@ -139,10 +139,14 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
     may_be_nan = not spec.metric.needs_relevant and number_for(definition.undefined) is None
     # The lines, each with its system and metric, of the systems that define the same.
     same_lines = [line for line in lines_of(spec) if line[-1] == spec]
+    formula = formula_of(spec)
+    summary = "" if spec.options else spec.metric.summary
+    if summary == spec.metric.written.template:  # a metric of the caller without another formula
+        summary = formula
     return Explanation(
         metric=str(spec),
-        summary="" if spec.options else spec.metric.summary,
-        formula=formula_of(spec),
+        summary=summary,
+        formula=formula,
         systems=tuple(_call_in(*line) for line in same_lines),
         no_relevant_item=_without_truth(definition),
         nan_if=spec.metric.undefined if may_be_nan else "",

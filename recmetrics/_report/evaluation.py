@@ -79,8 +79,8 @@ class Evaluation(Printed):
 
     Raises
     ------
-    InputTypeError, ShapeError
-        If ``values`` is no dict of numbers.
+    InputError, InputTypeError, ShapeError
+        If ``values`` is no dict of numbers by metric strings.
     ArgumentError
         If a policy or the convention is unknown.
     """
@@ -202,6 +202,9 @@ def _read_values(values: Mapping[str, Any]) -> dict[str, UserValues]:
         raise InputTypeError(msg)
     arrays: dict[str, UserValues] = {}
     for text, numbers in values.items():
+        if not isinstance(text, str):
+            msg = f"metric {text!r} of values: names of metrics must be strings"
+            raise InputError(msg)
         name = f"values[{text!r}]"
         array = as_array(numbers, name)
         check_real(array, name)

@@ -279,6 +279,17 @@ def test_a_bare_decorator_takes_the_formula_from_the_docstring():
     )
 
 
+def test_a_summary_that_is_the_formula_has_the_cutoff():
+    @recmetrics.metric
+    def signed(user, k):
+        """Hits - 1, in {top}, over {k}."""
+        return (sum(gain > 0 for gain in user.gains) - 1) / k
+
+    explained = recmetrics.explain("signed@3")
+    assert explained.formula == explained.summary == "Hits - 1, in the top 3, over 3."
+    assert "{" not in str(explained)
+
+
 @pytest.mark.parametrize("value", [None, "0.5", 1j, [0.5]])
 def test_a_definition_that_returns_no_number(value):
     @recmetrics.metric

@@ -13,7 +13,7 @@ from asserts import assert_identical
 from commands import printed
 
 import recmetrics
-from recmetrics import Evaluation, Evaluator, Metrics, StreamEvaluator
+from recmetrics import Evaluation, Evaluator, InputError, Metrics, StreamEvaluator
 from recmetrics.cli import main
 
 # The first of user 0 is relevant; of user 1 the second; user 2 has none.
@@ -259,3 +259,9 @@ def test_the_schema_holds_of_real_output(tmp_path, monkeypatch, capsys):
         assert not valid(documents[-1] | {key: [{"passed": 1}]})
     described = set(re.findall(r"`(\w+)`", PAGE.read_text()))
     assert {key for each in documents for key in each} <= described
+
+
+def test_the_name_of_a_metric_is_a_string():
+    message = r"^metric 1 of values: names of metrics must be strings$"
+    with pytest.raises(InputError, match=message):
+        Evaluation({1: [1.0, 0.5]})

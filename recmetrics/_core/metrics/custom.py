@@ -113,9 +113,11 @@ def metric(
     kernel
         A loop over all users with this definition, compiled by Numba with ``nogil=True``. It gets
         the hits of the users (see "Add a metric" in the documentation), the cutoff (0 for the whole
-        list), the array to fill, and then the options that it names, choices by their number.
-        Without it, the function is called for each user, about a thousand times slower, and
-        ``ties`` other than "index" are an error.
+        list), the array to fill, and then the options that it names, choices by their number. The
+        array starts as 0, but as NaN for a user without relevant items; if an option is called
+        ``rel``, for one without items of at least this relevance. Without a kernel, the function
+        is called for each of these users, too, about a thousand times slower, and ``ties`` other
+        than "index" are an error.
 
     Returns
     -------
