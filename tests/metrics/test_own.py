@@ -137,6 +137,17 @@ def test_an_unknown_metric_of_a_state_says_what_to_do(name, module, declare, mon
         Evaluator(TRUTH, ["ndcg@1"]).from_state(state)
 
 
+def test_a_saved_result_of_an_unknown_metric_says_what_to_do():
+    """Its direction is not known either, so that no model is the best."""
+    declare_borda(higher_is_better=False)
+    saved = pickle.dumps(Metrics.evaluate(SCORES, TRUTH, ["borda@3"]))
+    METRICS.pop("borda")
+    results = {"old": pickle.loads(saved), "new": pickle.loads(saved)}
+    message = "^the metric 'borda' was declared .*; import the module that declares it$"
+    with pytest.raises(UnknownMetricError, match=message):
+        recmetrics.compare(results)
+
+
 def test_declaring_again_in_the_same_module_replaces():
     declare_borda()
     declare_borda(bounds=(0.0, 2.0))

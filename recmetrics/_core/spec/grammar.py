@@ -69,8 +69,14 @@ class MetricSpec:
 
     @cached_property  # read many times in every call
     def metric(self) -> Metric:
-        """The registered metric."""
-        return lookup(self.name).at(self.k)
+        """The registered metric; one of the caller is unknown where nothing has declared it."""
+        if self.name not in METRICS:
+            msg = (
+                f"the metric {self.name!r} was declared by the program that saved it; import the "
+                "module that declares it"
+            )
+            raise UnknownMetricError(msg)
+        return METRICS[self.name].at(self.k)
 
     @cached_property
     def values(self) -> dict[str, OptionValue]:
