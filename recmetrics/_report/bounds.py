@@ -375,6 +375,9 @@ class Bounds(NamedTuple):
     moments: Moments
     lower: Tail
     upper: Tail
+    limits: Range  # of the values
+    n_below: float  # the effective numbers of users on the lower and the upper side
+    n_above: float
 
     @property
     def ends_with_added(self) -> list[str]:
@@ -434,8 +437,16 @@ class Bounds(NamedTuple):
         return math.ceil(float(n_equal * self.moments.n / self.moments.n_effective))
 
     def plans(self) -> tuple[Plan, Plan]:
-        """The plans of the lower and of the upper tail, for new users who are like these."""
-        return Plan.of(self.moments, self.lower), Plan.of(self.moments.negated(), self.upper)
+        """The plans of the lower and of the upper tail, for new users who are like these.
+
+        Each knows the added user, since new users may be fewer on a side than these are.
+        """
+        n_users = self.moments.n_effective
+        with_added = bounds_of(self.moments, self.limits)
+        return (
+            Plan.of(self.moments, with_added.lower, self.n_below / n_users),
+            Plan.of(self.moments.negated(), with_added.upper, self.n_above / n_users),
+        )
 
     def detectable(self, largest: float, alpha: float) -> float:
         """The least true mean, up to ``largest``, that as many users show; NaN if there is none."""
@@ -464,7 +475,7 @@ def bounds_of(moments: Moments, limits: Range, n_below: float = 0, n_above: floa
         tail = tail_of(side_moments, side_limits.least if has_added else None)
         tails.append(tail._replace(least=side_limits.floor))
     lower, upper = tails
-    return Bounds(moments, lower, upper)
+    return Bounds(moments, lower, upper, limits, n_below, n_above)
 
 
 class Sample(Protocol):
@@ -534,14 +545,14 @@ class Plan(NamedTuple):
     share: float = 0.0  # of users on the side of the tail; from ``FEW_USERS`` on, none is added
 
     @classmethod
-    def of(cls, moments: Moments, tail: Tail) -> Plan:
+    def of(cls, moments: Moments, tail: Tail, share: float) -> Plan:
         """Plan for new users who are like those of these moments."""
         std = float(moments.error * np.sqrt(moments.n_effective))
         of_weights = moments.skewness_of_weights
         skewness = float(moments.skewness / of_weights)
         # A tail divides the skewness by the root of n, which counts each user, not effective ones.
         weighting = float(of_weights * np.sqrt(moments.n_effective / moments.n))
-        return cls(std, skewness, tail.worst, weighting)
+        return cls(std, skewness, tail.worst, weighting, share)
 
     def true_mean(self, n: float, mean: float, alpha: float, power: float) -> float:
         """The true mean that a bound of n users shows to be above 0, with this power.
@@ -564,19 +575,26 @@ class Plan(NamedTuple):
         # The noncentrality of t (Cohen: Statistical power analysis, 1988, ch. 2).
         return error * float(nctdtrinc(n - 1, 1 - power, threshold / error))
 
-    def _chance_of_enough(self, n: int) -> float:
-        """The chance that ``FEW_USERS`` or more of n users are on the side of the tail."""
+    def _true_mean_without_added(self, n: float, alpha: float, power: float) -> float:
+        """The true mean shown if ``FEW_USERS`` or more of n users are on the side of the tail.
+
+        The power is that of both together; infinite where these users are too few too often.
+        """
         from scipy.special import bdtrc
 
         if n < FEW_USERS:
-            return 0.0  # where SciPy has NaN
+            return math.inf  # SciPy has NaN for the chance
         share = min(self.share, 1.0)  # the rounding of weights may exceed 1
-        return float(bdtrc(FEW_USERS - 1, n, share))
+        chance = float(bdtrc(FEW_USERS - 1, int(n), share))
+        if chance <= power:
+            return math.inf
+        return self._replace(worst=None).true_mean(n, 0.0, alpha, power / chance)
 
     def detectable(self, n: float, largest: float, alpha: float, power: float) -> float:
         """The least true mean that a bound of n users shows; NaN if none up to ``largest``."""
         if not self.std > 0:
             return math.nan
+        mean_without_added = self._true_mean_without_added(n, alpha, power)
         mean = 0.0
         previous = math.nan
         # This takes 5 to 15 steps. Within the range each is about half of the one before, or less.
@@ -584,7 +602,7 @@ class Plan(NamedTuple):
             if abs(mean - previous) <= ROUNDING * mean:
                 return mean
             previous = mean
-            mean = self.true_mean(n, previous, alpha, power)
+            mean = min(self.true_mean(n, previous, alpha, power), mean_without_added)
         return math.nan
 
     def users(self, mean: float, alpha: float, power: float) -> int | None:
@@ -595,16 +613,13 @@ class Plan(NamedTuple):
         """
         if not self.std > 0 and self.worst is None:
             return None
-        without_added = self._replace(worst=None)
 
         def suffice(n: int) -> bool:
             """Say whether n users show the mean: with one more user, or as too few are rare."""
-            if self.true_mean(n, mean, alpha, power) <= mean:
-                return True
-            chance = self._chance_of_enough(n)
-            if chance <= power:
-                return False
-            return without_added.true_mean(n, mean, alpha, power / chance) <= mean
+            return (
+                self.true_mean(n, mean, alpha, power) <= mean
+                or self._true_mean_without_added(n, alpha, power) <= mean
+            )
 
         n_enough = 2
         while not suffice(n_enough):

@@ -264,13 +264,8 @@ class Comparison(Compared, Printed):
         if margin is None:
             size = abs(difference)
             alpha = (1 - self.confidence) / 2
-            bounds = bounds_of(moments, limits)
-            lower, upper = bounds.plans()
-            # New users gain and lose in the shares of these.
-            plans = [
-                lower._replace(share=n_lose / moments.n_effective),
-                upper._replace(share=n_gain / moments.n_effective),
-            ]
+            bounds = bounds_of(moments, limits, n_lose, n_gain)
+            plans = list(bounds.plans())
         else:
             size = self._beyond_margin(metric, difference, margin)
             alpha = 1 - self.confidence

@@ -101,13 +101,12 @@ class Difference:
     model. ``wins`` counts the users for whom ``model`` is better: higher, or lower if lower is
     better. ``detectable`` is the smallest true difference that this number of users shows with
     power 0.8: the interval at the confidence of the comparison then leaves out 0 in four of five
-    samples. It is NaN for fewer than two users, where no user differs from the others, where so few
-    users would not show even the largest difference that the metric can have, and where a model has
-    several runs. ``p`` and
-    ``p_uncorrected`` have one p-value for each test, corrected and not. ``p_raised`` is True if
-    that of "t" was raised to agree with the interval. ``significant`` refers to the corrected
-    p-value of the first test. ``widened`` is that of a ``Mean``, where few users have a difference
-    below 0, or above.
+    samples, or in more where few users lose or gain. It is NaN for fewer than two users, where no
+    user differs from the others, where so few users would not show even the largest difference that
+    the metric can have, and where a model has several runs. ``p`` and ``p_uncorrected`` have one
+    p-value for each test, corrected and not. ``p_raised`` is True if that of "t" was raised to
+    agree with the interval. ``significant`` refers to the corrected p-value of the first test.
+    ``widened`` is that of a ``Mean``, where few users have a difference below 0, or above.
     """
 
     metric: str

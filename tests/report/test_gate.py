@@ -793,11 +793,30 @@ def power_with_one_more(spread, n, mean, worst, level):
     return stats.norm.cdf((mean - least) / spread * math.sqrt(n))
 
 
-def test_where_few_users_differ_the_detectable_difference_counts_one_more():
-    few = [0.3] * 9 + [-0.3] * 9 + [0.0] * 182
-    [difference] = compared([0.4] * 200, [0.4 + d for d in few]).differences
-    power = power_with_one_more(np.std(few), 200, difference.detectable, -1, 0.975)
+def differing(n_differ, n=200):
+    """Differences of 0.3 and of -0.3 of so many users each, and their comparison."""
+    differences = [0.3] * n_differ + [-0.3] * n_differ + [0.0] * (n - 2 * n_differ)
+    found = compared([0.4] * n, [0.4 + difference for difference in differences])
+    return differences, found.differences[0]
+
+
+@pytest.mark.parametrize("n_differ", [9, 10, 12])
+def test_where_few_users_differ_the_detectable_difference_counts_one_more(n_differ):
+    """If 12 of 200 users lose, fewer than 10 of the next 200 do in 24 % of samples."""
+    assert stats.binom.sf(9, 200, n_differ / 200) < 0.8
+    differences, difference = differing(n_differ)
+    power = power_with_one_more(np.std(differences), 200, difference.detectable, -1, 0.975)
     assert power == pytest.approx(0.8, abs=0.02)
+
+
+def test_a_detectable_difference_allows_for_samples_in_which_too_few_users_lose():
+    """If 15 of 200 users lose, 10 or more of the next 200 do in 94 % of samples."""
+    differences, difference = differing(15)
+    chance = stats.binom.sf(9, 200, 15 / 200)
+    assert 0.9 < chance < 0.95
+    noncentrality = difference.detectable / np.std(differences, ddof=1) * math.sqrt(200)
+    power = stats.nct.sf(stats.t.ppf(0.975, 199), 199, noncentrality)
+    assert chance * power == pytest.approx(0.8, abs=1e-6)
 
 
 def test_a_new_sample_is_planned_for_all_rules_that_equal_models_can_hold():
