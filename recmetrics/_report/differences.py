@@ -132,8 +132,10 @@ def compare(
         the default, computes them by Student's t, without any draw.
     rng
         The seed or generator of all random draws: those of the bootstrap and of "permutation". None
-        draws a new seed for each call. With a seed, the interval and the uncorrected p-value of a
-        metric do not depend on which other metrics, models and groups are in the call.
+        draws a new seed for each call. With a seed, the draws for a metric do not depend on which
+        other metrics, models and groups are in the call. Its intervals and uncorrected p-values
+        depend on other models only if the library does not know its range, or if a model has its
+        values in float32 or half precision (both below).
 
     Returns
     -------
