@@ -175,6 +175,12 @@ def cumulated(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
     return rng.gamma(2.0, 1.5, shape) * (rng.random(shape) >= 0.6)
 
 
+def unlimited(rng: np.random.Generator, shape: tuple[int, int]) -> Pair:
+    """Values like ranks: skewed, without an upper limit."""
+    values = rng.lognormal(0.0, 1.0, shape)
+    return values, values
+
+
 def less_by_5_percent(rng: np.random.Generator, shape: tuple[int, int]) -> Pair:
     """Values like those of DCG, drawn independently; those of new are 5 % smaller."""
     return 0.95 * cumulated(rng, shape), cumulated(rng, shape)
@@ -291,6 +297,7 @@ def of_mean() -> tuple[Row, ...]:
             for share in zeros
         ),
         *(Row(f"hit rate of {p:.0%}", of_hits(p, 0.0), p, metric="hit@10") for p in hits),
+        Row("lognormal, no limit", unlimited, math.exp(0.5), metric="column"),
     )
 
 
@@ -373,11 +380,13 @@ def intervals_of_difference(new: Floats, old: Floats) -> Intervals:
     return intervals_of(values, OF_METRIC.of_difference(), n_below, n_above)
 
 
-def intervals_of_mean(values: Floats) -> Intervals:
-    """The intervals of means of metrics between 0 and 1."""
-    n_below = np.count_nonzero(values < 1, axis=-1)
-    n_above = np.count_nonzero(values > 0, axis=-1)
-    return intervals_of(values, OF_METRIC, n_below, n_above)
+def intervals_of_mean(row: Row, values: Floats) -> Intervals:
+    """The intervals of means, within the range that ``Row.ends`` gives."""
+    least, largest = row.ends(values, values)
+    n_below = np.count_nonzero(values < largest[:, None], axis=-1)
+    n_above = np.count_nonzero(values > least[:, None], axis=-1)
+    limits = OF_METRIC if row.is_known else Range(least, largest)
+    return intervals_of(values, limits, n_below, n_above)
 
 
 def former_bound(values: Floats) -> Floats:
@@ -477,6 +486,29 @@ def weighted_fails(row: Row, n: int, times: int) -> float:
     return errors_of_gate(row, n, times, is_weighted=True)[1]
 
 
+def heavy_users_lose(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Pair]:
+    """Weights of which few are large, and values of new that are lower, the larger the weight."""
+    weights = rng.lognormal(0.0, 1.0, shape)
+    return weights, as_pair(rng.normal(0.05 - 0.05 * weights, SHORT))
+
+
+def passes_where_heavy_users_lose(n: int, times: int) -> float:
+    """The share of weighted samples that pass at the margin if weights and values depend."""
+    weights, (new, old) = heavy_users_lose(np.random.default_rng(13), (1, AT_ONCE))
+    difference = float(np.average(new - old, weights=weights))
+    row = Row("heavy users lose", normal, difference)
+    rng = np.random.default_rng([n, 13])
+    n_blocks = 20
+    n_passed = 0
+    for block in range(n_blocks):
+        weights, (new, old) = heavy_users_lose(rng, (times // n_blocks, n))
+        tails = tails_of_gate(row, new, old, weights)
+        if not block:
+            require_gate(row, new, old, weights, tails)
+        n_passed += np.count_nonzero(tails[0].bound(ALPHA) >= 0)
+    return n_passed / (times // n_blocks * n_blocks)
+
+
 def fails_of_groups(row: Row, n: int, times: int) -> float:
     """The share of samples of which a group fails where all groups are at the margin."""
     rng = np.random.default_rng([n, 1])
@@ -509,7 +541,7 @@ def coverage_of_mean(row: Row, n: int, times: int) -> float:
     samples = samples_of(n, times)
     n_covered = 0
     for block, (values, _) in enumerate(drawn(row.draw, n, samples, rng)):
-        intervals = intervals_of_mean(values)
+        intervals = intervals_of_mean(row, values)
         if not block:
             require_summary(row, values, intervals)
         is_covered = (intervals.low <= row.difference) & (row.difference <= intervals.high)
@@ -775,6 +807,11 @@ def run_rows(times: int) -> Iterator[tuple[str, Sequence[Cell]]]:
         yield f"{n_runs} runs", cells
 
 
+def heavy_rows(times: int) -> Iterator[tuple[str, Sequence[Cell]]]:
+    for n in SIZES[:4]:
+        yield f"n = {n:,}", [Limit().cell(passes_where_heavy_users_lose(n, times), times)]
+
+
 def look_rows(times: int) -> Iterator[tuple[str, Sequence[Cell]]]:
     yield "`looks=1`", [Limit().cell(passes_at_a_look(times, 1), times)]
     yield "`looks=10`", [ERRORS.cell(passes_at_a_look(times, 10), times)]
@@ -810,6 +847,7 @@ FIGURES = (
     ),
     of_sizes("false passes, exponential weights", weighted_passes, of_gate, ERRORS),
     of_sizes("false fails, exponential weights", weighted_fails, of_gate, ERRORS),
+    Figure("false passes, lognormal weights, heavy users lose more", ["share"], heavy_rows),
     of_sizes("false passes, range not known", false_passes, lambda: OF_UNKNOWN_RANGE, ERRORS),
     of_sizes("false fails, range not known", false_fails, lambda: OF_UNKNOWN_RANGE, ERRORS),
     of_sizes("intervals of means", coverage_of_mean, of_mean, Limit(least=0.945)),
