@@ -42,10 +42,12 @@ _TREC_LINES = {
     "run": "the 6 of a TREC run: 'query Q0 item rank score tag'",
     "qrels": "the 4 of TREC's qrels: 'query 0 item relevance'",
 }
-_TREC_FIELDS = {  # of these lines, those that are read
-    "run": r"^\s*(\S+)\s+\S+\s+(\S+)\s+\S+\s+(\S+)\s+\S+\s*$",
-    "qrels": r"^\s*(\S+)\s+\S+\s+(\S+)\s+(\S+)\s*$",
+_TREC_FIELDS = {  # of these lines, the second, and those that are read
+    "run": r"^\s*(\S+)\s+(\S+)\s+(\S+)\s+\S+\s+(\S+)\s+\S+\s*$",
+    "qrels": r"^\s*(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$",
 }
+_TREC_SECOND = ("0", "Q0")
+"""The second field of nearly all lines of TREC, which is not read."""
 _BLOCK_ROWS = 1 << 20  # of a text that is read in parts
 _SAMPLE_ROWS = 1000  # the rows of such a text that say which columns hold numbers
 _NUMBER = r"[-+]?\d*\.?\d+([eE][-+]?\d+)?|[\d\s]+"  # a name that is none: a number, or indices
@@ -107,10 +109,6 @@ class Columns(NamedTuple):
 
         ``header`` are the names of the columns of the file; a name that stands twice is refused.
         """
-        for name in header:
-            if header.count(name) > 1:
-                msg = f"{source} has the column {name!r} twice; expected every name once"
-                raise InputError(msg)
         if missing := [name for name in self.required_names if name not in header]:
             noun = "column" if len(missing) == 1 else "columns"
             msg = (
@@ -119,6 +117,10 @@ class Columns(NamedTuple):
                 f"{self._advice(source, missing, header)}"
             )
             raise InputError(msg)
+        for name in header:
+            if header.count(name) > 1:
+                msg = f"{source} has the column {name!r} twice; expected every name once"
+                raise InputError(msg)
 
         names = [name for name in header if name in (*self.ids, *self.maybe_ids, *self.numbers)]
         if any(name in self.numbers for name in names):
@@ -132,7 +134,7 @@ class Columns(NamedTuple):
         """Say what a table should have, and what to type where it lacks columns."""
         lacks_id = not set(missing).isdisjoint(self.ids)
         expected = self.expected if lacks_id else "one of these"
-        if advice := self._advice_on_text(source, missing, header):
+        if advice := self.advice_on_text(source, missing, header):
             return f"{expected}; {advice}"
         if lacks_id and not set(self.instead[0]).isdisjoint(header):
             return f"{expected}; {self.instead[1]}"
@@ -154,7 +156,7 @@ class Columns(NamedTuple):
         hint = did_you_mean(missing[0], header)
         return f"{expected}; {hint}" if hint and not lacks_id else expected
 
-    def _advice_on_text(self, source: Source, missing: Sequence[str], header: Sequence[str]) -> str:
+    def advice_on_text(self, source: Source, missing: Sequence[str], header: Sequence[str]) -> str:
         """Say what to do with a text that has data for a header, or blanks between columns.
 
         Of other tables, nothing.
@@ -505,12 +507,21 @@ def _is_filled(line: str) -> bool:
 def _trec_form(line: str, *, is_table: bool) -> TrecForm | None:
     """Tell TREC's files by the fields of a line; ``is_table`` by the file's name."""
     fields = line.split()
+    form: TrecForm
     if len(fields) == 6 and _is_number(fields[3]) and _is_number(fields[4]):
-        return "run"
-    # The second field of qrels is ignored, and 0 nearly always; no header begins so.
-    if len(fields) == 4 and _is_number(fields[3]) and (fields[1] in ("0", "Q0") or not is_table):
-        return "qrels"
-    return None
+        form = "run"
+    elif len(fields) == 4 and _is_number(fields[3]):
+        form = "qrels"
+    else:
+        return None
+
+    if fields[1] in _TREC_SECOND:  # no header has it
+        return form
+    # Some runs have a word there, and some qrels the number of a round or of a part of the topic.
+    # A line of a user and items, or of user, item, rating and time, has a number as its third, too.
+    if is_table or _is_number(fields[2]):
+        return None
+    return form if form == "run" or _is_number(fields[1]) else None
 
 
 def _is_number(field: str) -> bool:
@@ -653,14 +664,28 @@ def _read_trec(source: Source, text: str, columns: Columns, form: TrecForm) -> p
         is_filled[row] = _is_filled(lines[row])
     lines = lines.filter(is_filled)
     fields = lines.str.extract_groups(_TREC_FIELDS[form]).struct.unnest()
-    frame = fields.rename(dict(zip(fields.columns, columns.of_trec(form), strict=True)))
+    _, second, *read_fields = fields.columns
+    names = dict(zip([fields.columns[0], *read_fields], columns.of_trec(form), strict=True))
+    frame = fields.rename(names)
+    layout = _Layout(form, "")
     is_wrong = frame[columns.ids[0]].is_null()
     if is_wrong.any():
         row = is_wrong.arg_max() or 0
-        layout = _Layout(form, "")
         n_fields = len(lines[row].split())
         noun = "field" if n_fields == 1 else "fields"
         raise _in_row(source, layout, row, f"{n_fields} {noun}; expected {_TREC_LINES[form]}")
+
+    # Lists and ratings may have the item 0 in the first line, by which the form was told.
+    other_rows = (~frame[second].is_in(_TREC_SECOND)).arg_true()
+    are_numbers = _as_numbers(frame[columns.ids[1]].gather(other_rows)).is_not_null()
+    if are_numbers.any():
+        row = other_rows[are_numbers.arg_max() or 0]
+        line = lines[row].strip()
+        fault = f"holds {line[:60]!r}; expected 0 or Q0 as the second of {_TREC_LINES[form]}"
+        header = line.split(separator_of(source, line))
+        raise _in_row(
+            source, layout, row, f"{fault}; {columns.advice_on_text(source, columns.ids, header)}"
+        )
     return frame
 
 

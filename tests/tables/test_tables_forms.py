@@ -620,6 +620,41 @@ def test_the_id_of_a_query_may_begin_with_the_sign_of_a_comment():
         values("bad.run", "a.qrels")
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "1\t20\t5\t881250949\n1\t3\t4\t881250949\n2\t7\t4\t881250950\n",  # MovieLens
+        "1 1 5 881250949\n1 3 4 881250949\n2 7 4 881250950\n",  # the user's number is an item
+        "1 0 5 881250949\n1 3 4 881250949\n2 7 4 881250950\n",  # items from 0
+        "1 0 5 3 2 4\n2 7 0 3 1 5\n",  # lists of five items
+        "1 3 5 0 2 4\n2 7 0 3 1 5\n",
+        "1 3 5 0\n2 7 0 3\n",
+        "a i3 5.0 881250949\na i1 4.0 881250949\n",
+        "a i3 books 4\na i1 toys 5\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["u1.test", "u1.tsv"])
+def test_lines_of_other_numbers_are_none_of_trec(lines, name):
+    """Item 5 would have the relevance 881250949, and lists would be judged item by item."""
+    Path(name).write_text(lines)
+    message = message_of(InputError, values, {"1": ["3"], "2": ["7"]}, name)
+    if lines[2] == "0":
+        line = lines.splitlines()[1]
+        assert f"{name}', line 2: holds {line!r}; expected 0 or Q0 as the second of" in message
+    else:
+        assert f"{name}' has no columns 'user' and 'item'; it has " in message
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_second_field_of_trec_is_not_always_0():
+    """TREC-COVID's qrels have the round there; trec_eval reads any word."""
+    Path("rounds.txt").write_text("q1 0.5 a 0\nq1 4.5 b 2\nq2 0 7 1\n")
+    for second in ("q0", "ITER", "1"):
+        Path("a.run").write_text(f"q1 {second} a 1 2 x\nq1 {second} b 2 1 x\nq2 Q0 7 1 1 x\n")
+        assert values("a.run", "rounds.txt") == {"q1": 1 / 2, "q2": 1 / 1}
+
+
 @EVERY_KIND
 def test_trec_counts_users_with_a_list_and_a_judgement(kind):
     """q1 has no relevant document, q2 no judgement, q3 no list: trec_eval prints q1 alone."""
