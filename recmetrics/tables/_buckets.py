@@ -453,15 +453,18 @@ def _tables_of_foreign_ids(divided: _Divided, side: Tables) -> list[tuple[str, s
     warnings_of_tables = []
     others = {label: divided.rows(label, range(divided.n_parts)) for label in divided.empty}
     firsts = dict(divided.first_rows)
-    if side.get("popularity") is not None:
-        others["popularity"] = side["popularity"].lazy()
-        firsts["popularity"] = side["popularity"]
+    tables_of_items = {label: side.get(label) for label in ("popularity", "propensity")}
+    tables_of_items |= {f"strata[{name!r}]": table for name, table in side["strata"].items()}
+    for label, table in tables_of_items.items():
+        if table is not None:
+            others[label] = table.lazy()
+            firsts[label] = table
     del others["recs"]
     others.pop(WITHOUT_ITEMS, None)
     columns = divided.columns
     for label, rows in others.items():
         names = {columns.item}
-        if label != "popularity":
+        if label not in tables_of_items:
             names.update(columns.keys)
         for name in sorted(names & {*firsts[label].columns}):
             if not _shares_ids(divided, rows, name):

@@ -164,15 +164,19 @@ class ItemTables:
 
     def _chances(self, name: str) -> FloatArray:
         """Read or estimate the propensity of each item; every relevant one must have it."""
-        if self._user in self._tables[name].columns:
+        is_train = self._user in self._tables[name].columns
+        if not is_train:
+            self._refuse_absent(name, "truth")
+        self._warn_of_foreign_items(name)
+        if is_train:
             return self._of_train(name)
-        self._refuse_absent(name, "truth")
         propensity = _spread(self._numbers(name), self._items[name], self.n_items)
         # An item without a row is relevant to nobody, so any valid propensity will do.
         return np.where(propensity > 0.0, propensity, 1.0)
 
     def _stratum(self, name: str, keys: Frame) -> Any:
         """Read the items of a stratum, of all users or, with a column of users, of each list."""
+        self._warn_of_foreign_items(name)
         if self._user not in self._tables[name].columns:
             return np.unique(self._items[name][self._items[name] < self.n_items])
         lists, users, n_users = self._users_of(name, keys)

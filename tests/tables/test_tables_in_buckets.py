@@ -446,6 +446,13 @@ def test_an_error_of_the_library_names_the_table():
 HERE = pl.DataFrame({"user": ["u1", "u2", "u3"], "item": ["x", "y", "z"], "model": ["A", "A", "B"]})
 
 
+METRICS_OF = {
+    "popularity": ["novelty(unseen=zero)@2"],
+    "propensity": ["recall(weigh=snips)@2"],
+    "strata": ["recall(of=s)@2"],
+}
+
+
 @pytest.mark.parametrize(
     "truth, side, told",
     [
@@ -454,6 +461,8 @@ HERE = pl.DataFrame({"user": ["u1", "u2", "u3"], "item": ["x", "y", "z"], "model
         ({}, {"exclude": HERE.with_columns(user=pl.lit("U"))}, "exclude, column 'user': no id"),
         ({}, {"exclude": HERE.with_columns(item=pl.lit("X"))}, "exclude, column 'item': no id"),
         ({}, {"popularity": HERE.select(item=pl.lit("X"), share=0.5)[:1]}, "popularity, column"),
+        ({}, {"propensity": HERE.with_columns(item=pl.lit("X"))}, "propensity, column 'item': no"),
+        ({}, {"strata": {"s": HERE.select(item=pl.lit("X"))}}, "strata['s'], column 'item': no id"),
         ({}, {"by": "model"}, "the means are too low if 'model' is a group of users"),
         ({"item": ["y", "z", "x"]}, {}, None),  # no user has an item of the truth
     ],
@@ -467,7 +476,7 @@ def test_warnings_are_those_of_one_call(truth, side, told):
     for chunks in (None, 4):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            metrics = ["mrr", "novelty(unseen=zero)@2"] if "popularity" in side else "mrr"
+            metrics = ["mrr", *METRICS_OF.get("".join(side), [])]
             evaluate_table(HERE, truth, metrics, in_order=True, chunks=chunks, **side)
         warned.append([str(warning.message) for warning in caught])
     assert warned[0] == warned[1]
