@@ -27,6 +27,9 @@ _BRACKETS = re.compile(r"\s*([\[({][^:]*[\])}])?\s*")  # a colon stands in a dic
 _INTEGER = re.compile(r"-?\d+")
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
 _SIGNS_AROUND_IDS = re.compile(r"[,;|'\"()\[\]{}]")  # they stand around ids, as blanks do
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")  # a title may hold brackets
+_NUMPY_INTEGER = re.compile(r"np\.u?int\d+\((-?\d+)\)")  # as NumPy 2 prints one in a list
+_NESTED = re.compile(r"\s*[\[({].*[\[({]", re.DOTALL)  # "[(5, 0.2)]"
 _EXPLODE_CODE = {  # code that makes rows of the ids that the pattern {2} finds in {0}[{1}]
     PANDAS: "{0}.assign(**{{{1!r}: {0}[{1!r}].str.findall({2})}}).explode({1!r})"
     ".dropna(subset=[{1!r}])",
@@ -42,6 +45,14 @@ class _Cells(NamedTuple):
     texts: list[str]
     ids: list[list[str]]
     pattern: str  # of an id
+
+    @property
+    def nested(self) -> str:
+        """The first cell whose elements are pairs, records or calls, which no pattern reads."""
+        for text in self.texts:
+            if _NESTED.match(_QUOTED.sub("", _NUMPY_INTEGER.sub(r"\1", text))):
+                return text
+        return ""
 
     @property
     def longer(self) -> list[str]:
@@ -86,6 +97,13 @@ def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
             continue
         label = table.label
         frame = table.frame
+        if nested := table.cells.nested:
+            msg = (
+                f"{label}, column {item!r} holds lists as text, such as {nested[:40]!r}, whose "
+                "elements are more than ids; expected one id in each row, and its score, if it has "
+                "one, in a column 'score'"
+            )
+            raise InputTypeError(msg, argument=label)
         pattern = table.cells.pattern
         quotes = '"""' if "'" in pattern or '"' in pattern else '"'
         dropped_columns = order_columns if frame is recs else []
@@ -128,9 +146,12 @@ def _read_cells(frame: Frame, item: str) -> _Cells:
     values = series.gather_every(max(1, len(series) // _MAX_CELLS_READ)).to_list()
     texts = [value for value in values if isinstance(value, str)]
 
-    signs = sorted(set(_SIGNS_AROUND_IDS.findall("".join(texts))))
+    text = "".join(texts)
+    signs = sorted({*_SIGNS_AROUND_IDS.findall(_QUOTED.sub("", text)), *re.findall("['\"]", text)})
     pattern = r"\S+"
-    if signs:
+    if any(map(_NUMPY_INTEGER.search, texts)):
+        pattern = r"-?\b\d+\b"  # not the 64 of int64
+    elif signs:
         escaped_signs = "".join(map(re.escape, signs))
         pattern = rf"[^\s{escaped_signs}]+"
         if not {"'", '"'}.isdisjoint(signs) and _are_in_brackets(texts):  # which may hold blanks

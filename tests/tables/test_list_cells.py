@@ -34,7 +34,11 @@ def followed(kind, recs, truth, call):
 # The relevant item of users 1, 2 and 3 is second, first and missing: mrr 1/2, 1, 0.
 @EVERY_KIND
 @pytest.mark.parametrize(
-    "cells", [["5 6", "7", "8 4"], ["5,6", "7", "8,4"], ["[5, 6]", "[7]", "[]"], ["5|6", "7", "8"]]
+    "cells",
+    [
+        *(["5 6", "7", "8 4"], ["5,6", "7", "8,4"], ["[5, 6]", "[7]", "[]"], ["5|6", "7", "8"]),
+        ["[np.int64(5), np.int64(6)]", "[np.int64(7)]", "[]"],
+    ],
 )
 @pytest.mark.parametrize("truth", [["6", "7", "9"], [6, 7, 9], ["6", "7 2", "9"]])
 @pytest.mark.parametrize("order", [{}, {"rank": [1, 1, 1], "score": [0.5, 0.5, 0.5]}])
@@ -66,6 +70,37 @@ def test_lists_of_text(kind):
     truth = {"user": [1, 2], "item": ["b c", "x"]}
     result, _ = followed(kind, titles, truth, lambda *tables: evaluate_table(*tables, "mrr"))
     assert read(result)["mrr"] == [1 / 2, 1.0]
+
+
+@EVERY_KIND
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "[('5', 4.5), ('6', 4.2)]",  # get_top_n of Surprise
+        "[[5, 4.5], [6, 4.2]]",
+        "[Row(item=5, rating=4.5), Row(item=6, rating=4.25)]",
+        "[{5, 4.5}, {6, 4.25}]",
+        "[np.str_('5'), np.str_('6')]",
+    ],
+)
+def test_lists_of_pairs_and_records_get_no_code(cell, kind):
+    """Of the first, rows '5', '4.5', '6' and '4.2' would be four items."""
+    recs = make(kind, {"user": [1, 2], "item": [cell, "[]"], "rank": [1, 1]})
+    truth = make(kind, {"user": [1, 2], "item": ["6", "7"]})
+    with pytest.raises(InputTypeError) as told:
+        evaluate_table(recs, truth, "mrr")
+    assert str(told.value) == (
+        f"recs, column 'item' holds lists as text, such as {cell[:40]!r}, whose elements are more "
+        "than ids; expected one id in each row, and its score, if it has one, in a column 'score'"
+    )
+
+
+@EVERY_KIND
+def test_brackets_in_titles_are_none_of_lists(kind):
+    recs = {"user": [1, 2], "item": ["['Heat (1995)', 'Up']", "['Up']"]}
+    truth = {"user": [1, 2], "item": ["Up", "Up"]}
+    result, _ = followed(kind, recs, truth, lambda *tables: evaluate_table(*tables, "mrr@2"))
+    assert read(result)["mrr@2"] == [1 / 2, 1.0]
 
 
 def test_rec_list_analysis_refuses_them_too():
