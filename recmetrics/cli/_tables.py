@@ -122,10 +122,11 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     for option, argument in _GROUP_ARGUMENTS.items():
         column = f"column {column_names[option]!r}, rows counted from 0"
         args.spellings[argument] = f"{source.spelling}, {column}"
+    metrics = args.metrics or default_metrics(args.convention)
     values = Metrics.compute_groups(
         frame[column_names["score"]].to_numpy(),
         frame[column_names["relevance"]].to_numpy(),
-        args.metrics or default_metrics(args.convention),
+        metrics,
         ids=ids,
         nan=args.nan,
         ties=args.ties,
@@ -134,7 +135,7 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     groups = list(dict.fromkeys(ids))  # the order of the values
     is_relevant = frame[column_names["relevance"]].to_numpy() > 0
     n_without_relevant = len(groups) - len(set(compress(ids, is_relevant)))
-    request = Request(list(values), level="groups", **rules_of(args))
+    request = Request(metrics, level="groups", **rules_of(args))
     evaluation = Evaluation(
         values,
         notes=[

@@ -162,6 +162,23 @@ def test_the_table_counts_groups(capsys):
     ]
 
 
+def test_a_range_of_ties_has_three_rows_for_a_metric(capsys):
+    """The relevant item of q1 is first or second, that of q2 second; q3 has none."""
+    Path("tied.csv").write_text("group,score,relevance\nq1,3,0\nq1,3,1\nq2,5,1\nq2,6,0\nq3,1,0\n")
+    options = ("-m", "ndcg@3", "--ties", "range", "--undefined", "zero")
+    found = evaluated(capsys, "tied.csv", *options)
+    second = 1 / math.log2(3)
+    means = {metric: mean["mean"] for metric, mean in found["of"].items()}
+    assert means == pytest.approx(
+        {
+            "ndcg@3": ((1 + second) / 2 + second + 0) / 3,
+            "ndcg@3[least]": (second + second + 0) / 3,
+            "ndcg@3[greatest]": (1 + second + 0) / 3,
+        }
+    )
+    assert "1 of 3 groups has no relevant item and counts as 0" in found["notes"]
+
+
 def test_values_per_group_go_through_compare(capsys):
     write(GROUPS | {"score": [1.0, 5.0, 2.0, 6.0, 3.0, -1.0]}, "better")
     for suffix in ("csv", "npz"):
