@@ -176,19 +176,25 @@ class Columns(NamedTuple):
         has_number = any(re.fullmatch(_NUMBER, name) for name in header)
         if not has_number or not set(self.ids) <= set(missing):
             return ""
+        as_lists = ""
         if are_indices and len(self.ids) > 1 and holds_lists(source):
             code = as_dict(source.path)
-            return f"for lines of a user and items, in Python, type {code} for the file"
+            as_lists = f"for lines of a user and items, in Python, type {code} for the file"
+            if len(fields) < 3 or not _are_equally_long(source):  # two are a user and an item
+                return as_lists
+            as_lists += "; "
         names = [*self.ids, self.of_lines[not self.is_first]][: len(fields)]
+        n_columns = len(header) if len(header) > 1 else len(fields)
+        names += [f"column{place}" for place in range(len(names) + 1, n_columns + 1)]
         if len(header) > 1 or len(fields) == 1:
-            names += [f"column{place}" for place in range(len(names) + 1, len(header) + 1)]
             separator = separator_of(source, _first_line(source))
+            which = "if they are none" if as_lists else "its first line holds numbers, no names:"
             return (
-                "its first line holds numbers, no names: write a header above the lines, such as "
+                f"{as_lists}{which} write a header above the lines, such as "
                 f"{separator.join(names)!r}"
             )
         code = as_frame(source.path, names)
-        return f"for lines of a user and an item, in Python, type {code} for the file"
+        return f"{as_lists}for lines of a user and an item, in Python, type {code} for the file"
 
     def _renamed(self, likely: Mapping[str, str]) -> str:
         """Write which column of a table should have which name."""
@@ -445,6 +451,12 @@ def holds_lists(source: Source) -> bool:
         text = file.read()
     users = [line.split()[0] for line in text.splitlines() if line.strip()]
     return not set(text) & set(",;|") and len(set(users)) == len(users)
+
+
+def _are_equally_long(source: Source) -> bool:
+    """Say whether all lines of a text have as many fields, as those of a table have."""
+    with reading(source, "lines of text"), source.open_text() as file:
+        return len({len(line.split()) for line in file if line.strip()}) == 1
 
 
 def as_frame(path: Path, names: Sequence[str] = ()) -> str:

@@ -395,6 +395,29 @@ LISTS = [
         altered="{'1': ['9'], '2': ['8']}",  # of each user the last item alone
         then=MRR,
     ),
+    *(
+        Case(
+            says,
+            "import polars\nfrom recmetrics import tables\n"
+            "recs = 'recs.csv'\ntruth = 'last.txt'\n"
+            "Path(recs).write_text('user,item\\n1,20\\n1,4\\n2,9\\n2,40\\n')\n"
+            "Path(truth).write_text('1 20 4 881250949\\n2 40 5 881250950\\n')\n",
+            "tables.evaluate_table(recs, truth, 'recall(denom=relevant)@2')",
+            value,
+            advice=advice,
+            to="truth",
+            altered="{'1': ['4'], '2': ['20']}",
+            then="list(answer['recall(denom=relevant)@2'])",
+        )
+        for says, advice, value in (  # four numbers of each user: item, rating, time, or items
+            (
+                "_files/table_files.py: for lines of a user and items",
+                "type ({.+?}) for",
+                [2 / 3, 1 / 3],
+            ),
+            ("for lines of a user and an item, in Python", r"type (polars.+\)) for", [1.0, 1.0]),
+        )
+    ),
     Case(
         "holds lists as text, such as",
         TABLES + "recs = pd.DataFrame({'user': ['a', 'b'], 'item': ['i1 i2', 'i3 i2 i1']})\n"

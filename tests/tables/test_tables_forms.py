@@ -443,6 +443,23 @@ def test_a_file_without_a_header_says_which_to_write(lines, names, tmp_path):
     assert values(path, truth) == {user: 1 / rank}
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_row_for_each_user_may_be_a_list_or_an_item(tmp_path):
+    """Read as lists, the rating 4 and the time would be relevant items."""
+    lines = "1\t20\t4\t881250949\n2\t40\t5\t881250950\n"
+    path = tmp_path / "last.tsv"
+    path.write_text(lines)
+    recs = {"1": ["7", "20"], "2": ["40", "9"]}
+    message = message_of(InputError, values, recs, path)
+    header = "user\titem\trelevance\tcolumn4"
+    assert message.endswith(
+        ".read_text().splitlines())} for the file; if they are none write a header "
+        f"above the lines, such as {header!r}"
+    )
+    path.write_text(f"{header}\n{lines}")
+    assert values(recs, path) == {"1": 1 / 2, "2": 1 / 1}
+
+
 def test_a_table_with_a_column_for_each_number_has_a_header(tmp_path):
     pytest.importorskip("polars", reason="polars is not installed")
     (tmp_path / "recs.csv").write_text("user,1,2\n7,0.5,0.25\n")
