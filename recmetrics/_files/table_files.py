@@ -136,6 +136,8 @@ class Columns(NamedTuple):
         expected = self.expected if lacks_id else "one of these"
         if advice := self.advice_on_text(source, missing, header):
             return f"{expected}; {advice}"
+        if advice := self._advice_on_wide_lists(source, missing, header):
+            return f"{expected}; {advice}"
         if lacks_id and not set(self.instead[0]).isdisjoint(header):
             return f"{expected}; {self.instead[1]}"
 
@@ -164,6 +166,8 @@ class Columns(NamedTuple):
         fields = " ".join(header).split()
         if source.suffix == ".parquet":
             return ""
+        if number := self._line_of_names(source):
+            return f"line {number} has these names: remove the lines above it"
         are_indices = "".join(fields).isdecimal()
         if not are_indices and len(header) == 1:
             if not 1 < len(missing) <= len(fields):
@@ -176,7 +180,14 @@ class Columns(NamedTuple):
         has_number = any(re.fullmatch(_NUMBER, name) for name in header)
         if not has_number or not set(self.ids) <= set(missing):
             return ""
+        return self._advice_on_numbers(source, header, fields)
+
+    def _advice_on_numbers(
+        self, source: Source, header: Sequence[str], fields: Sequence[str]
+    ) -> str:
+        """Say what to do with a text without a header; ``fields`` are those between blanks."""
         as_lists = ""
+        are_indices = "".join(fields).isdecimal()
         if are_indices and len(self.ids) > 1 and holds_lists(source):
             code = as_dict(source.path)
             as_lists = f"for lines of a user and items, in Python, type {code} for the file"
@@ -195,6 +206,35 @@ class Columns(NamedTuple):
             )
         code = as_frame(source.path, names)
         return f"{as_lists}for lines of a user and an item, in Python, type {code} for the file"
+
+    def _line_of_names(self, source: Source) -> int | None:
+        """Find the names below a title or a comment, among the first lines; give the line."""
+        with source.open_text(errors="replace") as file:
+            for number, line in enumerate(islice(file, 10), start=1):
+                names = next(csv.reader([line], delimiter=separator_of(source, line)), [])
+                if set(self.required_names) <= set(names):
+                    return number
+        return None
+
+    def _advice_on_wide_lists(
+        self, source: Source, missing: Sequence[str], header: Sequence[str]
+    ) -> str:
+        """Say what to do with a row of lists, whose items are in numbered columns; else nothing."""
+        columns = {
+            int(re.findall(r"\d+$", name)[0]): name
+            for name in header
+            if re.search(r"\D\d+$", name) and looks_like(name, "item")
+        }
+        if len(columns) < 2 or len(self.ids) < 2 or list(missing) != [self.ids[1]]:
+            return ""
+        user, item = self.ids[:2]
+        places = [columns[place] for place in sorted(columns)]
+        code = f"{as_frame(source.path)}.unpivot({places}, index={user!r}, value_name={item!r})"
+        code += f".select({user!r}, {item!r}).drop_nulls()"
+        return (
+            "it has a column for each place of a list; for a row for each item, best first, in "
+            f"Python, type {code} for the file"
+        )
 
     def _renamed(self, likely: Mapping[str, str]) -> str:
         """Write which column of a table should have which name."""
@@ -599,6 +639,9 @@ def _read_cells(
     with source.open_bytes() as file:
         text = file.read().removeprefix(b"\xef\xbb\xbf")
     if layout.form is not None:
+        if len(columns.ids) < 2:
+            msg = f"{source} has {_TREC_LINES[layout.form]}; expected {columns.expected}"
+            raise InputError(msg)
         names, if_numeric = columns.choose(source, columns.of_trec(layout.form))
         frame = _read_trec(source, text.decode(), columns, layout.form)
         return frame.select([*names, *if_numeric]), if_numeric

@@ -419,6 +419,19 @@ LISTS = [
         )
     ),
     Case(
+        "it has a column for each place of a list",
+        "import polars\nfrom recmetrics import tables\n"
+        "recs = 'wide.csv'\ntruth = {'1': ['20'], '2': ['9'], '3': ['8']}\n"
+        "Path(recs).write_text('user,item_10,item_2,n\\n1,20,7,5\\n2,40,9,6\\n3,,8,7\\n')\n",
+        CALL,
+        [1 / 2, 1.0, 1.0],
+        advice="type (.+) for the file",
+        to="recs",
+        altered="polars.read_csv('wide.csv', infer_schema=False).rename({'item_10': 'item'})"
+        ".select('user', 'item').drop_nulls()",
+        then=MRR,
+    ),
+    Case(
         "holds lists as text, such as",
         TABLES + "recs = pd.DataFrame({'user': ['a', 'b'], 'item': ['i1 i2', 'i3 i2 i1']})\n"
         "truth['item'] = ['i2', 'i3']\n",

@@ -460,6 +460,26 @@ def test_a_row_for_each_user_may_be_a_list_or_an_item(tmp_path):
     assert values(recs, path) == {"1": 1 / 2, "2": 1 / 1}
 
 
+@pytest.mark.parametrize("title", ["# made by x\n", "Lists of May\n\n", "a,b,c,d\n"])
+def test_a_line_above_the_names_is_to_be_removed(title, tmp_path):
+    pytest.importorskip("polars", reason="polars is not installed")
+    path = tmp_path / "recs.csv"
+    path.write_text(f"{title}user,item,score\n1,7,0.25\n1,8,0.5\n")
+    message = message_of(InputError, values, path, {"1": ["7"]})
+    line = 1 + title.count("\n")
+    assert message.endswith(f"; line {line} has these names: remove the lines above it")
+
+
+@pytest.mark.usefixtures("folder")
+def test_lines_of_trec_are_no_catalogue():
+    Path("q.txt").write_text("1 0 20 1\n")
+    call = {"metrics_list": "coverage@2", "catalogue": "q.txt"}
+    assert message_of(InputError, evaluate_table, {"1": ["20"]}, {"1": ["20"]}, **call) == (
+        "catalogue 'q.txt' has the 4 of TREC's qrels: 'query 0 item relevance'; expected a table "
+        ".csv, .tsv or .parquet with a header and the column item"
+    )
+
+
 def test_a_table_with_a_column_for_each_number_has_a_header(tmp_path):
     pytest.importorskip("polars", reason="polars is not installed")
     (tmp_path / "recs.csv").write_text("user,1,2\n7,0.5,0.25\n")
