@@ -52,7 +52,11 @@ _MEANINGS = {
     "new_items": "test items that have no training row up to the time of their test row",
     "in_both": "test rows whose user and item are also a training row",
     "without_train": "users without a training row",
+    "other_unit": "test rows whose times have another unit than those of the training rows, such "
+    "as seconds and milliseconds",
 }
+_EPOCH_SECONDS = 1e8  # of 1973: smaller numbers may be days or places in a row
+_UNITS = (1e3, 1e6, 1e9)  # milliseconds, microseconds and nanoseconds of a second
 
 
 @dataclass(frozen=True)
@@ -142,9 +146,12 @@ def audit_times(
 
     times = _order_of_times(times_of_tables)
     checks = _checks(train_frame, truth_frame, users, items, times, [user, item])
-    findings = {name: finding for name, finding in checks.items() if finding.n}
     n_train = len(train_frame)
     n_truth = len(truth_frame)
+    if _have_two_units(times_of_tables):
+        first_ids = [value_at(truth_frame, name, 0) for name in (user, item)]
+        checks["other_unit"] = TimeFinding(n_truth, n_truth, n_truth, *first_ids)
+    findings = {name: finding for name, finding in checks.items() if finding.n}
     n_users = len(np.unique(users[n_train:]))
     # Users train after the first test where each has the last row in the test.
     information = {}
@@ -166,6 +173,17 @@ def _refuse_zone_in_one_table(frames: Mapping[str, Frame], time: str) -> None:
                 f"{with_zone(label, column, zone)}"
             )
             raise InputTypeError(msg)
+
+
+def _have_two_units(times_of_tables: list[npt.NDArray[Any]]) -> bool:
+    """Say whether numbers seem to be times since 1970 in two units, such as seconds and ms."""
+    if times_of_tables[0].dtype.kind == "M" or not all(map(len, times_of_tables)):
+        return False
+    medians = [float(np.median(times.astype(np.float64))) for times in times_of_tables]
+    ratio = max(medians) / max(min(medians), _EPOCH_SECONDS)
+    # Times of 1990 and of 2025 differ less than twofold.
+    is_ratio_of_units = any(unit / 2 < ratio < unit * 2 for unit in _UNITS)
+    return min(medians) > _EPOCH_SECONDS and is_ratio_of_units
 
 
 def _order_of_times(times_of_tables: list[npt.NDArray[Any]]) -> FloatArray:

@@ -66,6 +66,26 @@ def test_every_check_by_hand(form):
     assert found.findings["after_own_test"].share == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize("unit", [1e3, 1e6, 1e9])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_times_of_two_units_are_told(unit, library):
+    """Seconds of 2001 and of 2017 are of one unit, and places in a row, such as 5, of none."""
+
+    def other_unit(train_times, test_times):
+        train = FORMS[library]({"user": ["a", "b"], "item": [1, 2], "time": train_times})
+        truth = FORMS[library]({"user": ["a", "b"], "item": [3, 4], "time": test_times})
+        found = audit_times(train, truth)
+        return found.findings.get("other_unit"), "such as seconds and milliseconds" in str(found)
+
+    seconds = [1_000_000_000, 1_000_000_060]
+    later = [1_500_000_000, 1_500_000_060]
+    assert other_unit(seconds, later) == (None, False)
+    assert other_unit([5, 6], [5 * int(unit), 6 * int(unit)]) == (None, False)
+    scaled = [int(unit) * time for time in later]
+    assert other_unit(seconds, scaled) == (TimeFinding(2, 2, 2, "a", 3), True)
+    assert other_unit(scaled, seconds) == (TimeFinding(2, 2, 2, "a", 3), True)
+
+
 def test_times_of_zones_are_compared_as_they_are():
     def zoned(table, zone):
         return FORMS["pandas dates"](table).assign(
