@@ -54,6 +54,13 @@ _FLOATS_CODE = {  # code that makes floats of a column {1} of text or objects of
     PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
     "[[*map(float, {0}[{1!r}].to_pylist())]])",
 }
+_COLUMNS_CODE = {  # code that makes a column for each name in the column {1} of {0}, by item {2}
+    PANDAS: "{0} = {0}.explode({1!r}).set_index({2!r})[{1!r}].str.get_dummies('|').groupby({2!r})"
+    ".max().reset_index()",
+    POLARS: "{0} = {0}.select({2!r}, polars.col({1!r}).str.split('|')).explode({1!r})"
+    ".with_columns(has=1).pivot({1!r}, index={2!r}, values='has', aggregate_function='max')"
+    ".fill_null(0)",
+}
 _DATES_CODE = {  # code that makes dates of a column {1} of text of the table {0}
     PANDAS: "{0} = {0}.assign(**{{{1!r}: pandas.to_datetime({0}[{1!r}])}})",
     POLARS: "{0} = {0}.with_columns(polars.col({1!r}).str.to_datetime())",
@@ -229,6 +236,18 @@ def numbers_of(frame: Frame, label: str, column: str) -> FloatArray:
     if isinstance(dtype, _WIDE_DTYPES):
         series = series.cast(nw.Float64)
     return np.asarray(series.to_numpy(), np.float64)
+
+
+def refuse_names(frame: Frame, label: str, column: str, item: str) -> None:
+    """Refuse names in a column of a table that should have a column for each name."""
+    series = frame.get_column(column)
+    if series.dtype not in _OF_TEXT or holds_numbers(series):
+        return
+    msg = f"{label}, column {column!r} holds names; expected a column for each of them, of 0 and 1"
+    if series.implementation in _COLUMNS_CODE:
+        code = _COLUMNS_CODE[series.implementation].format(label, column, item)
+        msg += f"; for these columns, type {code}"
+    raise InputTypeError(msg, argument=label)
 
 
 def times_of(frame: Frame, label: str, column: str) -> npt.NDArray[Any]:

@@ -19,6 +19,7 @@ from recmetrics.tables._frames import (
     Frame,
     numbers_of,
     read_frame,
+    refuse_names,
     refuse_row,
     require_columns,
     require_same_kind,
@@ -184,6 +185,10 @@ class ItemTables:
 
     def _matrix(self, name: str) -> FloatArray:
         """Read a row of numbers for each item, (n_items, columns), such as features."""
+        if name == "genres":  # often a table of items and names, with several rows for an item
+            for column in self._columns(name):
+                if len(self._columns(name)) == 1 or column.lower().startswith("genre"):
+                    refuse_names(self._tables[name], name, column, self._item)
         self._refuse_repeats(name)
         self._refuse_absent(name, "recs")
         columns = self._columns(name)

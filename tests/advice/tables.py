@@ -1,5 +1,7 @@
 """Advice on tables."""
 
+import math
+
 from advice import Case
 
 LOG_OF_SHOWN = (
@@ -95,6 +97,24 @@ COLUMNS = [
         advice=", or (in_order.+?) if",
         altered="score='prediction'",
         then=MRR,
+    ),
+    *(
+        Case(  # one genre in the list, and as much of three in the profile; the same for the second
+            "; for these columns, type",
+            TABLES + "import polars\n"
+            "recs = pd.DataFrame({'user': ['a', 'b'], 'item': [1, 2], 'score': 1.0})\n"
+            "truth = recs[['user', 'item']]\n"
+            "genres = pd.DataFrame({'item': [1, 2, 2], 'genre': ['a', 'a|b', 'c']})\n"
+            "profile = pd.DataFrame({'user': ['a', 'b'], 'a': 1, 'b': 1, 'c': 1})\n" + library,
+            "tables.evaluate_table(recs, truth, 'calibration@1', genres=genres, profile=profile)",
+            [(math.log(1 / 3 / (0.99 + 0.01 / 3)) + 2 * math.log(100)) / 3, 0.0],
+            then="answer['calibration@1'].to_list()",
+        )
+        for library in (
+            "",
+            "genres['genre'] = genres['genre'].str.split('|')",
+            "recs, truth, genres, profile = map(polars.DataFrame, (recs, truth, genres, profile))",
+        )
     ),
     *(
         Case(
