@@ -30,7 +30,7 @@ from recmetrics._core.inputs.arrays import (
     is_half,
 )
 from recmetrics._core.inputs.labels import NO_TABLES
-from recmetrics._core.inputs.sets import Rows, Users, entries_of
+from recmetrics._core.inputs.sets import ItemSets, Rows, SharedSet, Users, entries_of
 from recmetrics._core.inputs.sparse import as_scipy, stored_entries
 from recmetrics._core.jit import add_work, kernel, prefetch
 from recmetrics._core.threads import row_blocks
@@ -118,9 +118,16 @@ class ScoreMatrix:
             raise InputError(msg, argument="scores")
         return native(self.array[rows], packed=packed)
 
-    def candidates(self, rows: slice, candidates: Rows) -> ScoreBlock:
-        """Read the scores of the candidates of each row, in one dimension."""
-        return native(self.array[rows][candidates.users(), candidates.items])
+    def candidates(self, rows: slice, candidates: ItemSets, items: Rows) -> ScoreBlock:
+        """Read the scores of the candidates of each row, ``items``, in one dimension."""
+        block = self.as_given(rows)
+        if isinstance(candidates, SharedSet):  # as columns, a call is five times faster
+            return native(block.take(candidates.items, axis=1).reshape(-1))
+        return native(block[items.users(), items.items])
+
+    def as_given(self, rows: slice) -> npt.NDArray[Any]:
+        """The scores of whole rows in their own dtype."""
+        return self.array[rows]
 
     def take(self, rows: slice) -> "ScoreMatrix":
         return ScoreMatrix(self.array[rows])

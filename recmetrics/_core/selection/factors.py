@@ -371,8 +371,8 @@ class FactorRows(ScoreMatrix):
     def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:  # noqa: ARG002
         return native(self._factors.host(rows))
 
-    def candidates(self, rows: slice, candidates: Rows) -> ScoreBlock:
-        return native(self._factors.host(rows)[candidates.users(), candidates.items])
+    def as_given(self, rows: slice) -> Array:
+        return self._factors.host(rows)
 
     def is_small(self, row_items: float) -> bool:
         return self.shape[1] > self._factors.short_row_items and super().is_small(row_items)

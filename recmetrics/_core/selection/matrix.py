@@ -331,8 +331,9 @@ class MatrixRanker:
                 rows = rows.keep(is_candidate)
                 scores = scores._replace(values=scores.values[is_candidate])
         else:
-            rows = cast(ItemSets, self.users.candidates).rows(block.rows)
-            scores = self.scores.candidates(block.rows, rows)
+            candidates = cast(ItemSets, self.users.candidates)
+            rows = candidates.rows(block.rows)
+            scores = self.scores.candidates(block.rows, candidates, rows)
         nan_report = find_candidate_nan(scores.values, rows.start, rows.items, scores.lowest)
         if len(block.excluded.items):
             is_allowed = ~rows.among(block.excluded)
