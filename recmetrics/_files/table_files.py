@@ -47,7 +47,9 @@ _TREC_FIELDS = {  # of these lines, the second, and those that are read
     "qrels": r"^\s*(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$",
 }
 _TREC_SECOND = ("0", "Q0")
-"""The second field of nearly all lines of TREC, which is not read."""
+"""The second field of nearly all lines of TREC, in capitals; it is not read."""
+_TREC_SUFFIXES = (".run", ".qrels", ".qrel", ".trec")
+"""The endings of files whose lines may have any second field."""
 _BLOCK_ROWS = 1 << 20  # of a text that is read in parts
 _SAMPLE_ROWS = 1000  # the rows of such a text that say which columns hold numbers
 _NUMBER = r"[-+]?\d*\.?\d+([eE][-+]?\d+)?|[\d\s]+"  # a name that is none: a number, or indices
@@ -220,12 +222,13 @@ class Columns(NamedTuple):
         self, source: Source, missing: Sequence[str], header: Sequence[str]
     ) -> str:
         """Say what to do with a row of lists, whose items are in numbered columns; else nothing."""
-        columns = {
-            int(re.findall(r"\d+$", name)[0]): name
-            for name in header
-            if re.search(r"\D\d+$", name) and looks_like(name, "item")
-        }
-        if len(columns) < 2 or len(self.ids) < 2 or list(missing) != [self.ids[1]]:
+        of_items = [
+            name for name in header if re.search(r"\D\d+$", name) and looks_like(name, "item")
+        ]
+        columns = {int(re.findall(r"\d+$", name)[0]): name for name in of_items}
+        if len(columns) < max(2, len(of_items)):  # one column, or two for one place
+            return ""
+        if len(self.ids) < 2 or list(missing) != [self.ids[1]]:
             return ""
         user, item = self.ids[:2]
         places = [columns[place] for place in sorted(columns)]
@@ -480,7 +483,7 @@ def holds_table(path: Path) -> bool:
         return suffix in SUFFIXES
     source = Source("", path)
     try:
-        return path.is_file() and _trec_form(_first_line(source), is_table=False) == "run"
+        return path.is_file() and _trec_form(_first_line(source), suffix) == "run"
     except (OSError, ValueError, EOFError, zlib.error):  # no text
         return False
 
@@ -536,7 +539,7 @@ def _layout(source: Source, expected: str) -> _Layout | None:
     refuse_other_formats(source, first_bytes, expected)
     with reading(source, expected):
         line = _first_line(source)
-        form = _trec_form(line, is_table=source.suffix in SUFFIXES)
+        form = _trec_form(line, source.suffix)
         return _Layout(form, separator_of(source, line))
 
 
@@ -552,12 +555,12 @@ def _is_filled(line: str) -> bool:
     A comment begins with #, as some ids of queries do, and has not the fields of a line.
     """
     if line.startswith("#"):
-        return _trec_form(line, is_table=False) is not None
+        return _trec_form(line) is not None
     return bool(line.strip())
 
 
-def _trec_form(line: str, *, is_table: bool) -> TrecForm | None:
-    """Tell TREC's files by the fields of a line; ``is_table`` by the file's name."""
+def _trec_form(line: str, suffix: str = "") -> TrecForm | None:
+    """Tell TREC's files by the fields of a line, and by the ending of the file's name."""
     fields = line.split()
     form: TrecForm
     if len(fields) == 6 and _is_number(fields[3]) and _is_number(fields[4]):
@@ -567,11 +570,12 @@ def _trec_form(line: str, *, is_table: bool) -> TrecForm | None:
     else:
         return None
 
-    if fields[1] in _TREC_SECOND:  # no header has it
+    # No header has such a second field.
+    if fields[1].upper() in _TREC_SECOND or suffix in _TREC_SUFFIXES:
         return form
     # Some runs have a word there, and some qrels the number of a round or of a part of the topic.
     # A line of a user and items, or of user, item, rating and time, has a number as its third, too.
-    if is_table or _is_number(fields[2]):
+    if suffix in SUFFIXES or _is_number(fields[2]):
         return None
     return form if form == "run" or _is_number(fields[1]) else None
 
@@ -730,17 +734,19 @@ def _read_trec(source: Source, text: str, columns: Columns, form: TrecForm) -> p
         noun = "field" if n_fields == 1 else "fields"
         raise _in_row(source, layout, row, f"{n_fields} {noun}; expected {_TREC_LINES[form]}")
 
+    if source.suffix in _TREC_SUFFIXES:
+        return frame
     # Lists and ratings may have the item 0 in the first line, by which the form was told.
-    other_rows = (~frame[second].is_in(_TREC_SECOND)).arg_true()
+    other_rows = (~frame[second].str.to_uppercase().is_in(_TREC_SECOND)).arg_true()
     are_numbers = _as_numbers(frame[columns.ids[1]].gather(other_rows)).is_not_null()
     if are_numbers.any():
         row = other_rows[are_numbers.arg_max() or 0]
         line = lines[row].strip()
         fault = f"holds {line[:60]!r}; expected 0 or Q0 as the second of {_TREC_LINES[form]}"
-        header = line.split(separator_of(source, line))
-        raise _in_row(
-            source, layout, row, f"{fault}; {columns.advice_on_text(source, columns.ids, header)}"
-        )
+        if all(map(_is_number, line.split())):
+            header = line.split(separator_of(source, line))
+            fault += f"; {columns.advice_on_text(source, columns.ids, header)}"
+        raise _in_row(source, layout, row, fault)
     return frame
 
 

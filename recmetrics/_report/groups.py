@@ -58,10 +58,13 @@ def in_order_of(
 
 def _refuse_columns(argument: str, entries: Sequence[Any], columns_of_frame: Sequence[str]) -> None:
     """Refuse a list of columns; it has fewer entries than a list of one for each user."""
-    if all(entry in columns_of_frame for entry in entries):
+    if all(isinstance(entry, str) and entry in columns_of_frame for entry in entries):
+        advice = "combine several in a new column of each data frame, and give its name"
+        if len(entries) == 1:
+            advice = f"give {argument}={entries[0]!r}"
         msg = (
             f"{argument} takes the name of one column, not a list of columns, got {entries}; "
-            "combine several in a new column of each data frame, and give its name"
+            f"{advice}"
         )
         raise InputError(msg, argument=argument)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recmetrics._core.errors import MetricSpecError
 from recmetrics._core.spec import (
@@ -65,10 +65,12 @@ def are_one(metric: Metric, namesake: Metric) -> bool:
     """Say whether two metrics of one name compute the same, as far as this can be told.
 
     The caller may have declared the name anew. The same code, as of a cell of a notebook that ran
-    again, is the same metric, unless it reads variables of a function that it was made in.
+    again, is the same metric, unless it reads variables of a function that it was made in, as a
+    decorated one does, or is an object that can be called.
     """
     if metric is namesake:
         return True
-    function: Any = metric.plain_kernel
-    other: Any = namesake.plain_kernel
-    return function.__code__ == other.__code__ and function.__closure__ is None
+    code = getattr(metric.plain_kernel, "__code__", None)
+    other_code = getattr(namesake.plain_kernel, "__code__", None)
+    has_closure = getattr(metric.plain_kernel, "__closure__", None) is not None
+    return code is not None and code == other_code and not has_closure

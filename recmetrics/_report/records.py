@@ -192,6 +192,11 @@ class Compared:
         unknown = [metric for metric in self.metrics if spec_if_known(metric) is None]
         return tuple(metric for metric in unknown if metric not in self.lower_is_better)
 
+    def lower_with(self, metrics: Sequence[str]) -> list[str]:
+        """Give ``lower_is_better=`` for some more metrics; the library knows the others."""
+        given = [metric for metric in self.lower_is_better if spec_if_known(metric) is None]
+        return [*given, *metrics]
+
     def worst_group(
         self, metric: str, model: str, against: str | None = None
     ) -> Mean | Difference | None:

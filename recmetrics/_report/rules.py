@@ -67,7 +67,7 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
         raise ArgumentError(msg)
     is_lower = metric in comparison.lower_is_better
     if metric in comparison.undirected:
-        _check_direction(match)
+        _check_direction(match, comparison)
     limits = comparison.samples.limits(metric)
     _check_margin(match, is_lower, limits)
     _check_signs(match, is_lower)
@@ -102,14 +102,15 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
     )
 
 
-def _check_direction(match: re.Match[str]) -> None:
+def _check_direction(match: re.Match[str], comparison: Compared) -> None:
     """Refuse <= and < for a metric of unknown direction, which is taken as higher is better."""
     metric, sign = match.group("metric", "sign")
     if sign.startswith("<"):
         msg = (
             f"the rule {match.string!r} is for a metric of which lower is better, and the "
             f"direction of {metric} is not known, so that higher is taken as better: if lower is, "
-            f"type lower_is_better=[{metric!r}] in compare, and else a rule with >= or >"
+            f"type lower_is_better={comparison.lower_with([metric])} in compare, and else a rule "
+            "with >= or >"
         )
         raise ArgumentError(msg)
 

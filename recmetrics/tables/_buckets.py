@@ -453,8 +453,9 @@ def _tables_of_foreign_ids(divided: _Divided, side: Tables) -> list[tuple[str, s
     warnings_of_tables = []
     others = {label: divided.rows(label, range(divided.n_parts)) for label in divided.empty}
     firsts = dict(divided.first_rows)
-    tables_of_items = {label: side.get(label) for label in ("popularity", "propensity")}
-    tables_of_items |= {f"strata[{name!r}]": table for name, table in side["strata"].items()}
+    of_truth = {f"strata[{name!r}]": table for name, table in side["strata"].items()}
+    of_truth["propensity"] = side.get("propensity")  # both may have items of the truth alone
+    tables_of_items = of_truth | {"popularity": side.get("popularity")}
     for label, table in tables_of_items.items():
         if table is not None:
             others[label] = table.lazy()
@@ -467,25 +468,26 @@ def _tables_of_foreign_ids(divided: _Divided, side: Tables) -> list[tuple[str, s
         if label not in tables_of_items:
             names.update(columns.keys)
         for name in sorted(names & {*firsts[label].columns}):
-            if not _shares_ids(divided, rows, name):
+            labels = ("recs", "truth") if label in of_truth else ("recs",)
+            if not any(_shares_ids(divided, of, rows, name) for of in labels):
                 recs, frame = (read_frame(firsts[of], of) for of in ("recs", label))
                 warnings_of_tables.append((label, foreign_ids(recs, frame, label, name)))
     return warnings_of_tables
 
 
-def _shares_ids(divided: _Divided, rows: pl.LazyFrame, name: str) -> bool:
-    """Say whether an id of a column of recs occurs in ``rows``; True if either has no row."""
+def _shares_ids(divided: _Divided, label: str, rows: pl.LazyFrame, name: str) -> bool:
+    """Say whether an id of a column of recs, or truth, is in ``rows``; True if one has no row."""
     head = rows.head(0).collect()
     ids = rows.select(_hash(head, name)).unique().collect()[name]
     if not len(ids):
         return True
     is_empty = True
     for part in range(divided.n_parts):  # most often, the first one has such an id
-        part_of_recs = divided.rows("recs", range(part, part + 1))
-        ids_of_recs = part_of_recs.select(_hash(divided.empty["recs"], name)).collect()[name]
-        if ids_of_recs.is_in(ids.implode()).any():
+        rows_of_part = divided.rows(label, range(part, part + 1))
+        ids_of_part = rows_of_part.select(_hash(divided.empty[label], name)).collect()[name]
+        if ids_of_part.is_in(ids.implode()).any():
             return True
-        is_empty = is_empty and not len(ids_of_recs)
+        is_empty = is_empty and not len(ids_of_part)
     return is_empty
 
 

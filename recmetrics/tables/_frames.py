@@ -57,9 +57,9 @@ _FLOATS_CODE = {  # code that makes floats of a column {1} of text or objects of
 _COLUMNS_CODE = {  # code that makes a column for each name in the column {1} of {0}, by item {2}
     PANDAS: "{0} = {0}.explode({1!r}).set_index({2!r})[{1!r}].str.get_dummies('|').groupby({2!r})"
     ".max().reset_index()",
-    POLARS: "{0} = {0}.select({2!r}, polars.col({1!r}).str.split('|')).explode({1!r})"
-    ".with_columns(has=1).pivot({1!r}, index={2!r}, values='has', aggregate_function='max')"
-    ".fill_null(0)",
+    POLARS: "{0} = {0}.select({2!r}, polars.col({1!r}).cast(str).fill_null('').str.split('|'))"
+    ".explode({1!r}).with_columns(has=1).pivot({1!r}, index={2!r}, values='has', "
+    "aggregate_function='max').fill_null(0).drop('', strict=False)",
 }
 _DATES_CODE = {  # code that makes dates of a column {1} of text of the table {0}
     PANDAS: "{0} = {0}.assign(**{{{1!r}: pandas.to_datetime({0}[{1!r}])}})",

@@ -144,11 +144,15 @@ class ItemTables:
         sets = self._pairs(name, codes[n_lists:], len(first))[codes[:n_lists]]
         return read_set_if_given(sets, name, (n_lists, self.n_items))
 
-    def _warn_of_foreign_items(self, name: str) -> None:
-        """Warn if the table and recs have no item in common."""
-        items = self._items
-        recs = self._frames["recs"]
-        warn_of_foreign_ids(recs, self._tables[name], name, self._item, items["recs"], items[name])
+    def _warn_of_foreign_items(self, name: str, *, in_truth: bool = False) -> None:
+        """Warn if the table and recs have no item in common; ``in_truth``: nor the table and truth.
+
+        Of a stratum such as the tail, a model may recommend nothing.
+        """
+        items = self.items if in_truth else self._items["recs"]
+        table = self._tables[name]
+        others = self._items[name]
+        warn_of_foreign_ids(self._frames["recs"], table, name, self._item, items, others)
 
     def _shares(self, name: str) -> FloatArray:
         """Read or compute the popularity of each item, 0 where the table has no row of it."""
@@ -168,7 +172,7 @@ class ItemTables:
         is_train = self._user in self._tables[name].columns
         if not is_train:
             self._refuse_absent(name, "truth")
-        self._warn_of_foreign_items(name)
+        self._warn_of_foreign_items(name, in_truth=True)
         if is_train:
             return self._of_train(name)
         propensity = _spread(self._numbers(name), self._items[name], self.n_items)
@@ -177,7 +181,7 @@ class ItemTables:
 
     def _stratum(self, name: str, keys: Frame) -> Any:
         """Read the items of a stratum, of all users or, with a column of users, of each list."""
-        self._warn_of_foreign_items(name)
+        self._warn_of_foreign_items(name, in_truth=True)
         if self._user not in self._tables[name].columns:
             return np.unique(self._items[name][self._items[name] < self.n_items])
         lists, users, n_users = self._users_of(name, keys)

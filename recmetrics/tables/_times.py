@@ -181,8 +181,8 @@ def _have_two_units(times_of_tables: list[npt.NDArray[Any]]) -> bool:
         return False
     medians = [float(np.median(times.astype(np.float64))) for times in times_of_tables]
     ratio = max(medians) / max(min(medians), _EPOCH_SECONDS)
-    # Times of 1990 and of 2025 differ less than twofold.
-    is_ratio_of_units = any(unit / 2 < ratio < unit * 2 for unit in _UNITS)
+    # Times of 1990 and of 2025 differ less than threefold.
+    is_ratio_of_units = any(unit / 3 < ratio < unit * 3 for unit in _UNITS)
     return min(medians) > _EPOCH_SECONDS and is_ratio_of_units
 
 

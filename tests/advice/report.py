@@ -453,7 +453,7 @@ CASES = [
         altered="'mrr >= -0.01'",
     ),
     Case(
-        "if lower is, type lower_is_better=[{}] in compare",
+        "if lower is, type lower_is_better={} in compare",
         "results = {'old': {'rmse': [0.5, 1.0]}, 'new': {'rmse': [0.5, 0.5]}}\n"
         "def judged(**options):\n"
         "    return recmetrics.compare(results, **options).gate('rmse <= +0.25')\n",

@@ -114,6 +114,9 @@ COLUMNS = [
             "",
             "genres['genre'] = genres['genre'].str.split('|')",
             "recs, truth, genres, profile = map(polars.DataFrame, (recs, truth, genres, profile))",
+            "genres = polars.DataFrame({'item': [1, 2, 3, 2, 2], 'genre': ['a', 'b', None, 'a', "
+            "'c']}, schema_overrides={'genre': polars.Categorical})\n"
+            "recs, truth, profile = map(polars.DataFrame, (recs, truth, profile))",
         )
     ),
     *(

@@ -43,6 +43,13 @@ def lists_of(problem):
     return lists
 
 
+# The metrics that a user without relevant items does not have, and others do; sums have 0 there.
+NEED_RELEVANT = {
+    *("hit", "precision", "recall", "f1", "map", "mrr", "ndcg", "r_precision", "rbp", "err"),
+    *("serendipity", "auc", "mean_rank", "percentile_rank"),
+}
+
+
 def answers(problem):
     """The value of every metric by its definition, or ``Refused``."""
     refused = _nan(problem)
@@ -64,7 +71,8 @@ def answers(problem):
             # A method knows its metric by name alone.
             called = spec.name if problem.entry == "methods" else f"{text} is undefined"
             return Refused(UndefinedMetricError, called)
-        if undefined in ("zero", "one"):
+        is_of_system = problem.undefined is None
+        if undefined in ("zero", "one") and (is_of_system or spec.name in NEED_RELEVANT):
             values[text][missing] = float(undefined == "one")
     return values
 

@@ -357,7 +357,7 @@ def test_a_state_holds_what_was_updated_and_no_view_of_it():
         "metrics": ["hit@1", "coverage@2"],
         "specs": ["hit@1", "coverage@2"],
         "modules": ["", ""],
-        "undefined": ["zero", "zero"],
+        "undefined": ["zero", "nan"],
         "ties": ["index", "index"],
         "weights": ["1", "1"],
         "nan": "raise",

@@ -233,6 +233,21 @@ def test_functions_that_differ_in_a_variable_around_them_are_not_compared():
         recmetrics.compare(results)
 
 
+def test_objects_of_one_name_are_not_compared():
+    class Constant:
+        __module__, __name__ = __name__, "constant"
+
+        def __call__(self, user, k):
+            return min(0.5, len(user.gains[:k]))
+
+    results = {}
+    for name in ("old", "new"):
+        recmetrics.metric(formula="a number")(Constant())
+        results[name] = Metrics.evaluate(SCORES, TRUTH, "constant@2")
+    with pytest.raises(InputError, match=r"^metric 'constant@2' of 'old' and that of 'new' are of"):
+        recmetrics.compare(results)
+
+
 def test_kernels_of_one_name_are_not_compared():
     results = {}
     for value in (0.25, 0.75):
@@ -437,8 +452,10 @@ def test_a_name_that_is_taken_or_cannot_be_typed(name, message):
         ("x: Literal['a', 'b)'] = 'a'", r"has the choice 'b\)', which no metric string can spell"),
         ("x: Literal['a', 'B'] = 'a'", "has the choice 'B', which no metric string can spell"),
         ("x: Literal['a', ''] = 'a'", "has the choice '', which no metric string can spell"),
-        ("x: Literal['a', 'b'] = 'c'", "metric 'own' must be one of its choices, got 'c'"),
-        ("x: float = 'c'", "the default of the option 'x' .* must be a number or None, got 'c'"),
+        ("x: Literal['a', 'b'] = 'c'", "no value of it: x must be 'a' or 'b', got 'c'"),
+        ("x: Literal['a', 'b'] = None", "no value of it: None is none of its choices"),
+        ("x: float = 'c'", "the default of the option 'x' .*: x must be a finite number, got 'c'"),
+        ("x: float = float('nan')", "no value of it: x must be a finite number, got nan"),
     ],
 )
 def test_an_option_that_cannot_be_read(option, message):
@@ -472,12 +489,12 @@ def test_a_note_says_of_nan_that_the_function_gives_it():
     metric, scores = "top_grade(rel=3)@1", [[1, 2, 3, 4], [1, 2, 3, 4], [2, 2, 1, 0]]
     evaluation = Metrics.evaluate(scores, TRUTH, metric)  # two lists begin without relevance
     np.testing.assert_array_equal(evaluation.values[metric], [1, np.nan, np.nan])
-    why = "2 of 3 users have no value (its function gives NaN)"
+    why = "2 of 3 users have no value (it gives NaN)"
     assert f"left out: {why}" in evaluation.to_dict()["notes"]
     with pytest.raises(UndefinedMetricError) as caught:
         Metrics.compute(scores, TRUTH, metric, undefined="raise")
     assert str(caught.value).startswith(f"{metric} is undefined: {why}, the first is user 1; ")
-    assert recmetrics.explain(metric).nan_if == "its function gives NaN"
+    assert recmetrics.explain(metric).nan_if == "it gives NaN"
     counted = Metrics.evaluate(scores, TRUTH, "top_grade@1", undefined="zero")
     assert not any("no relevant item" in note for note in counted.notes)
 

@@ -698,6 +698,8 @@ def test_a_list_of_columns_is_refused(backend, argument):
     results = {"old": old, "new": new}
     assert message_of(InputError, compare, results, **{argument: names}) == message
     assert message_of(InputError, recmetrics.summary, old, **{argument: names}) == message
+    message = message_of(InputError, compare, results, **{argument: ["seg"]})
+    assert message.endswith(f"got ['seg']; give {argument}='seg'")
 
 
 def test_labels_may_have_the_names_of_columns():

@@ -109,7 +109,7 @@ def test_one_note_names_the_metrics_of_unknown_direction():
     }
     note = (
         "rmse, mae: the direction is not known, and higher is taken as better; if lower is, type "
-        "lower_is_better=['rmse', 'mae'] (in a shell, --lower-is-better)"
+        "lower_is_better=['loss', 'rmse', 'mae'] (in a shell, --lower-is-better)"
     )
     found = compare(values, lower_is_better=["loss"])
     for page in (found, found.compact()):

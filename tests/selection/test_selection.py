@@ -1,6 +1,7 @@
 """Ranks counted within the pool are the ranks of a full sort, on rows made to break the bounds."""
 
 import platform
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -337,3 +338,15 @@ def test_memory_without_a_hit_is_never_read(bits, ties, monkeypatch):
     with patched({"_core.inputs.scores": {"LEAST_SCORES": 0, "_BLOCK_BYTES": 1 << 15}}):
         for text in texts:  # each for itself: others would need more ranks
             assert_identical(Metrics.compute(scores, truth, [text], ties=ties), expected[text])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_scores_of_a_few_candidates_are_read_without_a_copy_of_all(order):
+    scores = np.zeros((1_000, 4_000), np.float32, order=order)
+    truth, candidates = np.zeros(1_000, int), np.arange(50)
+    Metrics.compute(scores[:2], truth[:2], "mrr", candidates=candidates)
+    tracemalloc.start()
+    Metrics.compute(scores, truth, "mrr", candidates=candidates)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < scores.nbytes / 2

@@ -69,7 +69,7 @@ def test_every_check_by_hand(form):
 @pytest.mark.parametrize("unit", [1e3, 1e6, 1e9])
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_times_of_two_units_are_told(unit, library):
-    """Seconds of 2001 and of 2017 are of one unit, and places in a row, such as 5, of none."""
+    """Seconds of 1990 and of 2025 are of one unit, and places in a row, such as 5, of none."""
 
     def other_unit(train_times, test_times):
         train = FORMS[library]({"user": ["a", "b"], "item": [1, 2], "time": train_times})
@@ -77,8 +77,8 @@ def test_times_of_two_units_are_told(unit, library):
         found = audit_times(train, truth)
         return found.findings.get("other_unit"), "such as seconds and milliseconds" in str(found)
 
-    seconds = [1_000_000_000, 1_000_000_060]
-    later = [1_500_000_000, 1_500_000_060]
+    seconds = [631_000_000, 631_000_060]
+    later = [1_736_000_000, 1_736_000_060]
     assert other_unit(seconds, later) == (None, False)
     assert other_unit([5, 6], [5 * int(unit), 6 * int(unit)]) == (None, False)
     scaled = [int(unit) * time for time in later]

@@ -688,8 +688,12 @@ def test_the_second_field_of_trec_is_not_always_0():
     """TREC-COVID's qrels have the round there; trec_eval reads any word."""
     Path("rounds.txt").write_text("q1 0.5 a 0\nq1 4.5 b 2\nq2 0 7 1\n")
     for second in ("q0", "ITER", "1"):
-        Path("a.run").write_text(f"q1 {second} a 1 2 x\nq1 {second} b 2 1 x\nq2 Q0 7 1 1 x\n")
-        assert values("a.run", "rounds.txt") == {"q1": 1 / 2, "q2": 1 / 1}
+        Path("a.txt").write_text(f"q1 {second} a 1 2 x\nq1 {second} b 2 1 x\nq2 q0 7 1 1 x\n")
+        assert values("a.txt", "rounds.txt") == {"q1": 1 / 2, "q2": 1 / 1}
+    # The name of the file tells it where items are numbers.
+    Path("a.run").write_text("q1 STANDARD 7 1 2 x\nq1 1 8 2 1 x\nq2 Q0 7 1 1 x\n")
+    Path("b.qrels").write_text("q1 1 8 1\nq2 ITER 7 1\n")
+    assert values("a.run", "b.qrels") == {"q1": 1 / 2, "q2": 1 / 1}
 
 
 @EVERY_KIND

@@ -463,6 +463,8 @@ METRICS_OF = {
         ({}, {"popularity": HERE.select(item=pl.lit("X"), share=0.5)[:1]}, "popularity, column"),
         ({}, {"propensity": HERE.with_columns(item=pl.lit("X"))}, "propensity, column 'item': no"),
         ({}, {"strata": {"s": HERE.select(item=pl.lit("X"))}}, "strata['s'], column 'item': no id"),
+        # Of the tail, a model may recommend nothing.
+        ({"item": ["x", "y", "t"]}, {"strata": {"s": HERE.select(item=pl.lit("t"))}}, None),
         ({}, {"by": "model"}, "the means are too low if 'model' is a group of users"),
         ({"item": ["y", "z", "x"]}, {}, None),  # no user has an item of the truth
     ],

@@ -121,9 +121,12 @@ class ScoreMatrix:
     def candidates(self, rows: slice, candidates: ItemSets, items: Rows) -> ScoreBlock:
         """Read the scores of the candidates of each row, ``items``, in one dimension."""
         block = self.as_given(rows)
-        if isinstance(candidates, SharedSet):  # as columns, a call is five times faster
+        if not isinstance(candidates, SharedSet):
+            return native(block[items.users(), items.items])
+        # As columns, a call is five times faster; ``take`` would copy a block of another order.
+        if block.flags.c_contiguous:
             return native(block.take(candidates.items, axis=1).reshape(-1))
-        return native(block[items.users(), items.items])
+        return native(block[:, candidates.items].reshape(-1))
 
     def as_given(self, rows: slice) -> npt.NDArray[Any]:
         """The scores of whole rows in their own dtype."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args, get_ori
 
 import numpy as np
 
-from recmetrics._core.errors import ArgumentError, InputTypeError
+from recmetrics._core.errors import ArgumentError, InputTypeError, UnknownOptionError
 from recmetrics._core.metrics.reference import OneUser
 from recmetrics._core.options import check_flag
 from recmetrics._core.selection import WHOLE_LIST, Hits
@@ -28,7 +28,7 @@ _CHOICE = re.compile(r"[^\s=,()]+")  # what a metric string can spell
 _TAKEN = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of", "hits", "out")
 _COUNTS = ("nrecs", "ntruth")  # columns of tables beside those of metrics
 _NO_KERNEL = "it is declared without kernel="
-_UNDEFINED = "its function gives NaN"  # whatever the reason, which only the function knows
+_UNDEFINED = "it gives NaN"  # whatever the reason, which only the function knows
 
 
 @overload
@@ -160,7 +160,9 @@ def metric(
         for parameter in parameters:
             annotation = _annotated(name, parameter, hints)
             declaration.__annotations__[parameter.name] = annotation
-            options.append(read_option(parameter.name, parameter.default, annotation))
+            option = read_option(parameter.name, parameter.default, annotation)
+            _check_default(name, option)
+            options.append(option)
         register_declaration = register(
             kernel=kernel or _kernel_of(function, options),
             reference=function,
@@ -266,13 +268,13 @@ def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -
     choices = get_args(value_type) if get_origin(value_type) is Literal else ()
     is_number = value_type is float or set(get_args(value_type)) == {float, type(None)}
     _check_option_name(name, option.name, has_choices=bool(choices))
+    _check_choices(name, option.name, choices)
     if not (choices or is_number) or option.default is inspect.Parameter.empty:
         msg = (
             f"the option {option.name!r} of metric {name!r} must have a default and be annotated "
             f'with float, float | None or Literal["a", "b"], got {option}'
         )
         raise ArgumentError(msg)
-    _check_values(name, option, choices)
     if is_number and not isinstance(meaning, Number):
         # A kernel gets 0 for a number that is not set, so a number that is set must be above it.
         meaning = Number(str(meaning), above=0.0 if option.default is None else -math.inf)
@@ -296,24 +298,30 @@ def _check_option_name(metric: str, option: str, *, has_choices: bool) -> None:
         raise ArgumentError(msg)
 
 
-def _check_values(name: str, option: inspect.Parameter, choices: tuple[Any, ...]) -> None:
-    """Refuse choices that no metric string can spell, and a default that is no possible value."""
-    label = f"the option {option.name!r} of metric {name!r}"
+def _check_choices(metric: str, option: str, choices: tuple[Any, ...]) -> None:
+    """Refuse choices that no metric string can spell."""
     for choice in choices:
         if not isinstance(choice, str) or not _CHOICE.fullmatch(choice) or choice != choice.lower():
             msg = (
-                f"{label} has the choice {choice!r}, which no metric string can spell; expected "
-                "text of small letters, digits and '_'"
+                f"the option {option!r} of metric {metric!r} has the choice {choice!r}, which no "
+                "metric string can spell; expected text of small letters, digits and '_'"
             )
             raise ArgumentError(msg)
-    is_possible = option.default is None or isinstance(option.default, Real)
-    expected = "a number or None"
-    if choices:
-        is_possible = option.default in choices
-        expected = "one of its choices"
-    if not is_possible:
-        msg = f"the default of {label} must be {expected}, got {option.default!r}"
-        raise ArgumentError(msg)
+
+
+def _check_default(metric: str, option: Option) -> None:
+    """Refuse a default that is no value of an option; None is a number that is not set."""
+    fault = "None is none of its choices"
+    if option.default is not None or not option.choices:
+        try:
+            option.check(option.default)
+        except UnknownOptionError as error:
+            fault = str(error)
+        else:
+            return
+    label = f"the option {option.name!r} of metric {metric!r}"
+    msg = f"the default of {label} is no value of it: {fault}"
+    raise ArgumentError(msg)
 
 
 def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:

@@ -298,8 +298,8 @@ def _percentile_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     reference=percentile_rank_reference,
     formula="mean over the relevant items of (rank - 1) / (length of the list - 1); an item that "
     "may not be recommended counts as 1",
-    latex=r"\frac{1}{R} \sum_{i \in R_+} \frac{\min(r_i, m + 1) - 1}{m}, \quad "
-    r"m = k, \text{ without a cutoff } k - 1",
+    latex=r"\frac{1}{R} \sum_{i \in R_+} \frac{\min(r_i, b + 1) - 1}{b}, \quad "
+    r"b = k \text{, or the length of the list} - 1 \text{ without a cutoff}",
     citation="Hu, Koren, Volinsky: Collaborative filtering for implicit feedback datasets, ICDM "
     "2008, eq. 8",
     aliases=("mpr",),

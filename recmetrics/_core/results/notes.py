@@ -91,7 +91,8 @@ def advice_for(specs_with_missing: Iterable[MetricSpec], nouns: str = "users") -
     """Advise how to count users without a value as 0; [] if 0 is not a low value of each metric."""
     metrics = [spec.metric for spec in specs_with_missing]
     # 0 would be the best value where lower is better, or better than any.
-    if not metrics or not all(each.higher_is_better and takes_number(each) for each in metrics):
+    is_low = [metric.higher_is_better and takes_number(metric) for metric in metrics]
+    if not metrics or not all(is_low):
         return []
     return [f"to count {nouns} without a value as 0, give undefined='zero'"]
 

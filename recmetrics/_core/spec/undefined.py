@@ -15,7 +15,7 @@ _NUMBER_OF_POLICY = {"zero": 0.0, "one": 1.0}
 
 
 def takes_number(metric: Metric) -> bool:
-    """Say if ``undefined=`` may put a number in the place of NaN; own metrics leave this to it."""
+    """Say if ``undefined=`` may put a number in the place of NaN, also that of an own metric."""
     return metric.needs_relevant or bool(metric.module)
 
 
