@@ -13,13 +13,7 @@ line that names the file.
 """
 
 from recmetrics._files.lines import Lines, read_user_items
-from recmetrics._files.per_user import (
-    COUNT_COLUMNS,
-    read_per_user,
-    read_segments,
-    weight_name,
-    weight_names,
-)
+from recmetrics._files.per_user import read_per_user, read_segments, weight_name, weight_names
 from recmetrics._files.source import (
     Source,
     as_dict,

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.errors import InputError
+from recmetrics._core.spec import COUNT_COLUMNS
 from recmetrics._files.source import (
     NPY,
     ZIP,
@@ -30,8 +31,6 @@ _SEGMENT_FORMATS = (
     "a label per user: an .npy (numpy.save), a .csv or .tsv of user and group, or text, a "
     "label a line"
 )
-COUNT_COLUMNS = ("nrecs", "ntruth")
-"""Columns of the output of ``recmetrics.tables`` that hold counts of each list, and no metric."""
 _WEIGHT = "[weight]"  # no metric string has a bracket
 PerUser: TypeAlias = tuple[dict[str, npt.NDArray[Any]], list[str] | None]
 """The values of each metric, and the weights of some; the ids of the users, None without ids."""

@@ -231,7 +231,7 @@ def _models(
     if undirected:
         yield (
             f"{', '.join(map(one_line, undirected))}: the direction is not known, and higher is "
-            f"taken as better; if lower is, type "
+            "taken as better; if lower is, type "
             f"lower_is_better={comparison.lower_with(undirected)} (in a shell, --lower-is-better)"
         )
     of_all_lists = [metric for metric in metrics if metric in comparison.samples.system]

@@ -194,8 +194,8 @@ class Compared:
 
     def lower_with(self, metrics: Sequence[str]) -> list[str]:
         """Give ``lower_is_better=`` for some more metrics; the library knows the others."""
-        given = [metric for metric in self.lower_is_better if spec_if_known(metric) is None]
-        return [*given, *metrics]
+        of_caller = [metric for metric in self.lower_is_better if spec_if_known(metric) is None]
+        return [*of_caller, *metrics]
 
     def worst_group(
         self, metric: str, model: str, against: str | None = None

@@ -32,9 +32,9 @@ from recmetrics._core.results import (
     spec_of,
     with_exact_ends,
 )
-from recmetrics._core.spec import Definition, MetricSpec, expand_cutoffs
+from recmetrics._core.spec import COUNT_COLUMNS, Definition, MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
-from recmetrics._files import COUNT_COLUMNS, suffix_of, weight_names
+from recmetrics._files import suffix_of, weight_names
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows
 from recmetrics._report.origins import UNKNOWN, Origin, are_one, spelled_out

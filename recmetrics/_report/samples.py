@@ -318,7 +318,7 @@ def read_samples(
 def _in_order(groups: Iterable[Any]) -> list[Any]:
     """Sort the labels of groups.
 
-    Those of one type without an order, such as an Enum, stay in the order of their users.
+    Labels of one type without an order, such as an Enum, stay in the order of their users.
     """
     labels = list(groups)
     try:

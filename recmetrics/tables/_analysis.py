@@ -9,7 +9,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError, MetricSpecError, warn
 from recmetrics._core.options import check_flag, one_of
-from recmetrics._core.spec import MetricSpec, make_spec, parse
+from recmetrics._core.spec import COUNT_COLUMNS, MetricSpec, make_spec, parse
 from recmetrics._core.types import RankGaps
 from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_orders
 from recmetrics.tables._counts import Missing, TableSummary, summarise
@@ -119,7 +119,7 @@ class RecListAnalysis:
         if not isinstance(name, str):
             msg = f"name must be a string, the name of a column, got {name!r}"
             raise ArgumentError(msg)
-        if name in self._metrics or name in ("nrecs", "ntruth"):
+        if name in self._metrics or name in COUNT_COLUMNS:
             msg = f"there is a column {name!r} already; give another name, such as name='{name}_2'"
             raise ArgumentError(msg)
         self._metrics[name] = metrics

@@ -169,12 +169,10 @@ class ItemTables:
 
     def _chances(self, name: str) -> FloatArray:
         """Read or estimate the propensity of each item; every relevant one must have it."""
-        is_train = self._user in self._tables[name].columns
-        if not is_train:
-            self._refuse_absent(name, "truth")
-        self._warn_of_foreign_items(name, in_truth=True)
-        if is_train:
+        if self._user in self._tables[name].columns:
+            self._warn_of_foreign_items(name, in_truth=True)
             return self._of_train(name)
+        self._refuse_absent(name, "truth")
         propensity = _spread(self._numbers(name), self._items[name], self.n_items)
         # An item without a row is relevant to nobody, so any valid propensity will do.
         return np.where(propensity > 0.0, propensity, 1.0)
@@ -189,13 +187,13 @@ class ItemTables:
 
     def _matrix(self, name: str) -> FloatArray:
         """Read a row of numbers for each item, (n_items, columns), such as features."""
+        columns = self._columns(name)
         if name == "genres":  # often a table of items and names, with several rows for an item
-            for column in self._columns(name):
-                if len(self._columns(name)) == 1 or column.lower().startswith("genre"):
+            for column in columns:
+                if len(columns) == 1 or column.lower().startswith("genre"):
                     refuse_names(self._tables[name], name, column, self._item)
         self._refuse_repeats(name)
         self._refuse_absent(name, "recs")
-        columns = self._columns(name)
         if not columns:
             self._refuse_form(name)
         values = [numbers_of(self._tables[name], name, column) for column in columns]

@@ -490,7 +490,7 @@ def test_undefined():
 
 
 def test_items_outside_the_catalogue_need_no_features():
-    """What is left of the list are 7 and 8, whose vectors have the cosine 0."""
+    """The list keeps 7 and 8, whose vectors have the cosine 0."""
     recs = {"user": [1, 1, 1], "item": [7, 9, 8], "rank": [1, 2, 3]}
     options = {
         "catalogue": {"item": [7, 8]},

@@ -15,7 +15,15 @@ from recmetrics._core.errors import ArgumentError, InputTypeError, UnknownOption
 from recmetrics._core.metrics.reference import OneUser
 from recmetrics._core.options import check_flag
 from recmetrics._core.selection import WHOLE_LIST, Hits
-from recmetrics._core.spec import ALIASES, METHOD_SUFFIX, METRICS, Number, Option, read_option
+from recmetrics._core.spec import (
+    ALIASES,
+    COUNT_COLUMNS,
+    METHOD_SUFFIX,
+    METRICS,
+    Number,
+    Option,
+    read_option,
+)
 from recmetrics._core.spec import metric as register
 from recmetrics._core.types import FloatArray
 
@@ -26,7 +34,6 @@ _CHOICE = re.compile(r"[^\s=,()]+")  # what a metric string can spell
 # The options that ``selection`` applies to the hits, before kernels see these; and arguments of
 # kernels.
 _TAKEN = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of", "hits", "out")
-_COUNTS = ("nrecs", "ntruth")  # columns of tables beside those of metrics
 _NO_KERNEL = "it is declared without kernel="
 _UNDEFINED = "it gives NaN"  # whatever the reason, which only the function knows
 
@@ -199,7 +206,7 @@ def _check_name(name: str, function: Callable[..., Any]) -> None:
     if not _NAME.fullmatch(name):
         msg = f"a metric must have a name of small letters, digits and '_', got {name!r}"
         raise ArgumentError(msg)
-    if name in _COUNTS:
+    if name in COUNT_COLUMNS:
         msg = f"{name!r} is a column of counts in tables; give the function another name"
         raise ArgumentError(msg)
     namesake = METRICS.get(ALIASES.get(name, name))

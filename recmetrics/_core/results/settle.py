@@ -67,7 +67,7 @@ def _accepting(metric: Metric) -> str:
 def _warn_of_outside(values: UserValues, text: str, metric: Metric, rows: RowNames) -> None:
     """Warn of the first row whose value is outside the bounds that the metric declares.
 
-    What stands before the colon is the same for all rows.
+    The text before the colon is the same for all rows: buckets with the same text are counted.
     """
     least, greatest = metric.bounds
     outside = np.flatnonzero((values < least - _ROUNDING) | (values > greatest + _ROUNDING))

@@ -34,6 +34,7 @@ from recmetrics._core.spec.grammar import (
 )
 from recmetrics._core.spec.registry import (
     ALIASES,
+    COUNT_COLUMNS,
     METHOD_SUFFIX,
     METRICS,
     NO_RELEVANT_ITEM,

@@ -364,6 +364,8 @@ class SideInput:
 SIDE: dict[str, SideInput] = {}
 METRICS: dict[str, Metric] = {}
 ALIASES: dict[str, str] = {}
+COUNT_COLUMNS = ("nrecs", "ntruth")
+"""Columns of results of tables that hold counts of each list, and no metric."""
 
 
 def metric(
