@@ -179,9 +179,15 @@ def test_dicts_are_identified():
             "numbers",
         ),
         (
+            {1: np.array([1, 2]), 2: np.array([[1, 2]])},
+            {},
+            "recs of user 2 is array([[1, 2]]); expected a list or a set of items, or a dict from "
+            "items to numbers",
+        ),
+        (
             {"u": ["x"], "v": {"x": 1.0}},
             {},
-            "recs of user 'v' is a dict, and that of another user a list; expected the same for "
+            "recs of user 'v' is a dict, and that of user 'u' a list; expected the same for "
             "every user",
         ),
         (
