@@ -12,9 +12,9 @@ TIGHT = {
         "_MAX_CANDIDATES": 3, "_POOL_BYTES": 64, "_HOST_BYTES": 64,
     },
     "_core.inputs.scores": {
-        "_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0, "_LEAST_TRANSPOSED": 0,
-        "_TILE_ROWS": 2,
+        "_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0, "TILE_ROWS": 2,
     },
+    "_core.inputs.row_order": {"_LEAST_TRANSPOSED": 0, "TILE_ROWS": 2},
     "_core.selection.factors:FactorScores": {"short_row_items": 3},
     "_core.inputs.sparse": {"_HEAD_ROWS": 2},
     "_core.inputs.sets": {"_DENSE_ENTRIES": 8, "_SORTED_ENTRIES": 4},

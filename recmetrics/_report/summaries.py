@@ -580,6 +580,11 @@ class Summary(Printed):
         def level(name: str) -> grids.Column:
             return number(one_line(name), lambda record: record.levels.get(name), places)
 
+        has_quantiles = self._has_quantiles
+        quantiles = [
+            number(name, attrgetter(name), places, is_shown=has_quantiles, is_optional=True)
+            for name in ("q10", "median", "q90")
+        ]
         columns = [
             named("model", bool(self.models)),
             named("group", records[0].group is not None),
@@ -587,12 +592,7 @@ class Summary(Printed):
             number("mean", attrgetter("mean"), places),
             *map(level, self.levels),
             grids.interval(self.confidence, places),
-            *(
-                number(
-                    name, attrgetter(name), places, is_shown=self._has_quantiles, is_optional=True
-                )
-                for name in ("q10", "median", "q90")
-            ),
+            *quantiles,
             grids.count(plural(self.noun), "n_users"),
             grids.count("effective", "n_effective", self.n_weightless is not None, 1),
             grids.left_out(records),

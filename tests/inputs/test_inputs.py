@@ -245,13 +245,29 @@ def test_any_layout(layout, of_scores, of_sets):
 @pytest.mark.parametrize("dtype", ["f4", ">f4", "f8", "f2", "i1"])
 def test_columns_of_scores_become_rows(dtype):
     scores = np.random.default_rng(0).integers(-100, 100, (150, 130)).astype(dtype)
-    with patched({"_core.inputs.scores": {"_LEAST_TRANSPOSED": 0}}):
+    with patched({"_core.inputs.row_order": {"_LEAST_TRANSPOSED": 0}}):
         for rows in (slice(0, 150), slice(3, 140), slice(64, 128), slice(149, 150)):
             expected = ScoreMatrix(scores).block(rows)
             for matrix in (np.asfortranarray(scores), frozen(scores.T).T):
                 block = ScoreMatrix(matrix).block(rows)
                 assert block.values.flags.c_contiguous
                 np.testing.assert_array_equal(block.values, expected.values)
+
+
+@pytest.mark.usefixtures("both_ways")
+@pytest.mark.parametrize("dtype", ["?", "i1", "f2", ">f4", "f8"])
+def test_columns_of_sets_become_rows(dtype):
+    rng = np.random.default_rng(0)
+    scores = rng.random((150, 130))
+    grades, excluded = rng.integers(0, 4, (2, 150, 130)) * (rng.random((2, 150, 130)) < 0.1)
+    lists = [np.flatnonzero(row) for row in excluded]
+    expected = Metrics.compute(scores, grades.astype(dtype), ["ndcg@10", "map"], exclude=lists)
+    with patched({"_core.inputs.row_order": {"_LEAST_TRANSPOSED": 0}}):
+        columns = np.asfortranarray(grades, dtype)
+        got = Metrics.compute(
+            scores, columns, ["ndcg@10", "map"], exclude=frozen(excluded.astype(dtype).T.copy()).T
+        )
+    assert_identical(got, expected)
 
 
 class HasArray:

@@ -1,6 +1,7 @@
 """The data of the user: any array, list or sparse matrix becomes a form that kernels read.
 
     arrays      any array, without a copy; dtypes and indices
+    row_order   blocks of matrices in Fortran order become rows, in tiles
     scores      ``ScoreMatrix`` in row blocks; read as float32 or float64, exactly; sparse ones too;
                 NaN is refused here
     ranked      ``Rankings`` in row blocks; ``repeats=`` and ``unknown=``: items that a ranking

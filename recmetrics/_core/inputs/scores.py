@@ -30,9 +30,10 @@ from recmetrics._core.inputs.arrays import (
     is_half,
 )
 from recmetrics._core.inputs.labels import NO_TABLES
+from recmetrics._core.inputs.row_order import TILE_ROWS, has_columns, in_rows
 from recmetrics._core.inputs.sets import ItemSets, Rows, SharedSet, Users, entries_of
 from recmetrics._core.inputs.sparse import as_scipy, stored_entries
-from recmetrics._core.jit import add_work, kernel, prefetch
+from recmetrics._core.jit import kernel, prefetch
 from recmetrics._core.threads import row_blocks
 from recmetrics._core.types import IntArray
 
@@ -46,12 +47,6 @@ _LARGEST_EXACT = 1 << 53  # float64 has every integer up to here
 _MOST_ITEMS = (1 << 31) - 1  # kernels count in int32
 _TILE_HALVES = 256  # half-precision floats that are converted together
 _LINE_HALVES = 32  # half-precision floats in a cache line
-_LINE_BYTES = 64
-# Scores of so many users and items are transposed together. NumPy goes row by row, and in Fortran
-# order each score of a row may be in another page: a call took four times as long.
-_TILE_ROWS = 64
-_LEAST_TRANSPOSED = 1 << 18  # scores; NumPy transposes a smaller block within the cache
-_MOVE_TIME = 0.2  # microseconds of Python to transpose a score, see ``jit``
 _PREFETCH_HALVES = 64 * _LINE_HALVES  # so far before their conversion, they are fetched from memory
 # The indices of an array of ``find_nan``: the number of NaN, and the row and item of the first.
 N_NAN = 0
@@ -149,8 +144,8 @@ class ScoreMatrix:
             block_bytes = _COPY_BYTES
         itemsize = np.dtype(_compared_as(self.array[:0])).itemsize
         n_rows = int(block_bytes / max(1.0, row_items * itemsize))
-        if _has_columns(self.array):
-            n_rows = max(1, n_rows // _TILE_ROWS) * _TILE_ROWS
+        if has_columns(self.array):
+            n_rows = max(1, n_rows // TILE_ROWS) * TILE_ROWS
         least_rows = int(LEAST_SCORES / max(1.0, row_items))
         return row_blocks(self.shape[0], n_rows, n_threads, least_rows), n_threads
 
@@ -220,60 +215,6 @@ def _is_native(array: npt.NDArray[Any]) -> bool:
     return array.dtype.kind == "f" and array.dtype in _NATIVE and array.flags.c_contiguous
 
 
-def _has_columns(array: npt.NDArray[Any]) -> bool:
-    """Say whether the scores of an item, not those of a user, are contiguous, as in Fortran order.
-
-    They still are in a range of the rows of such a matrix.
-    """
-    itemsize = array.itemsize
-    if array.ndim < 2 or array.strides[0] != itemsize or array.strides[1] % itemsize:
-        return False
-    return bool(array.strides[1] >= array.shape[0] * itemsize > itemsize)
-
-
-def _in_rows(block: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Transpose the memory of a large block in Fortran order; any other block stays as it is."""
-    if block.size < _LEAST_TRANSPOSED or not _has_columns(block):
-        return block
-    add_work(_MOVE_TIME * block.size)
-    words = np.dtype(f"i{block.itemsize}")  # so that kernels are compiled for four dtypes at most
-    stride = block.strides[1] // block.itemsize
-    n_words = (block.shape[1] - 1) * stride + len(block)
-    columns = np.lib.stride_tricks.as_strided(block.view(words), (n_words,), (block.itemsize,))
-    rows = np.empty(block.shape, words)
-    tile = np.empty((_TILE_ROWS, _TILE_ROWS), words)
-    _transpose(as_kernel_array(columns), stride, rows, tile)
-    return rows.view(block.dtype)
-
-
-@kernel
-def _transpose(
-    columns: npt.NDArray[Any], stride: int, rows: npt.NDArray[Any], tile: npt.NDArray[Any]
-) -> None:
-    """Fill ``rows`` (users, items) from the 1-d ``columns``, where items are ``stride`` apart.
-
-    ``tile`` (size, size) is work memory: the rows of the result are far apart, and would share few
-    places of the nearest cache where their length is a power of 2. The prefetch halves the time.
-    """
-    size = tile.shape[0]
-    line_words = _LINE_BYTES // columns.itemsize
-    for left in range(0, rows.shape[1], size):
-        width = min(size, rows.shape[1] - left)
-        for top in range(0, rows.shape[0], size):
-            height = min(size, rows.shape[0] - top)
-            for i in range(width):
-                begin = (left + i) * stride + top
-                for word in range(0, size, line_words):
-                    prefetch(columns, begin + size * stride + word)
-                column = columns[begin : begin + height]
-                for j in range(column.size):
-                    tile[j, i] = column[j]
-            for j in range(height):
-                row = rows[top + j, left : left + width]
-                for i in range(row.size):
-                    row[i] = tile[j, i]
-
-
 def _compared_as(block: npt.NDArray[Any]) -> npt.DTypeLike:
     """Choose the dtype in which a block is compared; it holds every score exactly."""
     dtype = block.dtype
@@ -297,7 +238,7 @@ def native(block: npt.NDArray[Any], *, packed: bool = False) -> ScoreBlock:
     """
     if _is_native(block):
         return ScoreBlock(as_kernel_array(block), *_NATIVE[block.dtype])
-    block = _in_rows(block)
+    block = in_rows(block)
     if is_half(block.dtype):
         kind = "float16" if block.dtype.name == "float16" else "bfloat16"
         infinity = int(_HALF_INFINITY[kind])

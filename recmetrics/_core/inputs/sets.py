@@ -24,6 +24,7 @@ from recmetrics._core.inputs.arrays import (
     users_of_entries,
 )
 from recmetrics._core.inputs.labels import NO_LABELS, LabelsOfAxes, labels_of_users
+from recmetrics._core.inputs.row_order import in_rows
 from recmetrics._core.jit import add_work, helper, kernel
 from recmetrics._core.options import thread_count
 from recmetrics._core.threads import map_blocks, row_blocks
@@ -436,7 +437,7 @@ class DenseSets(ItemSets):
         return int(np.count_nonzero(self._matrix))
 
     def rows(self, block: slice) -> Rows:
-        matrix = self._matrix[block]
+        matrix = in_rows(self._matrix[block])
         n_users, n_items = matrix.shape
         # Indices of the flat block: NumPy finds them in a bool array faster than a kernel.
         entries = np.flatnonzero(is_nonzero(matrix))
@@ -460,7 +461,7 @@ class DenseSets(ItemSets):
         Gives the matrix, the number of relevances > 0 of each row, and whether all of these count
         as 1. None for a dtype that kernels do not read, and where a relevance is refused.
         """
-        matrix = self._matrix[block]
+        matrix = in_rows(self._matrix[block])
         if matrix.dtype.kind not in "biuf" or is_half(matrix.dtype) or matrix.itemsize > 8:
             return None
         native = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("="))
