@@ -47,8 +47,8 @@ class ValueSums(NamedTuple):
         else:
             n_weightless = dict.fromkeys(values, samples.n_weightless or 0)
         bounds = [*map(samples.bounds.__getitem__, samples.metrics)]
-        share = np.reshape([*map(samples.rounding.__getitem__, samples.metrics)], (-1, 1))
-        joint = JointSums.of(values, bounds, samples.groups, weights, share)
+        rounding = np.reshape([*map(samples.rounding.__getitem__, samples.metrics)], (-1, 1))
+        joint = JointSums.of(values, bounds, samples.groups, weights, rounding)
         return cls(joint, samples.metrics, n_weightless)
 
     def joined(self, other: Self) -> Self:

@@ -74,32 +74,33 @@ class JointSums(NamedTuple):
         bounds: Sequence[tuple[float, float]],
         groups: Mapping[Any, Any],
         weights: FloatArray,
-        share: Any = ROUNDING,
+        rounding: Any = ROUNDING,
     ) -> Self:
         """Sum the values, (metrics, events), of each model by name.
 
         ``bounds`` are the least and the greatest value of each metric. ``groups`` index the events
         of each group; None is that of all events. ``weights`` are those of the events, (events,),
-        above 0 in groups. Values that differ by rounding are equal: by ``share`` of their size, one
-        number or that of each metric, (metrics, 1).
+        above 0 in groups. Values are equal if they differ by at most ``rounding``, a share of their
+        size: one number or that of each metric, (metrics, 1).
         """
         pairs: list[tuple[str, str | None]] = [(model, None) for model in values]
         pairs += [(model, earlier) for earlier, model in combinations(sorted(values), 2)]
 
-        ends = np.reshape(bounds, (-1, 2)).T[..., np.newaxis]
+        bound_arrays = np.reshape(bounds, (-1, 2)).T[..., np.newaxis]
         exact_values = {
-            model: with_exact_ends(array, ends, share) for model, array in values.items()
+            model: with_exact_ends(array, bound_arrays, rounding) for model, array in values.items()
         }
 
         sums = {}
         for group, events in groups.items():
             for model, earlier in pairs:
                 of_earlier = np.zeros((1, 1))
-                difference = exact_values[model][:, events]
+                model_values = exact_values[model][:, events]
+                difference = model_values
                 if earlier is not None:
                     of_earlier = exact_values[earlier][:, events]
-                    later = with_equal_values(difference, of_earlier, ends, share)
-                    difference = later - of_earlier
+                    equalised = with_equal_values(model_values, of_earlier, bound_arrays, rounding)
+                    difference = equalised - of_earlier
                 sums[group, model, earlier] = _sums(of_earlier, difference, weights[events])
         arrays: list[Any] = [np.stack(column) for column in zip(*sums.values(), strict=True)]
         return cls(tuple(sums), *arrays)

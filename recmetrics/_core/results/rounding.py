@@ -1,8 +1,8 @@
 """Which values are equal: those that differ by rounding alone, as sums in another order do.
 
 The bounds of a metric are a pair, its least and its greatest value. Those of several metrics are
-(2, metrics, 1), beside values (metrics, users). A ``share`` is ``ROUNDING`` or ``SINGLE_ROUNDING``,
-that of several metrics an array (metrics, 1).
+(2, metrics, 1), beside values (metrics, users). A ``rounding`` is ``ROUNDING`` or
+``SINGLE_ROUNDING``, that of several metrics an array (metrics, 1).
 """
 
 from typing import Any
@@ -17,43 +17,44 @@ ROUNDING = 1e-12
 SINGLE_ROUNDING = 1e-6
 
 
-def _rounding_of(bounds: Any, share: Any) -> FloatArray:
+def _tolerance(bounds: Any, rounding: Any) -> FloatArray:
     """By how much values of metrics may differ by rounding, whatever their size.
 
     It is 0 if a bound is infinite: the size of the values alone then says what is rounding.
     """
     least, greatest = bounds
     width = np.subtract(greatest, least)
-    return np.where(np.isfinite(width), share * width, 0.0)
+    return np.where(np.isfinite(width), rounding * width, 0.0)
 
 
-def with_exact_ends(values: FloatArray, bounds: Any, share: Any) -> FloatArray:
+def with_exact_ends(values: FloatArray, bounds: Any, rounding: Any) -> FloatArray:
     """Replace values that differ from a bound of their metric by rounding by that bound.
 
-    Values beyond a bound by at most ``share`` differ by rounding where the other bound is infinite.
+    If one bound is infinite, values beyond the other by at most ``rounding`` are replaced, too.
     """
-    rounding = _rounding_of(bounds, share)
-    rounding_beyond = np.where(rounding > 0, rounding, share)
+    tolerance = _tolerance(bounds, rounding)
+    tolerance_beyond = np.where(tolerance > 0, tolerance, rounding)
     for end, sign in zip(bounds, (-1, 1), strict=True):
         with np.errstate(invalid="ignore"):  # of infinite values beside an infinite bound
             distances = sign * (values - end)  # above 0 beyond the bound
-        is_near = (distances >= -rounding) & (distances <= rounding_beyond) & (distances != 0)
+        is_near = (distances >= -tolerance) & (distances <= tolerance_beyond) & (distances != 0)
         if is_near.any():
             values = np.where(is_near, end, values)
     return values
 
 
 def with_equal_values(
-    values: FloatArray, others: FloatArray, bounds: Any, share: Any
+    values: FloatArray, others: FloatArray, bounds: Any, rounding: Any
 ) -> FloatArray:
     """Replace values that differ from those of another model by rounding by these.
 
-    It is rounding up to ``share`` of the range of the metric, or of the other value.
+    That is a distance up to the share ``rounding`` of the range of the metric, or of the other
+    value.
     """
     with np.errstate(over="ignore"):
         distances = values - others
     np.abs(distances, out=distances)  # in the same memory, as there may be millions of users
     limits = np.abs(others)
-    limits *= share
-    np.maximum(limits, _rounding_of(bounds, share), out=limits)
+    limits *= rounding
+    np.maximum(limits, _tolerance(bounds, rounding), out=limits)
     return np.where(distances <= limits, others, values)
