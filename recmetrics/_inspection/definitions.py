@@ -228,20 +228,27 @@ def trials_of(
     for plan in _plans(spec, problem, variants_by_options, [other.variant for other in others]):
         measured = _measure_finite(problem, plan, spec.name)
         for key, values in measured.values.items():
-            of_key, ties = plan.specs[key]
-            is_asked = of_key.name == spec.name and of_key not in variants_of_others
-            near_variants = variants_by_options.get(of_key.options, []) if is_asked else []
-            of_others = variants_of_others.get(of_key, set())
-            variant = Variant(of_key, ties, "nan", "1", plan.setting.truth, plan.setting.without)
-            weights = {near.weight for near in (*near_variants, *of_others)}
+            planned_spec, ties = plan.specs[key]
+            is_asked = planned_spec.name == spec.name
+            near_variants = variants_by_options.get(planned_spec.options, []) if is_asked else []
+            foreign_variants = variants_of_others.get(planned_spec, set())
+            variant = Variant(
+                planned_spec,
+                ties,
+                undefined="nan",
+                weight="1",
+                truth=plan.setting.truth,
+                without=plan.setting.without,
+            )
+            weights = {near.weight for near in (*near_variants, *foreign_variants)}
             for mean, tried in _means(variant, values, measured, weights):
                 if tried in named_variants:
                     yield Trial(mean, _OWN, 0, tried)
-                elif tried in of_others:
+                elif tried in foreign_variants:
                     yield Trial(mean, _ANOTHER, 0, tried)
                 elif is_asked:
                     yield Trial(mean, *_ring_of(tried, near_variants), tried)
-            if plan.setting == Setting() and of_key.k == spec.k:
+            if is_asked and plan.setting == Setting() and planned_spec.k == spec.k:
                 for mean, tried in _means_of_batches(variant, values, near_variants):
                     yield Trial(mean, *_ring_of(tried, near_variants), tried)
 
@@ -258,7 +265,7 @@ def _plans(
     spec: MetricSpec,
     problem: Problem,
     variants_by_options: Mapping[Any, Sequence[Variant]],
-    of_others: Sequence[Variant],
+    foreign_variants: Sequence[Variant],
 ) -> Iterator[_Plan]:
     """Plan what is computed in which setting; other metrics in that of their systems alone."""
     cutoffs: list[int | None] = [None]
@@ -275,7 +282,7 @@ def _plans(
 
     def keys_of_others(setting: Setting) -> dict[str, tuple[MetricSpec, TieOrder]]:
         keys = {}
-        for variant in of_others:
+        for variant in foreign_variants:
             is_reversed = variant.ties == "reversed"
             if (variant.truth, is_reversed) == (setting.truth, setting.is_reversed):
                 keys[f"{variant.spec}, ties={variant.ties}"] = variant.spec, variant.ties
@@ -361,19 +368,22 @@ def _means(
 def _means_of_batches(
     variant: Variant, values: UserValues, near_variants: Sequence[Variant]
 ) -> Iterator[tuple[float, Variant]]:
-    """Compute the mean of the means of batches, where the last one is shorter than the others."""
+    """Compute the mean of the means of batches whose last one is shorter than the others.
+
+    Of batches of equal size, it is the plain mean.
+    """
     if np.isnan(values).all():  # as in ``_means``
         return
     for undefined in {near.undefined for near in near_variants if near.ties == variant.ties}:
         number = number_for(undefined)
-        counted = values[~np.isnan(values)]
+        values_that_count = values[~np.isnan(values)]
         if number is not None:
-            counted = np.where(np.isnan(values), number, values)
+            values_that_count = np.where(np.isnan(values), number, values)
         for size in _BATCH_SIZES:
-            if size < counted.size and counted.size % size:
-                begin = np.arange(0, counted.size, size)
-                sizes = np.diff(np.append(begin, counted.size))
-                mean = float((np.add.reduceat(counted, begin) / sizes).mean())
+            if size < values_that_count.size and values_that_count.size % size:
+                begin = np.arange(0, values_that_count.size, size)
+                sizes = np.diff(np.append(begin, values_that_count.size))
+                mean = float((np.add.reduceat(values_that_count, begin) / sizes).mean())
                 yield mean, variant._replace(undefined=undefined, batch=size)
 
 

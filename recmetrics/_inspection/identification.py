@@ -437,16 +437,17 @@ def identify_by(problem: Problem, value: str | float, spec: MetricSpec) -> Ident
         msg = f"no user has a value of {spec}; expected scores and truth of at least one user"
         raise InputError(msg)
 
-    # Place i of these arrays is the i-th distinct mean, with its trials.
+    # Index i of these arrays is the i-th distinct mean, with its trials.
     groups = list(trials_of_mean.values())
     means = np.array([trials[0].mean for trials in groups])
     rings = np.array([min(trial.ring for trial in trials) for trials in groups])
     distances = np.abs(means - number)
-    places = np.argsort(distances, kind="stable")
-    if number <= spec.bounds[1]:  # the nearest is one of this metric, unless that cannot be
-        places = places[rings[places] != RINGS.index("another metric")]
-    indices = places[:_N_NEAREST].tolist()
-    nearest = indices[0]
+    by_distance = np.argsort(distances, kind="stable")
+    _, upper_bound = spec.bounds
+    if number <= upper_bound:  # the nearest is one of this metric, unless that cannot be
+        by_distance = by_distance[rings[by_distance] != RINGS.index("another metric")]
+    indices = by_distance[:_N_NEAREST].tolist()
+    nearest_index = indices[0]
     by_chance = None
     if decimals is not None:
         half_unit = 0.5 * 10.0**-decimals  # of the last digit
@@ -457,21 +458,21 @@ def identify_by(problem: Problem, value: str | float, spec: MetricSpec) -> Ident
         }
 
     matches = {
-        i: _match(groups[i], systems, others, float(distances[i])) for i in {*indices, nearest}
+        i: _match(groups[i], systems, others, float(distances[i]))
+        for i in {*indices, nearest_index}
     }
     if decimals is not None:
         indices.sort(key=lambda i: (matches[i][0], distances[i]))
     hint = ""
-    _, high = spec.bounds
-    if high < number:
-        hint = f"values of {spec} are at most {high:g}"
-        if number <= 100 * high:
+    if upper_bound < number:
+        hint = f"values of {spec} are at most {upper_bound:g}"
+        if number <= 100 * upper_bound:
             hint += f"; if this is a percentage, give '{value} %'"
     return Identification(
         metric=str(spec),
         value=value,
         matches=tuple(matches[i][1] for i in indices),
-        nearest=matches[nearest][1],
+        nearest=matches[nearest_index][1],
         n_definitions=sum(map(len, groups)),
         n_distinct=len(groups),
         low=float(means.min()),
@@ -556,15 +557,17 @@ def _match(
     """
     ring_index = min(trial.ring for trial in trials)
     ring = RINGS[ring_index]
-    nearest = [trial for trial in trials if trial.ring == ring_index]
-    variants = [trial.variant for trial in nearest]
-    departures = Departures([], [])
-    calls: list[str] = []
-    # Of equally near variants, the one with the fewest options and settings.
-    variant = min(nearest, key=lambda t: (t.n_departures, _n_settings(t.variant))).variant
-    if ring == "another metric":
+    trials_of_ring = [trial for trial in trials if trial.ring == ring_index]
+    variants = [trial.variant for trial in trials_of_ring]
+    if ring in _UNNAMED:
+        # Of equally near variants, the one with the fewest options and settings.
+        nearest = min(trials_of_ring, key=lambda t: (t.n_departures, _n_settings(t.variant)))
+        variant = nearest.variant
+        departures = Departures([], [])
+        departures_in_words: tuple[str, ...] = (_UNNAMED[ring],)
+        # Unused options are in no call.
         calls = [call for call, of_system in others if of_system in variants]
-    elif ring != "unused options":
+    else:
         pairs = [
             _Pair(tried.departures(of_system), tried, call)
             for tried in variants
@@ -579,20 +582,18 @@ def _match(
                 _n_settings(pair.variant),
             ),
         )
+        departures_in_words = (*departures.rules, *departures.scope)
         calls = [pair.call for pair in pairs if pair.departures == departures]
     spellings = [
         str(tried.spec) for tried in variants if tried._replace(spec=variant.spec) == variant
     ]
-    ways = (*departures.rules, *departures.scope)
-    if ring in _UNNAMED:
-        ways = (_UNNAMED[ring],)
     match = Match(
         metric=str(variant.spec),
         mean=trials[0].mean,
         distance=distance,
         ring=ring,
         systems=tuple(dict.fromkeys(calls)),
-        departures=ways,
+        departures=departures_in_words,
         n_definitions=len(trials),
         same_mean=tuple(dict.fromkeys(spec for spec in spellings if spec != str(variant.spec))),
         **{name: field for name, field in variant._asdict().items() if name != "spec"},
