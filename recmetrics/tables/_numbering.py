@@ -161,27 +161,15 @@ def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) 
 
 @kernel
 def _group(codes: IntArray, start: IntArray, order: IntArray, next_place: IntArray) -> None:
-    """Write ``start``, which holds zeros, and ``order``.
+    """Write ``start`` and ``order`` as ``group`` describes them; ``start`` holds zeros.
 
     ``next_place`` has a place for each code.
     """
-    n_codes = start.size - 1
-    n_ascending = 0  # the rows up to which codes ascend
-    while n_ascending < codes.size and (
-        n_ascending == 0 or codes[n_ascending - 1] <= codes[n_ascending]
-    ):
-        n_ascending += 1
-
     for row in range(codes.size):
         start[codes[row] + 1] += 1
-    for code in range(n_codes):
+    for code in range(start.size - 1):
         start[code + 1] += start[code]
         next_place[code] = start[code]
-
-    if n_ascending == codes.size:
-        for row in range(codes.size):
-            order[row] = row
-        return
     for row in range(codes.size):
         code = codes[row]
         order[next_place[code]] = row
