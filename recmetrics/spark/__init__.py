@@ -104,7 +104,6 @@ def evaluate(
     if exclude is not None:
         tables["exclude"] = exclude
     tables = _checked(tables, options)
-    given_recs = recs
 
     from pyspark.sql import functions
     from pyspark.sql.types import NumericType
@@ -116,8 +115,8 @@ def evaluate(
         empty = evaluate_table(metrics_list=metrics_list, **examples, **options).reset_index()
     columns = columns_read(heads["recs"], heads["truth"], metrics_list, options)
     tables, heads = _with_columns_that_are_read(tables, heads, columns)
-    recs = tables["recs"]
-    types = {name: recs.schema[name].dataType.simpleString() for name in (*keys, user)}
+    checked_recs = tables["recs"]
+    types = {name: checked_recs.schema[name].dataType.simpleString() for name in (*keys, user)}
     types |= {"nrecs": "bigint", "ntruth": "bigint"}
     convention = options.get("convention")
     weights = weight_names(empty.columns).values()
@@ -134,19 +133,19 @@ def evaluate(
 
     models_by = [name for name in keys if name not in truth.columns]
     models = None
-    if models_by:  # null is refused in its bucket
+    if models_by:  # a null is refused by the worker that gets its bucket
         quoted = [f"`{name}`" for name in models_by]
-        models = recs.select(quoted).distinct().dropna(subset=quoted).toPandas()
+        models = checked_recs.select(quoted).distinct().dropna(subset=quoted).toPandas()
 
     right = tables["truth"].withColumn(_TABLE, functions.lit("truth"))
     if exclude is not None:
         excluded = tables["exclude"].withColumn(_TABLE, functions.lit("exclude"))
-        excluded = _with_numbers_of(excluded, right)
-        right = _with_numbers_of(right, excluded).unionByName(excluded, allowMissingColumns=True)
+        excluded = _with_zeros_for(excluded, right)
+        right = _with_zeros_for(right, excluded).unionByName(excluded, allowMissingColumns=True)
     # Equal ids have one hash only if they are of one type.
-    is_number = isinstance(recs.schema[user].dataType, NumericType)
+    is_number = isinstance(checked_recs.schema[user].dataType, NumericType)
     id_type = "double" if is_number else "string"
-    buckets = [_by_bucket(table, [user], chunks, id_type) for table in (recs, right)]
+    buckets = [_by_bucket(table, [user], chunks, id_type) for table in (checked_recs, right)]
     by_bucket = buckets[0].cogroup(buckets[1])
     measure = partial(
         evaluate_on_worker,
@@ -154,14 +153,14 @@ def evaluate(
         metrics_list=metrics_list,
         options=options,
         models=models,
-        names=(recs.columns, right.columns, of_lists),
+        names=(checked_recs.columns, right.columns, of_lists),
     )
     values = by_bucket.applyInPandas(measure, schema_of(of_lists))
     if of_all_lists:
         measure_all = partial(measure_all_on_worker, metrics_list=metrics_list, options=options)
         values = _with_all_lists(values, measure_all, keys, schema_of([*keys, *of_all_lists]))
     values = values.select([f"`{name}`" for name in empty.columns])
-    return _with_timestamps(values, given_recs, [*keys, user])
+    return _with_timestamps(values, recs, [*keys, user])
 
 
 def _require_spark(table: Any, label: str, instead: str) -> None:
@@ -345,7 +344,7 @@ def _explode_in_spark(match: re.Match[str], heads: Mapping[str, Any]) -> str:
     return f"{label} = {label}.selectExpr({', '.join(map(repr, [*kept, rows]))})"
 
 
-def _with_numbers_of(table: Any, other: Any) -> Any:
+def _with_zeros_for(table: Any, other: Any) -> Any:
     """Add the columns of numbers that another table has alone, 0 in all rows.
 
     A union would put null into them, which makes floats of integers in pandas.
@@ -398,17 +397,18 @@ def evaluate_on_worker(
     left = left.set_axis(left_names, axis=1)
     left = left.sort_values(options["item"])  # Spark gives them in any order
     right = right.set_axis(right_names, axis=1)
-    bucket = dict(options)
+    bucket_options = dict(options)
     for label, head in heads.items():
         rows = left if label == "recs" else right[right[_TABLE] == label]
-        bucket[label] = rows[head.columns].reset_index(drop=True)
-    if models is not None:  # Spark gives the times of a bucket, and only these, in microseconds
+        bucket_options[label] = rows[head.columns].reset_index(drop=True)
+    if models is not None:
+        # Of the columns of ``by``, times alone have another unit in a bucket than in ``models``.
         models = models.astype(left.dtypes[models.columns])
     with warnings.catch_warnings(), _counting_in_buckets(), _advising_in_spark(heads):
-        warnings.simplefilter("ignore")  # a warning of some users is none of all
-        values, exposed = evaluate_bucket(
-            bucket["recs"], bucket["truth"], metrics_list, bucket, models
-        )
+        warnings.simplefilter("ignore")  # what holds for a bucket's users may not hold for all
+        recs = bucket_options["recs"]
+        truth = bucket_options["truth"]
+        values, exposed = evaluate_bucket(recs, truth, metrics_list, bucket_options, models)
     values = values.reset_index()
     values[_EXPOSED] = None
     if exposed.counts:  # compressed, since most counts are small
