@@ -657,8 +657,9 @@ def _require_one_definition(metric: str, definitions: Mapping[str, Definition]) 
     texts = {name: spelled_out(metric, definitions[name]) for name in definitions}
     if len({*texts.values()}) == 1:
         texts = {name: f"{texts[name]} with ties={definitions[name].ties!r}" for name in texts}
+    first_name = next(iter(texts), "")
+    first_text = texts.get(first_name)
     for name, text in texts.items():
-        first_name, first_text = next(iter(texts.items()))
         if text != first_text:
             msg = (
                 f"metric {metric!r} is {first_text} in {first_name} and {text} in {name}; expected "

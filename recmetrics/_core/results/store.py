@@ -358,8 +358,9 @@ class Store:
         n_rows = 0 if state.content is None else state.content.n_rows
         n_rows += sum(entry.n_rows for entry in state.log if isinstance(entry, Totals))
         text = f"{n_rows} {noun}"
-        if state.size[0]:
-            text += f", {state.size[0]} more not computed yet"
+        n_waiting_rows = state.size[0]
+        if n_waiting_rows:
+            text += f", {n_waiting_rows} more not computed yet"
         return text
 
     def compute(self) -> dict[str, UserValues]:

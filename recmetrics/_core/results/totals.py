@@ -168,19 +168,20 @@ class Totals(NamedTuple):
     def mean(self, model: int, metric: int) -> tuple[float, float]:
         """The mean of a metric of a model, and half of its 95 % interval; NaN where there is none.
 
-        Both are given by their places.
+        ``model`` and ``metric`` are indices of the first two axes of ``joint``.
         """
-        n_values = int(self.joint.counts[model, metric, 1])
+        n_values = int(self.joint.counts[model, metric, 1])  # events with a value
         if not n_values:
             return math.nan, math.nan
-        total = self.joint.totals[model, metric, 1]
+        total = self.joint.totals[model, metric, 1]  # of the difference, here the value itself
         tables = self.joint.tables[model, metric, ..., 0]
-        weight = tables[0, 0, 0]
+        weight = tables[0, 0, 0]  # the sum of the weights
         mean = float(total[0] / weight + total[1] / weight)
         if n_values == 1:
             return mean, math.nan
-        # The linearised variance of a weighted mean, of squares of weights: tables[1].
-        variance = float(tables[1, 0, 2]) * n_values / (n_values - 1)
+        squares = float(tables[1, 0, 2])  # the sum of weight^2 x squared distance from the mean
+        # The linearised variance of a weighted mean.
+        variance = squares * n_values / (n_values - 1)
         return mean, _NORMAL_QUANTILE_95 * math.sqrt(variance) / float(weight)
 
     def arrays(self) -> Arrays:
