@@ -51,7 +51,7 @@ _OF_FILES = {
         ("a discount that begins one rank late", KERNELS,
          '"log2": lambda rank: np.log2(rank + 1.0)', '"log2": lambda rank: np.log2(rank + 2.0)'),
         ("the ideal ascends", SCORES,
-         "head[i] = -head[i]\n        if", "head[i] = +head[i]\n        if"),
+         "head[i] = -head[i]\n\n        for", "head[i] = +head[i]\n\n        for"),
         ("R is the number of slots", MANY,
          "return hits._replace(n_relevant=n_relevant)", "return hits"),
         ("users without slots have an ideal", MANY, "if n_sorted == 0:", "if False:"),

