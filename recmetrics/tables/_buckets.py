@@ -169,7 +169,7 @@ class _Divided(NamedTuple):
         ]
         return pl.concat([self.empty[label].lazy(), *pieces])
 
-    def take(self, parts: range) -> dict[str, pl.DataFrame]:
+    def pop(self, parts: range) -> dict[str, pl.DataFrame]:
         """Read the rows of some parts of all tables, and drop them here."""
         bucket = {}
         for label in self.empty:
@@ -368,7 +368,7 @@ def _measure_buckets(
         edges = bucket.start, bucket.stop
         parts = range(*(edge * divided.n_parts // n_buckets for edge in edges))
         exposed = Exposed()
-        tables = divided.take(parts)
+        tables = divided.pop(parts)
         values, summary = _measure_bucket(tables, options, partial(measure, exposed=exposed))
         if options.get("per_user") is None:
             return values.lazy(), summary, exposed
@@ -511,7 +511,7 @@ def _types_of_keys(divided: _Divided, *, are_added: bool) -> dict[Any, Any]:
 def _with_all_lists(
     rows: pl.LazyFrame, keys: Frame | None, of_all_lists: Mapping[str, FloatArray]
 ) -> pl.LazyFrame:
-    """Write the values of the metrics of all lists, those of each system into its rows."""
+    """Write the values of the metrics of all lists, into the rows of each combination of ``by``."""
     import polars as pl
 
     if keys is None:
@@ -519,8 +519,8 @@ def _with_all_lists(
             rows = rows.with_columns(pl.lit(values[0]).fill_nan(None).alias(text))
         return rows
     schema = rows.collect_schema()
-    of_systems = with_columns(keys, dict(of_all_lists)).to_native().lazy()
-    of_systems = of_systems.cast({name: schema[name] for name in keys.columns})
+    values_by_keys = with_columns(keys, dict(of_all_lists)).to_native().lazy()
+    values_by_keys = values_by_keys.cast({name: schema[name] for name in keys.columns})
     rows = rows.drop(of_all_lists.keys())
-    rows = rows.join(of_systems, on=keys.columns, how="left", maintain_order="left")
+    rows = rows.join(values_by_keys, on=keys.columns, how="left", maintain_order="left")
     return rows.select(schema.names())

@@ -142,7 +142,7 @@ class TableSummary:
         lines = [f"{lists}, {self.n_without_truth:,} without a row in the truth; {self.order}"]
         if self.n_missing:
             lines.append(f"{self.without_recommendations}; {_MISSING_TEXTS[self.missing]}")
-            lines += self.dividing
+            lines += self.dividing_notes
         if any(self.invalid):
             lines.append(f"wasted or dropped: {self.invalid}")
         if self.n_short:
@@ -162,7 +162,7 @@ class TableSummary:
             elif name in self.of_all_lists:
                 text = f"{number} of all lists"
             lines.append(f"{name:<{width}}  {text}")
-        if self.by and not self.dividing:
+        if self.by and not self.dividing_notes:
             columns = ", ".join(map(repr, self.by))
             model: Any = self.by[0] if len(self.by) == 1 else list(self.by)
             lines.append(
@@ -172,11 +172,11 @@ class TableSummary:
         return "\n".join(lines)
 
     @property
-    def dividing(self) -> list[str]:
+    def dividing_notes(self) -> list[str]:
         """The words on columns of ``by`` for whose values empty lists are added without need."""
         if self.missing != "empty lists" or not self.n_missing:
             return []
-        return [*dividing(self.n_users_across)]
+        return [*notes_on_dividing_columns(self.n_users_across)]
 
     @property
     def without_recommendations(self) -> str:
@@ -232,7 +232,7 @@ def averaged_by_system(n_tied: int) -> str:
     )
 
 
-def dividing(n_users_across: Mapping[str, int]) -> Iterator[str]:
+def notes_on_dividing_columns(n_users_across: Mapping[str, int]) -> Iterator[str]:
     """Say which columns of ``by`` divide the users, who then need no list of each value."""
     for name, n_users in n_users_across.items():
         if not n_users:

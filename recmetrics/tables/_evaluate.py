@@ -35,7 +35,13 @@ from recmetrics.tables._columns import (
     note_on_unread_grades,
     refuse_unread_order,
 )
-from recmetrics.tables._counts import Missing, TableSummary, averaged_by_system, dividing, summarise
+from recmetrics.tables._counts import (
+    Missing,
+    TableSummary,
+    averaged_by_system,
+    notes_on_dividing_columns,
+    summarise,
+)
 from recmetrics.tables._forms import WITHOUT_ITEMS, AnyForm, in_frames, say_how_to_read
 from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame, with_columns
 from recmetrics.tables._ids import number_ids
@@ -317,7 +323,8 @@ def evaluate_table(
         check_count("chunks", options["chunks"], 1)
     measure = partial(_measure, request=request, system=system)
     if path is not None and not is_large(tables):
-        options["chunks"] = options.get("chunks") or 1  # one bucket, in the order of one call
+        # Only the code of buckets writes a file; one bucket keeps the order of one call.
+        options["chunks"] = options.get("chunks") or 1
     is_one_call = not (options.get("chunks") or is_large(tables))
     try:
         if is_one_call:
@@ -332,7 +339,7 @@ def evaluate_table(
     if return_summary:
         return table, summary
     if not is_one_call:
-        _warn_as_summary(summary, summary.dividing)
+        _warn_as_summary(summary, summary.dividing_notes)
     return table
 
 
@@ -368,7 +375,7 @@ def evaluate_bucket(
 def evaluate_all_lists(
     exposed_of_buckets: Iterable[Exposed], metrics_list: MetricsList, options: Mapping[str, Any]
 ) -> Any:
-    """Compute the metrics of all lists of all buckets: a row for each system, with its ``by``.
+    """Compute the metrics of all lists of all buckets: a row for each combination of ``by``.
 
     The result is a table of the library of the tables, and a dict of columns without ``by``.
     """
@@ -439,10 +446,10 @@ def _measure(
         StringMetric(text, spec, without_relevant=without_relevant)
         for text, (spec, _, _) in request.definitions.items()
     ]
-    systems = None  # a number for each list, equal where the ``by`` columns are
+    by_codes = None  # a code for each list, equal where the ``by`` columns are
     if by:
-        systems = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
-    values = measure_lists(lists, metrics, arrays, request, n_items, systems, exposed)
+        by_codes = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
+    values = measure_lists(lists, metrics, arrays, request, n_items, by_codes, exposed)
     weights = weights_of_lists(lists, arrays, request, n_items)
     table = lists.result(values, weights, included=has_missing)
     swallowed = swallowed_lists(lists)
@@ -450,7 +457,7 @@ def _measure(
     if not has_summary:
         notes: Iterable[str] = ()
         if has_missing and missing.n and models is None:  # a bucket does not have all users
-            notes = dividing(missing.n_users_across)
+            notes = notes_on_dividing_columns(missing.n_users_across)
         _warn_as_summary(misleading, notes)
         return table, None
     summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)
@@ -483,9 +490,7 @@ def _what_misleads(
     return _Misleading(swallowed, n_tied, unread_grades)
 
 
-def _warn_as_summary(
-    misleading: _Misleading | TableSummary, dividing_columns: Iterable[str]
-) -> None:
+def _warn_as_summary(misleading: _Misleading | TableSummary, dividing_notes: Iterable[str]) -> None:
     """Warn of what a summary says, where nobody asks for it."""
     if misleading.swallowed[0]:
         warn_of_swallowed(*misleading.swallowed)
@@ -493,7 +498,7 @@ def _warn_as_summary(
         warn(averaged_by_system(misleading.n_tied), argument="convention")
     if misleading.unread_grades:
         warn(misleading.unread_grades, argument="relevance")
-    for note in dividing_columns:
+    for note in dividing_notes:
         warn(note, argument="by")
 
 

@@ -134,14 +134,14 @@ class ItemTables:
         require_columns(table, name, [self._user])
         self._warn_of_foreign_items(name)
         n_lists = len(keys)
-        numbers = []
+        codes_of_columns = []
         for column in keys.columns:
             if column in table.columns:
-                ids, _ = number_ids((keys, "recs", column), (table, name, column))
-                warn_of_foreign_ids(keys, table, name, column, ids[:n_lists], ids[n_lists:])
-                numbers.append(ids)
-        codes, first = number(combine(numbers))
-        sets = self._pairs(name, codes[n_lists:], len(first))[codes[:n_lists]]
+                codes, _ = number_ids((keys, "recs", column), (table, name, column))
+                warn_of_foreign_ids(keys, table, name, column, codes[:n_lists], codes[n_lists:])
+                codes_of_columns.append(codes)
+        row_codes, first_rows = number(combine(codes_of_columns))
+        sets = self._pairs(name, row_codes[n_lists:], len(first_rows))[row_codes[:n_lists]]
         return read_set_if_given(sets, name, (n_lists, self.n_items))
 
     def _warn_of_foreign_items(self, name: str, *, in_truth: bool = False) -> None:

@@ -46,10 +46,10 @@ class StringMetric:
 
 @dataclass
 class Exposed:
-    """How often each item is in the lists of each system, of some users.
+    """How often each item is in the lists of each combination of ``by``, of some users.
 
-    ``keys`` has the columns that name the systems, a row for each: Python holds some of their
-    values for equal that are not. It is None where there is one system.
+    ``keys`` has the columns of ``by``, a row for each combination: Python holds some of their
+    values for equal that are not. It is None without ``by``.
     """
 
     keys: Frame | None = None
@@ -79,7 +79,7 @@ class _Reading(NamedTuple):
     """How metrics read the lists and the truth: those of one reading are computed together."""
 
     of_presence: bool  # every item of the truth is relevant, also one of relevance 0
-    by_system: bool
+    by_code: bool  # it takes the lists of each value of ``by`` alone
     at_ranks: bool
 
 
@@ -89,16 +89,16 @@ def measure_lists(
     side: Mapping[str, Any] | None = None,
     rules: Request | None = None,
     n_items: int | None = None,
-    systems: IntArray | None = None,
+    by_codes: IntArray | None = None,
     exposed: Exposed | None = None,
 ) -> dict[str, UserValues]:
     """Compute every metric for every list, in the order given.
 
     ``side`` is side information as ``Metrics.compute_ranked`` takes it, ``rules`` those of the
-    call. ``n_items`` is the size of the catalogue, None where unknown. ``systems`` is the number
-    of the system of each list, None where there is one: a metric of all lists has one value for
-    each, repeated for its lists. If the lists are those of some users, ``exposed`` takes what
-    metrics of all lists are computed from.
+    call. ``n_items`` is the size of the catalogue, None where unknown. ``by_codes`` has a code for
+    each list, equal where the ``by`` columns are, or is None without them: a metric of all lists
+    has one value for each code, repeated for its lists. If the lists are those of some users,
+    ``exposed`` takes what metrics of all lists are computed from.
     """
     has_zeros = not np.all(lists.truth_rows.values)
     values: dict[str, UserValues] = {}
@@ -109,7 +109,7 @@ def measure_lists(
             continue
         reading = _Reading(
             of_presence=metric.of_presence and has_zeros,
-            by_system=systems is not None and not metric.spec.metric.per_user,
+            by_code=by_codes is not None and not metric.spec.metric.per_user,
             at_ranks=metric.at_ranks and lists.lists.ranks is not None,
         )
         definition = define(metric.spec) if rules is None else rules.definitions[metric.name]
@@ -126,8 +126,8 @@ def measure_lists(
         rankings = Rankings(lists.lists)
         if not reading.at_ranks:
             rankings = Rankings(lists.lists._replace(ranks=None, last_ranks=None))
-        systems_of_reading = systems if reading.by_system else None
-        values |= _measure(rankings, users, request, systems_of_reading, lists.keys, exposed)
+        codes_of_reading = by_codes if reading.by_code else None
+        values |= _measure(rankings, users, request, codes_of_reading, lists.keys, exposed)
         whole = definitions if exposed is None else request.per_user
         for text in whole:
             settled(values[text], text, definitions[text], rows=RowNames("list", lists.key_of))
@@ -140,9 +140,9 @@ def measure_lists(
 def values_of_all_lists(
     exposed_of_buckets: Iterable[Exposed], request: Request
 ) -> tuple[Frame | None, dict[str, FloatArray]]:
-    """Compute the metrics of all lists of each system from what the buckets exposed.
+    """Compute the metrics of all lists of each combination of ``by`` from what buckets exposed.
 
-    Gives the keys of the systems, None where there is one, and the values of each metric.
+    Gives a row of ``by`` for each combination, None without ``by``, and the values of each metric.
     """
     counts: list[tuple[Exposures, Cutoffs]] = []
     keys_of_buckets: list[Frame] = []
@@ -151,18 +151,18 @@ def values_of_all_lists(
         if exposed.keys is not None:
             keys_of_buckets.append(exposed.keys)
     keys = None
-    systems = np.zeros(len(counts), np.int64)
+    by_codes = np.zeros(len(counts), np.int64)
     if keys_of_buckets:
         rows = reduce(stack, keys_of_buckets)
         columns = [number_ids((rows, "recs", name))[0] for name in rows.columns]
-        systems, first_rows = number(combine(columns))
+        by_codes, first_rows = number(combine(columns))
         keys = take(rows, first_rows)
 
-    # Systems are numbered as they first appear.
+    # Codes count from 0 as they first appear.
     merged: list[tuple[Exposures, Cutoffs]] = []
-    for system, (exposures, cutoffs) in zip(systems.tolist(), counts, strict=True):
-        if system < len(merged):
-            merged[system][0].merge(exposures)
+    for code, (exposures, cutoffs) in zip(by_codes.tolist(), counts, strict=True):
+        if code < len(merged):
+            merged[code][0].merge(exposures)
         else:
             merged.append((exposures, cutoffs))
     values: dict[str, list[float]] = {}
@@ -223,17 +223,17 @@ def _measure(
     rankings: Rankings,
     users: Users,
     request: Request,
-    systems: IntArray | None,
+    by_codes: IntArray | None,
     keys: Frame,
     exposed: Exposed | None,
 ) -> dict[str, UserValues]:
-    """Compute the metrics of a request for the lists of all systems, or of each by itself."""
+    """Compute the metrics of a request for all lists together, or for those of each code."""
     parts: list[tuple[UserIndex, Rankings, Users]] = [(slice(None), rankings, users)]
-    if systems is not None:
+    if by_codes is not None:
         parts = []
-        numbers, first_lists = np.unique(systems, return_index=True)
-        for system in numbers:
-            rows = np.flatnonzero(systems == system)
+        codes, first_lists = np.unique(by_codes, return_index=True)
+        for code in codes:
+            rows = np.flatnonzero(by_codes == code)
             parts.append((rows, rankings.take(rows), users.take(rows)))
         if exposed is not None:
             exposed.keys = take(keys.select(keys.columns[:-1]), first_lists)
