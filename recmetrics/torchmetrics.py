@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputTypeError, install
 from recmetrics._core.evaluator import Evaluator
-from recmetrics._core.options import ForBatches, takes
+from recmetrics._core.options import ForBatches, NoShared, takes
 from recmetrics._core.results import UserRows, for_logger
 from recmetrics._core.selection import read_scores
 from recmetrics._core.spec import MetricsList
@@ -142,6 +142,7 @@ class RankingMetrics(Metric):
         self._own_key = int.from_bytes(digest, "little", signed=True)
         self.add_state("key", torch.tensor(self._own_key), dist_reduce_fx=_one_key)
 
+    @takes(NoShared)
     def update(self, scores: Scores, users: WhichUsers) -> None:
         """Add users, as ``Evaluator.update`` does.
 
@@ -187,6 +188,7 @@ class RankingMetrics(Metric):
         with self._all_or_nothing():  # torchmetrics empties the states for the batch
             return super().forward(*args, **kwargs)
 
+    @takes(NoShared)
     def compute(self) -> dict[str, torch.Tensor]:
         """Compute the mean of each metric over the updated users who have a value, as scalars.
 

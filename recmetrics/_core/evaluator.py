@@ -162,6 +162,7 @@ class Evaluator(Accumulator):
         # The warning counts all users; batches would have other counts.
         warn_of_swallowed(*users_of_truth.swallowed())
 
+    @takes(NoShared)
     def update(self, scores: Scores, users: WhichUsers = None) -> None:
         """Add a batch of users.
 
@@ -191,6 +192,7 @@ class Evaluator(Accumulator):
         """
         self._take_in(read_scores(scores), users)
 
+    @takes(NoShared)
     def update_factors(
         self,
         user_factors: Scores,
@@ -221,6 +223,7 @@ class Evaluator(Accumulator):
         """
         self._take_in(read_factors(user_factors, item_factors, item_bias), users)
 
+    @takes(NoShared)
     def update_ranked(
         self,
         ranking: Truth,

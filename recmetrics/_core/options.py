@@ -11,6 +11,7 @@ import functools
 import inspect
 import operator
 import os
+import sys
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, TypeVar
@@ -186,7 +187,8 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
     """Show the shared keywords of a function in ``help()``, and refuse any other keyword.
 
     ``keywords`` is one of the dictionaries of this file; a function may spell some of them out
-    itself. ``defaults`` are passed on for keywords that the caller does not give.
+    itself. ``defaults`` are passed on for keywords that the caller does not give. In code that
+    ``torch.compile`` traces, the function is called as it is, since its arrays cannot be traced.
     """
 
     def spell(function: F) -> F:
@@ -205,6 +207,9 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
                     raise TypeError(msg + _hint_for(name, public, args, kwargs))
             if len(args) > n_positional:
                 _refuse_positional(function.__qualname__, public, args[n_positional])
+            compiler = getattr(sys.modules.get("torch"), "compiler", None)
+            if compiler is not None and compiler.is_compiling():
+                return compiler.disable(function)(*args, **{**defaults, **kwargs})
             return function(*args, **{**defaults, **kwargs})
 
         checked.__signature__ = public  # type: ignore[attr-defined]  # inspect reads it

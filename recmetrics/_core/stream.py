@@ -136,6 +136,7 @@ class StreamEvaluator(Accumulator):
             n_items = self._side.n_items
         self._results = Store(request, keep, (None, n_items), self._side)
 
+    @takes(NoShared)
     def update(
         self,
         scores: Scores | Factors | Mapping[str, Scores | Factors],
@@ -191,6 +192,7 @@ class StreamEvaluator(Accumulator):
         sources = _by_model(scores, read_model)
         self._take_in(sources, truth, exclude, candidates, profile, by, weights)
 
+    @takes(NoShared)
     def update_factors(
         self,
         user_factors: Scores,
@@ -227,6 +229,7 @@ class StreamEvaluator(Accumulator):
         scores = read_factors(user_factors, item_factors, item_bias)
         self._take_in({"": scores}, truth, exclude, candidates, profile)
 
+    @takes(NoShared)
     def update_ranked(
         self,
         ranking: Truth | Mapping[str, Truth],

@@ -85,6 +85,24 @@ ARRAYS = [
         MRR,
     ),
     Case(
+        "matrices, expected one; type",
+        BOTH + "import scipy.sparse\nscores = [scipy.sparse.csr_array([row]) for row in scores]",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "; to exclude the items of each matrix type sum(exclude)",
+        BOTH
+        + "import scipy.sparse\n"
+        + "train = scipy.sparse.csr_array([[1, 0, 0], [0, 0, 0]])\n"
+        + "valid = scipy.sparse.csr_array([[0, 0, 0], [0, 1, 0]])\n"
+        + "exclude = [train, valid]\n",
+        "Metrics.compute(scores, truth, 'mrr', exclude=exclude)",
+        {"mrr": [1 / 1, 1 / 2]},
+        advice=r"matrix type (sum\(exclude\))",
+        altered="exclude[0]",
+    ),
+    Case(
         "; if it has one item for each user, -1 for none, type",
         BOTH + "exclude = np.array([0, -1])",
         "Metrics.compute(scores, truth, 'mrr', exclude=exclude)",
@@ -278,7 +296,7 @@ ARRAYS = [
     ),
     Case(
         "expected a dense array; type {}",
-        SCORES + "import scipy\ntruth = [sp.csr_array([[0, 1, 0]]), sp.csr_array([[1, 0, 0]])]",
+        SCORES + "import scipy\ntruth = [sp.coo_array([0, 1, 0]), sp.coo_array([1, 0, 0])]",
         COMPUTE,
         MRR,
     ),

@@ -635,3 +635,27 @@ def test_a_part_is_not_merged_with_an_evaluator_of_all():
     message = message_of(ArgumentError, lambda: part(slice(0, 60)).merge(one))
     assert message.startswith("one evaluator has the truth of all users, and the other that of a p")
     assert message_of(ArgumentError, lambda: one.merge(part(slice(0, 60)))) == message
+
+
+# --- torch.compile -------------------------------------------------------------------------------
+
+
+def updated_in_a_graph(evaluate):
+    """A step of a loop: evaluate the scores of a linear model, traced by ``torch.compile``."""
+    torch = pytest.importorskip("torch")
+    step = torch.compile(lambda scores: evaluate(scores + 1), backend="eager")
+    return step(torch.tensor(SCORES))
+
+
+def test_metrics_are_computed_in_compiled_code():
+    got = updated_in_a_graph(lambda scores: Metrics.compute(scores, TRUTH, "mrr"))
+    assert_identical(got, {"mrr": np.array([1 / 1, 1 / 2, NAN])})
+
+
+def test_evaluators_are_updated_in_compiled_code():
+    one = evaluator("mrr")
+    updated_in_a_graph(one.update)
+    assert one.mean() == {"mrr": (1 / 1 + 1 / 2) / 2}
+    stream = recmetrics.StreamEvaluator("mrr")
+    updated_in_a_graph(lambda scores: stream.update(scores, TRUTH))
+    assert stream.mean() == {"mrr": (1 / 1 + 1 / 2) / 2}

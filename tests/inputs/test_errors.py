@@ -477,9 +477,8 @@ MISTAKES["truth of each user"] = {
         "truth is a list of dicts, expected a collection of item indices for each user; type "
         f"[list(items) for items in truth]{GRADES_ARE_LOST}",
         np.array([{0: 5.0}, {1: 4.0}]), [[0], [1]]),
-    "a sparse matrix for a user": truth(InputTypeError,
-        "truth of user 0 is sparse (csr_array), expected a dense array; type "
-        "scipy.sparse.vstack(truth)",
+    "a sparse matrix for a user": truth(ShapeError,
+        "truth is a list of 2 matrices, expected one; type scipy.sparse.vstack(truth) for batches",
         [sp.csr_array(TRUTH[:1]), sp.csr_array(TRUTH[1:])]),
 }  # fmt: skip
 

@@ -62,6 +62,8 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
     if hasattr(value, "isna") and hasattr(value, "columns"):  # a frame of pandas
         value = _with_nan(value)
     is_list = isinstance(value, list | tuple)
+    if is_list and value and sp.issparse(value[0]):
+        _refuse_batches(value, name)
     try:
         array = np.asarray(value)
     except (RuntimeError, TypeError, ValueError) as error:  # tensors raise the first
@@ -109,13 +111,19 @@ def _refuse_rows(rows: Sequence[Any], name: str, error: Exception) -> None:
 
 
 def _refuse_batches(batches: Sequence[Any], name: str) -> None:
-    """Refuse a list of matrices."""
+    """Refuse a list of matrices: those of batches, or of several reasons to exclude items."""
     if all(getattr(batch, "ndim", 0) == 2 for batch in batches):
-        package = "torch.cat" if hasattr(batches[0], "detach") else "np.concatenate"
+        joined = "np.concatenate"
+        if sp.issparse(batches[0]):
+            joined = "scipy.sparse.vstack"
+        elif hasattr(batches[0], "detach"):
+            joined = "torch.cat"
         msg = (
-            f"{name} is a list of {len(batches)} matrices, expected one; type {package}({name}) "
+            f"{name} is a list of {len(batches)} matrices, expected one; type {joined}({name}) "
             "for batches"
         )
+        if name == "exclude":
+            msg += "; to exclude the items of each matrix type sum(exclude)"
         raise ShapeError(msg) from None
 
 
@@ -365,6 +373,9 @@ def per_user(value: Any, name: str) -> list[npt.NDArray[Any]] | None:
         value = list(np.asarray(value))
     if not isinstance(value, Sequence) or isinstance(value, str | bytes | memoryview):
         return None
+    first = value[0] if value else None
+    if sp.issparse(first) or min(getattr(first, "shape", ()), default=0) > 2:
+        _refuse_batches(value, name)
 
     is_collection = [_is_collection(element) for element in value]
     if not all(is_collection):
