@@ -49,6 +49,10 @@ SYMBOLS = {
     r"y_": ("y_r", "the relevance of the item at rank r; y_max: the top of the scale"),
     r"\bR\b(?!_)": ("R", "how many items are relevant to the user, listed or not"),
     r"R_\+": ("R_+, R_-", "the relevant and the other items that may be recommended"),
+    r"r_i\b": (
+        "r_i",
+        "the rank of item i in the whole list; infinite if it may not be recommended",
+    ),
     r"s_[ij]\b(?!\))": ("s_i", "the score of item i"),
     r"\bk\b": ("k", "the cutoff"),
     r"\bm\b": ("m", "how many items count: k, or the length of a shorter list"),
@@ -267,9 +271,10 @@ def facts(metric: Metric) -> str:
     """Bounds, undefined cases, ties, graded truth, source."""
     told = explain(metric.name)
     no_relevant_item = told.no_relevant_item.partition("; NaN")[0]
-    no_relevant_item = no_relevant_item.replace("undefined=", "`undefined=`")
+    no_relevant_item = no_relevant_item.replace("'raise'", '"raise"')
+    no_relevant_item = re.sub(r"undefined=\S*", r"`\g<0>`", no_relevant_item)
     if not metric.higher_is_better and "`undefined=`" in no_relevant_item:
-        no_relevant_item += '; `"zero"` is the best value, since lower is better'
+        no_relevant_item += '; `"zero"` is 0, which flatters a model, since lower is better'
     rows = {
         "values": values(metric),
         "a user without relevant items": no_relevant_item,

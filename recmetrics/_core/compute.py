@@ -217,9 +217,10 @@ class Metrics:
             ``propensity_from`` estimates it.
         undefined
             The value of a user without relevant items: "nan", "zero", "one", or "raise" for an
-            error, also in any other metric that is undefined. "zero" is the best value where lower
-            is better, as in ``mean_rank``. Metrics that do not need relevant items, such as
-            diversity, keep NaN. Default: the rule of the convention, or "nan" without a convention.
+            error, also in any other metric that is undefined. "zero" is 0, which flatters a model
+            where lower is better, as in ``mean_rank``. Metrics that do not need relevant items,
+            such as diversity, keep NaN. Default: the rule of the convention, or "nan" without a
+            convention.
         convention
             Another system whose metric definitions to use, such as "ranx", "trec" or "recbole". An
             unknown name raises an error that lists all systems. Options in a metric string,

@@ -1066,9 +1066,9 @@ def dcg_at_k(
 ) -> UserValues:
     """Discounted cumulative gain at k.
 
-    The value is 0 for a user without relevant items, unless ``undefined="raise"``. With
-    ``gain="binary"`` or ``rel``, it is at most that of k hits. ``weigh`` multiplies gains by
-    1 / propensity; it needs ``propensity=``.
+    The value is 0 for a user without relevant items, unless ``undefined="raise"`` or the convention
+    has NaN. With ``gain="binary"`` or ``rel``, it is at most that of k hits. ``weigh`` multiplies
+    gains by 1 / propensity; it needs ``propensity=``.
 
     >>> from recmetrics import Metrics
     >>> Metrics.dcg_at_k([[3, 2, 1]], [[3, 2, 0]], k=3)  # 3 + 2 / log2(3)
@@ -1115,8 +1115,8 @@ def cg_at_k(
 ) -> UserValues:
     """Cumulative gain at k.
 
-    The value is 0 for a user without relevant items, unless ``undefined="raise"``. With
-    ``gain="binary"``, it is at most k.
+    The value is 0 for a user without relevant items, unless ``undefined="raise"`` or the convention
+    has NaN. With ``gain="binary"``, it is at most k.
 
     >>> from recmetrics import Metrics
     >>> Metrics.cg_at_k([[5, 4, 3, 2, 1]], [[5, 3, 2, 1, 2]], k=5)

@@ -228,7 +228,8 @@ def _mean_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     reference=mean_rank_reference,
     formula="mean rank of the relevant items; an item that may not be recommended counts as "
     "length of the list + 1",
-    latex=r"\frac{1}{R} \sum_{i \in R_+} \min(r_i, k + 1)",
+    latex=r"\frac{1}{R} \sum_{i \text{ relevant}} \min(r_i, b + 1), \quad "
+    r"b = k \text{, or the length of the list without a cutoff}",
     citation="Bordes et al.: Translating embeddings for modeling multi-relational data, NIPS 2013",
     bounds=(1.0, math.inf),
     counts_all_items=True,
@@ -298,8 +299,8 @@ def _percentile_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     reference=percentile_rank_reference,
     formula="mean over the relevant items of (rank - 1) / (length of the list - 1); an item that "
     "may not be recommended counts as 1",
-    latex=r"\frac{1}{R} \sum_{i \in R_+} \frac{\min(r_i, b + 1) - 1}{b}, \quad "
-    r"b = k \text{, or the length of the list} - 1 \text{ without a cutoff}",
+    latex=r"\frac{1}{R} \sum_{i \text{ relevant}} \frac{\min(r_i, b + 1) - 1}{b}, \quad "
+    r"b = k \text{, or the length of the list} - 1 \text{ (at least 1) without a cutoff}",
     citation="Hu, Koren, Volinsky: Collaborative filtering for implicit feedback datasets, ICDM "
     "2008, eq. 8",
     aliases=("mpr",),
