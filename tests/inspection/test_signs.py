@@ -196,9 +196,9 @@ def test_a_constant_model_of_targets_in_the_first_column(form):
     truth = form(np.zeros(50, int))
     [note] = notes(scores, truth)
     assert note == (
-        "the relevant item is column 0 in every row, and in 50 of the first 50 rows other items "
-        "have its score: it ranks above those in later columns; for the mean over all orders of "
-        "equal scores, type ties='expected'"
+        "the relevant item is column 0 in every row that has one, and in 50 of the first 50 such "
+        "rows other items have its score: it ranks above those in later columns; for the mean over "
+        "all orders of equal scores, type ties='expected'"
     )
     evaluation = Metrics.evaluate(scores, truth, "mrr", ties="expected")
     assert evaluation.notes == ()
@@ -206,7 +206,7 @@ def test_a_constant_model_of_targets_in_the_first_column(form):
     np.testing.assert_allclose(evaluation.values["mrr"], harmonic / 100, rtol=1e-12)
     for metrics in (["mrr", "coverage@2"], "map(denom=hits)@3"):  # these take no ties="expected"
         assert [said for said in notes(scores, truth, metrics) if "type" in said] == []
-        assert "in 50 of the first 50 rows" in notes(scores, truth, metrics)[-1]
+        assert "in 50 of the first 50 such rows" in notes(scores, truth, metrics)[-1]
 
 
 def test_ties_of_targets_in_one_column_are_counted():
@@ -216,13 +216,14 @@ def test_ties_of_targets_in_one_column_are_counted():
     scores[3, :] = -np.inf  # in no list
     targets = np.full(200, 3)
     targets[:2] = -1
-    told = "column 3 in every row, and in 5 of the first 198 rows other items"
+    # Two of the 200 rows have no target.
+    told = "column 3 in every row that has one, and in 5 of the first 198 such rows other items"
     assert not any("column 3" in note for note in notes(scores, targets, "hit@1"))  # 1 of 198
     scores[5:9, 0] = 2.0
     assert any(told in note for note in notes(scores, targets, "hit@1"))
     assert any(told in note for note in notes(scores.astype(np.float16), targets, "hit@1"))
     two_rows = notes(scores[[2, 10]], [3, 3], "hit@1")
-    assert "in 1 of the first 2 rows" in two_rows[-1]
+    assert "in 1 of the first 2 such rows" in two_rows[-1]
     # Targets in two columns, one row, candidates, and a policy of ties.
     assert notes(scores[[2, 10]], [3, 1], "hit@1") == ()
     assert notes(scores[[2]], [3], "hit@1") == ()

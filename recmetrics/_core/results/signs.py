@@ -186,7 +186,7 @@ def notes_of_signs(selection: Selection, users: Users, specs: Iterable[MetricSpe
 
 
 def note_on_one_column(scores: Any, users: Users) -> str:
-    """Tell where the relevant item of all rows is in one column, and other items have its score.
+    """Tell where the relevant item of all rows that have one is in one column, and others tie.
 
     Sampled negatives are often stacked beside a first column of targets, which then wins each tie.
     Only a dense matrix of scores is read, all of whose items may be recommended.
@@ -211,8 +211,9 @@ def note_on_one_column(scores: Any, users: Users) -> str:
     if n_tied < max(1, _TIED_SHARE * n_targets):
         return ""
     return (
-        f"the relevant item is column {column} in every row, and in {n_tied:,} of the first "
-        f"{n_targets:,} rows other items have its score: it ranks above those in later columns"
+        f"the relevant item is column {column} in every row that has one, and in {n_tied:,} of the "
+        f"first {n_targets:,} such rows other items have its score: it ranks above those in later "
+        "columns"
     )
 
 
