@@ -292,27 +292,24 @@ class Comparison(Compared, Printed):
         self, metric: str, difference: float | str, pair: tuple[str, str], *, may_be_0: bool
     ) -> float:
         """Read a true difference, a number or text in % of the old mean, with or without a sign."""
-        typed = difference
-        subject = f"difference={typed!r}"
+        subject = f"difference={difference!r}"
+        value = difference
         if isinstance(difference, str):
-            signed = difference.strip()
-            if not signed.startswith(("+", "-")):
-                signed = f"+{signed}"
-            if per_cent := PER_CENT.fullmatch(signed):
+            text = difference.strip()
+            if not text.startswith(("+", "-")):
+                text = f"+{text}"
+            if per_cent := PER_CENT.fullmatch(text):
                 share = float(per_cent[1]) / 100
-                difference = margin_of_share(share, self.samples, None, metric, pair, subject)
-        if (
-            isinstance(difference, str)
-            or not _is_finite(difference)
-            or (difference == 0 and not may_be_0)
-        ):
+                value = margin_of_share(share, self.samples, None, metric, pair, subject)
+        if isinstance(value, str) or not _is_finite(value) or (value == 0 and not may_be_0):
+            nonzero = "" if may_be_0 else " other than 0"
             msg = (
-                "difference must be a finite number other than 0, such as 0.01, or a share of the "
-                f"old mean, such as '1%', got {typed!r}"
+                f"difference must be a finite number{nonzero}, such as 0.01, or a share of the old "
+                f"mean, such as '1%', got {difference!r}"
             )
             raise ArgumentError(msg)
-        refuse_beyond(self.samples.limits(metric), metric, difference, subject)
-        return float(difference)
+        refuse_beyond(self.samples.limits(metric), metric, value, subject)
+        return float(value)
 
     def _read_margin(
         self, metric: str, margin: float | str, pair: tuple[str, str]

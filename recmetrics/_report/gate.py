@@ -184,8 +184,8 @@ class Gate(Printed):
             shares = [float(parts["margin"]) for parts in parts_of_rules if parts["percent"]]
             if shares:
                 notes[-1] += (
-                    f"; with a margin of {shares[0]:+g} %, they are the margin plus the bounds of "
-                    f"the difference to {100 + shares[0]:g} % of {one_line(self.baseline)}"
+                    f"; with a margin of {shares[0]:+g} %: margin + bounds of the difference to "
+                    f"{100 + shares[0]:g} % of {one_line(self.baseline)}"
                 )
             notes += [
                 self._decision(),

@@ -180,10 +180,7 @@ def test_an_open_rule_with_as_many_users_as_needed():
 def test_the_bounds_of_a_margin_in_per_cent_are_explained():
     note = "at least, at most: bounds of the difference to old"
     assert f"\n{note}\n" in str(many().gate("ndcg@10 >= -0.01"))
-    more = (
-        f"{note}; with a margin of -1 %, they are the margin plus the bounds of the difference to "
-        "99 % of old"
-    )
+    more = f"{note}; with a margin of -1 %: margin + bounds of the difference to 99 % of old"
     assert f"\n{more}\n" in str(many().gate("ndcg@10 >= -1%"))
 
 
@@ -944,6 +941,12 @@ def test_a_margin_that_no_number_of_users_shows_is_open(margin):
 def test_what_users_needed_refuses(metric, difference, new, message):
     with pytest.raises(ArgumentError, match=message):
         compared(new=new).users_needed(metric, difference)
+
+
+def test_with_a_margin_a_difference_of_0_is_allowed_and_the_message_says_so():
+    assert even().users_needed("ndcg@10", 0, margin=-0.01) is not None
+    with pytest.raises(ArgumentError, match=r"must be a finite number, such as 0.01, .* got 'x'$"):
+        even().users_needed("ndcg@10", "x", margin=-0.01)
 
 
 def test_nothing_is_detectable_where_so_few_users_show_no_difference():
