@@ -120,14 +120,15 @@ class StreamEvaluator(Accumulator):
         keep: Keep = "values",
         **shared: Unpack[ForStreams],
     ) -> None:
-        # A profile comes with each update.
+        # Not None, so that metrics that need a profile are accepted: it comes with each update.
         request = Request(metrics_list, **shared, profile=())
         one_of("keep", keep, Keep)
         # The first metric that needs a profile; None if none does.
         self._profile_metric: str | None = None
         for spec in request.of_side:
             if any("profile" in group for group in spec.metric.needs):
-                self._profile_metric = self._profile_metric or str(spec)
+                self._profile_metric = str(spec)
+                break
         n_items = read_count(n_items)
         self._side = NO_SIDE
         if request.of_side:
@@ -318,9 +319,9 @@ class StreamEvaluator(Accumulator):
         -----
         RecmetricsWarning
             If ``exclude`` removes all relevant items of more than half of the events that have any.
-            Events of one target each are counted from the first whose target is excluded, as where
-            a session already has its next item; such a target is no hit. Also if the system of the
-            convention weighs users in the mean of a metric.
+            If each event has one target, a single excluded one is enough, as where a session
+            already has its next item; such a target is no hit. Also if the system of the convention
+            weighs users in the mean of a metric.
         """
         warn_of_swallowed(*self._results.swallowed, nouns="events")
         for text, weight in self._results.request.weights.items():

@@ -112,8 +112,8 @@ def overlap(
         agreement beyond the end of both lists and, if their lengths differ, beyond the end of the
         shorter one. ``form=min`` (RBO_min) is the lowest value of all possible continuations.
         ``form=sum`` has no such term, so equal lists have 1 - p^l. ``form=norm`` is ``sum`` divided
-        by 1 - p^l. A higher p gives more weight to deeper ranks: 86 % of the weight is on the first
-        10 ranks with p=0.9, and on the first 50 ranks with p=0.98.
+        by 1 - p^l. A higher p gives more weight to deeper ranks: about 85 % of the weight is on the
+        first 10 ranks with p=0.9, and on the first 50 ranks with p=0.98.
 
     Equal lists have the value 1, except with ``form=min`` and ``form=sum``. Lists without a common
     item have 0. Items are ranked as for all metrics: equal scores are ranked by item index. Items

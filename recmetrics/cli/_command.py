@@ -118,9 +118,9 @@ def evaluate(args: Namespace) -> None:
             has lines 'user item [relevance]' with 0-based indices, separated by
             blanks, tabs or commas. The default relevance is 1; # begins a comment.
             Lines of different length, one for each user, are 'user item item ...'.
-            If each user has one line, and all have two numbers, these are 'user
-            item'; if all have two or three, or equally many, an error asks for
-            --lines. TREC's qrels are read, too.
+            If each user has one line: lines that all have two numbers are 'user
+            item'; a mix of two and three, or equally many above two, is an error
+            that asks for --lines. TREC's qrels are read, too.
             TRUTH may also be an .npy of one item index per user, -1 for none.
     --exclude and --candidates take the same formats as TRUTH. In these text files,
     the relevance is ignored: every line counts as an item, also the lines of a TREC
@@ -284,8 +284,11 @@ def _refuse_option(row: Row, form: str, files: Sequence[str]) -> NoReturn:
     raise CommandError(msg)
 
 
-def _print_evaluation(args: Namespace, measured: Measured, notes: list[str]) -> None:
-    """Print the evaluation, or write it as JSON; write the values of ``--per-user``."""
+def _print_evaluation(args: Namespace, measured: Measured, warning_notes: list[str]) -> None:
+    """Print the evaluation, or write it as JSON; write the values of ``--per-user``.
+
+    ``warning_notes`` are in the JSON; as text they were written to stderr already.
+    """
     evaluation = measured.evaluation
     evaluation.notes = tuple(with_options(note, None, args.spellings) for note in evaluation.notes)
     of_lists = [metric for metric, column in evaluation.values.items() if not column.ndim]
@@ -297,7 +300,7 @@ def _print_evaluation(args: Namespace, measured: Measured, notes: list[str]) -> 
     keywords = {"levels": measured.levels, "confidence": args.confidence}
     if args.json:
         document = evaluation.to_dict(**keywords)
-        document["notes"] += notes
+        document["notes"] += warning_notes
         if measured.audit is not None:
             report = measured.audit
             findings = {name: finding._asdict() for name, finding in report.findings.items()}
@@ -305,8 +308,8 @@ def _print_evaluation(args: Namespace, measured: Measured, notes: list[str]) -> 
         print_report = partial(write_json, document)
     else:
         print_report = partial(show, evaluation.summary(**keywords).to_text(width()))
-    # An older file stays where the numbers are refused.
-    if args.per_user is not None and not any(map(_MEANINGLESS.search, notes)):
+    # If the numbers are refused, an older --per-user file stays.
+    if args.per_user is not None and not any(map(_MEANINGLESS.search, warning_notes)):
         weights = {weight_name(text): array for text, array in evaluation.user_weights.items()}
         write_per_user(args.per_user, evaluation.values | weights, measured.ids, evaluation.noun)
     print_report()
