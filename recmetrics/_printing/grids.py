@@ -194,7 +194,7 @@ class Printed:
     def _repr_html_(self) -> str:
         grids, notes = self._page()
         lines = "<br>\n".join(html.escape(line) for line in notes)
-        return "\n".join([*map(_in_html, grids), f"<p>{lines}</p>"]) + "\n"
+        return _without_formulas("\n".join([*map(_in_html, grids), f"<p>{lines}</p>"]))
 
 
 def escape_latex(text: str) -> str:
@@ -424,7 +424,12 @@ def facts_in_html(title: str, facts: Iterable[tuple[str, str]]) -> str:
     """Write the lines of ``fact_lines`` as a table of HTML."""
     labels = Column("", itemgetter(0), is_number=False)
     lines = Column(title, itemgetter(1), is_number=False)
-    return _in_html(table([labels, lines], [*facts])) + "\n"
+    return _without_formulas(_in_html(table([labels, lines], [*facts])))
+
+
+def _without_formulas(elements: str) -> str:
+    """Wrap HTML so that a notebook does not typeset "$0-$10" as a formula."""
+    return f'<div class="tex2jax_ignore mathjax_ignore">\n{elements}\n</div>\n'
 
 
 def _in_html(grid: Grid) -> str:
@@ -528,7 +533,7 @@ def _width(text: str) -> int:
         return len(text)
     width = 0
     for character in text:
-        if not unicodedata.combining(character):
+        if unicodedata.category(character) not in ("Mn", "Me", "Cf"):  # marks and joiners
             width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
     return width
 

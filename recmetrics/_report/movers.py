@@ -61,6 +61,8 @@ class Movers(Printed):
             number("difference", attrgetter("difference"), places, "+"),
         ]
         note = f"difference: {one_line(self.model)} - {one_line(self.against)}"
+        if not movers:
+            return [], [f"{note}; 0 for each user"]
         return [table(columns, movers)], [note]
 
 

@@ -121,7 +121,9 @@ def draw_against(
         if x is not None and y is not None:  # a level may lack a metric
             axes.plot([x.low, x.high], [y.mean, y.mean], color=colour, linewidth=2)
             axes.plot([x.mean, x.mean], [y.low, y.high], color=colour, linewidth=2)
-            axes.plot(x.mean, y.mean, marker, color=colour, label=_wrapped(name))
+            # Above all crosses, with an edge that shows its shape on a cross of its own colour.
+            style: dict[str, Any] = {"markeredgecolor": "white", "markersize": 8, "zorder": 3}
+            axes.plot(x.mean, y.mean, marker, color=colour, label=_wrapped(name), **style)
     labels = []
     for metric in metrics:
         direction = " (lower is better)" if metric in lower_is_better else ""
@@ -291,6 +293,8 @@ def _figure_with_notes(height: float, n_columns: int, notes: Sequence[str]) -> t
     layout = ConstrainedLayoutEngine(w_pad=_AXES_DISTANCE, h_pad=_AXES_DISTANCE)
     # A Figure made without pyplot needs no display and leaves pyplot's state alone.
     figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout=layout)
+    if not lines:  # the layout fails with a part that has no height
+        return figure, figure
     subfigures: Any = figure.subfigures(2, 1, height_ratios=[height + _FIGURE_MARGIN, notes_height])
     upper_figure, notes_figure = subfigures
     notes_figure.text(0.01, 0.98, _plain(lines), va="top", fontsize="small")

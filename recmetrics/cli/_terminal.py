@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shlex
 import shutil
@@ -177,7 +178,7 @@ def fold(text: str) -> str:
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
     """Show a line of progress on stderr if it is a terminal; yield the callback that moves it."""
-    if not sys.stderr.isatty():
+    if not _erases_lines():
         yield None
         return
 
@@ -186,6 +187,11 @@ def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, total: _draw_progress(f"{title} {done:,} of {total:,}")
     finally:
         _draw_progress("")
+
+
+def _erases_lines() -> bool:
+    """Say whether stderr is a terminal that can erase a line."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def _draw_progress(line: str) -> None:
@@ -213,13 +219,13 @@ def telling_of_compilation() -> Iterator[None]:
         n_seconds = 0
         while not has_ended.wait(_LONG_COMPILATION):
             n_seconds += 1
-            if sys.stderr.isatty():
+            if _erases_lines():
                 _end_line()
                 _draw_progress(f"{_COMPILES}: {n_seconds} s")
             elif not has_told.is_set():
                 has_told.set()
                 tell(_COMPILES)
-        if n_seconds and sys.stderr.isatty():
+        if n_seconds and _erases_lines():
             _draw_progress("")
 
     def report(begins: bool) -> None:

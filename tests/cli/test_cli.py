@@ -294,6 +294,10 @@ def test_stdout_that_lacks_a_character(monkeypatch):
 def test_progress_is_shown_on_a_terminal_alone(capsys, monkeypatch):
     piped = printed(capsys, *EVALUATE)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")  # it cannot erase a line
+    assert main(EVALUATE) == 0
+    assert capsys.readouterr() == (piped, "")
+    monkeypatch.setenv("TERM", "xterm")
     assert main(EVALUATE) == 0
     shown = capsys.readouterr()
     assert "evaluating users: 2 of 2" in shown.err

@@ -190,7 +190,8 @@ def test_latex_compiles(tmp_path):
 
 def test_a_notebook_shows_the_table():
     html = compare(RESULTS, rng=0).compact(digits=2)._repr_html_()
-    assert html.startswith("<table>\n<thead><tr>")
+    # The classes keep MathJax from typesetting a label such as "$0-$10".
+    assert html.startswith('<div class="tex2jax_ignore mathjax_ignore">\n<table>\n<thead><tr>')
     assert '<td style="text-align: right"><b>0.40 ac</b></td>' in html
     assert '<td style="text-align: left">95%</td>' in html
     assert "significant: p &lt; 0.05" in html

@@ -553,6 +553,16 @@ def test_notes_with_wide_letters_fit_the_terminal():
             assert notes == " ".join(str(page).split("\n\n")[-1].split()) or "wider" in notes
 
 
+def test_marks_and_joiners_take_no_column():
+    columns_of = {"ก\u0e31\u0e49น": 2, "क\u0941": 1, "a\u0301\u200d": 1}
+    rows = str(compare({name: {"m": OLD} for name in columns_of})).splitlines()[2:5]
+    begins = [
+        row.index("0.") - len(name) + n_columns
+        for row, (name, n_columns) in zip(rows, columns_of.items(), strict=True)
+    ]
+    assert begins == [begins[0]] * 3
+
+
 def test_a_heading_and_a_cell_that_are_too_long_have_lines_of_their_own():
     names = ["old".ljust(68, "_"), "new".ljust(67, "_")]
     found = compare({names[0]: {"m": MANY_OLD}, names[1]: {"m": MANY_NEW}})

@@ -1081,6 +1081,12 @@ def test_equal_movers_stand_in_the_order_of_the_users():
     assert [each.user for each in gains] == [*range(0, 100, 2), *range(1, 100, 2)]
 
 
+def test_movers_say_where_no_user_moves():
+    found = compared([0.5, 1.0], [0.5, 1.0]).movers("ndcg@10")
+    assert (found.gains, found.losses) == ((), ())
+    assert str(found).strip() == "difference: new - old; 0 for each user"
+
+
 def test_no_user_moves_a_metric_of_all_lists():
     models = {name: {"coverage": np.array(0.5), "mrr": OLD} for name in ("old", "new")}
     with pytest.raises(ArgumentError, match="no user moves"):

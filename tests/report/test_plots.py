@@ -3,6 +3,7 @@
 import importlib
 import sys
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -43,6 +44,15 @@ def test_a_plot_is_written_and_nothing_is_cut(names, suffix, tmp_path):
     shown = " ".join(text.get_text() for text in figure.findobj(lambda o: hasattr(o, "get_text")))
     assert "coverage@5" in shown
     assert "95 % intervals" in shown
+
+
+def test_a_plot_without_notes_is_laid_out():
+    """Of one user, who has no interval, and so no note on it."""
+    figure = summary({"ndcg@10": [0.5], "mrr": [1.0], "hit@5": [1.0]}).plot()
+    assert inside(figure)
+    boxes = [axes.get_tightbbox() for axes in figure.axes]
+    for upper, lower in pairwise(boxes):
+        assert upper.y0 >= lower.y1
 
 
 WIDE = "RANDOM MAMMOTHS OF WWW"
