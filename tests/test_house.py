@@ -313,17 +313,29 @@ def test_no_annotation_fails_with_an_old_scipy():
     assert found == []
 
 
-def ran_in_a_copy(edits, code, tmp_path):
-    """What a script prints with a copy of the package in which the edits are made."""
-    package = tmp_path / "recmetrics"
+def edited_copy(edits, folder):
+    """Copy the package into a folder, and make the edits there."""
+    package = folder / "recmetrics"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     for file, old, new in edits:
         text = (package / file).read_text()
         assert text.count(old) == 1
         (package / file).write_text(text.replace(old, new))
+
+
+def in_copies(code, *folders):
+    """The lines that a script prints with the copy of the package in each folder."""
+    code = f"""
+import sys
+for folder in {list(map(str, folders))!r}:
+    sys.path.insert(0, folder)
+    for name in [each for each in sys.modules if each.partition(".")[0] == "recmetrics"]:
+        del sys.modules[name]
+    exec({code!r}, {{"__name__": "__main__"}})
+    assert sys.modules["recmetrics"].__file__.startswith(folder)
+"""
     # No kernel changes; compiling those of the copy would take a quarter of a minute.
-    environment = {"PYTHONPATH": str(tmp_path), "NUMBA_DISABLE_JIT": "1"}
-    return python("-c", code, cwd=tmp_path, **environment).stdout.split("\n")[:-1]
+    return python("-P", "-c", code, NUMBA_DISABLE_JIT="1").stdout.split("\n")[:-1]
 
 
 # --- New side information ------------------------------------------------------------------------
@@ -423,7 +435,8 @@ print(*(f"{{place}} lacks {{name}}" for place in places for name in sorted(every
 def test_new_side_information_takes_four_files(tmp_path):
     pytest.importorskip("narwhals", reason="narwhals is not installed")
     pytest.importorskip("pandas", reason="pandas is not installed")
-    assert ran_in_a_copy(TOPICS, USE_TOPICS, tmp_path) == [
+    edited_copy(TOPICS, tmp_path)
+    assert in_copies(USE_TOPICS, tmp_path) == [
         "3.0 3.0 3.0 3.0 3.0 3.0",
         "topical@2 needs topics= (the topics of each item, (n_items, t)), got none; type "
         "topics=topics",
@@ -437,11 +450,15 @@ def test_the_core_knows_no_option_of_the_command():
 
 
 def test_a_place_that_side_information_lacks_is_named(tmp_path):
-    assert ran_in_a_copy([], PLACES, tmp_path / "as it is") == [""]
+    """One process imports each copy of the package in turn, since NumPy takes longer to import."""
     named = ["Side of", "SideTables of", "Metrics.compute", "Evaluator", "SIDE of"]
-    for number, place in enumerate(named):
-        edits = TOPICS[:number] + TOPICS[number + 1 :]
-        (told,) = ran_in_a_copy(edits, PLACES, tmp_path / str(number))
-        assert told.startswith(place)
-        assert told.endswith("lacks topics")
-        assert told.count("lacks") == 1
+    copies = {"as it is": []}
+    copies |= {place: TOPICS[:n] + TOPICS[n + 1 :] for n, place in enumerate(named)}
+    for place, edits in copies.items():
+        edited_copy(edits, tmp_path / place)
+    as_it_is, *told = in_copies(PLACES, *(tmp_path / place for place in copies))
+    assert as_it_is == ""
+    for place, line in zip(named, told, strict=True):
+        assert line.startswith(place)
+        assert line.endswith("lacks topics")
+        assert line.count("lacks") == 1
