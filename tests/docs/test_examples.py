@@ -20,7 +20,8 @@ def need(*packages):
 
 
 def run(name, *options):
-    environment = {"PYTHONWARNINGS": "default", "KERAS_BACKEND": "jax"}
+    # Threads of torch that wait for each other, on small arrays, took more than half of the time.
+    environment = {"PYTHONWARNINGS": "default", "KERAS_BACKEND": "jax", "OMP_NUM_THREADS": "1"}
     return python(EXAMPLES / name, *options, **environment).stdout.splitlines()
 
 

@@ -23,6 +23,17 @@ from recmetrics.torchmetrics import RankingMetrics  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch itself
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Threads of torch that wait for each other, on small arrays, take more time than the work."""
+    n_threads = torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")  # of the processes that Lightning spawns
+        torch.set_num_threads(1)
+        yield
+        torch.set_num_threads(n_threads)
+
+
 @pytest.fixture(scope="module")
 def expected():
     scores, truth, options = problem()
