@@ -504,7 +504,7 @@ def test_intervals_cover_and_tests_keep_their_level():
     for _ in range(n_experiments):
         # Equal models: which of the two a user prefers is chance, as in a null hypothesis.
         a, b = rng.beta(0.5, 2.0, (2, 80)) * (rng.random((2, 80)) < 0.7)
-        models = {"a": {"m": a}, "b": {"m": b}}
+        models = {"a": {"ndcg@10": a}, "b": {"ndcg@10": b}}  # a name that is known is read at once
         each = only(compare(models, tests=TESTS, n_resamples=400, rng=int(rng.integers(99))))
         covered += each.low <= 0 <= each.high
         for test, p in each.p_uncorrected.items():
