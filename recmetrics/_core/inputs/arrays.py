@@ -62,8 +62,6 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
     if hasattr(value, "isna") and hasattr(value, "columns"):  # a frame of pandas
         value = _with_nan(value)
     is_list = isinstance(value, list | tuple)
-    if is_list and value and sp.issparse(value[0]):
-        _refuse_batches(value, name)
     try:
         array = np.asarray(value)
     except (RuntimeError, TypeError, ValueError) as error:  # tensors raise the first
@@ -71,7 +69,7 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
             _refuse_rows(value, name, error)
         msg = f"{name} must be a matrix of numbers, rows of the same length, got '{error}'"
         raise InputTypeError(msg) from None
-    if array.ndim == 3 and is_list:
+    if is_list and array.ndim != 2:
         _refuse_batches(value, name)
     if array.ndim == 0:
         msg = (
@@ -112,7 +110,7 @@ def _refuse_rows(rows: Sequence[Any], name: str, error: Exception) -> None:
 
 def _refuse_batches(batches: Sequence[Any], name: str) -> None:
     """Refuse a list of matrices: those of batches, or of several reasons to exclude items."""
-    if all(getattr(batch, "ndim", 0) == 2 for batch in batches):
+    if batches and all(getattr(batch, "ndim", 0) == 2 for batch in batches):
         joined = "np.concatenate"
         if sp.issparse(batches[0]):
             joined = "scipy.sparse.vstack"
