@@ -70,8 +70,8 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
 - An option in the metric string overrides the convention: `"recall(denom=capped)@20"` is capped
   under every convention.
 - A user without relevant items gets the value that the system gives, or NaN if the system leaves
-  the user out of its mean. `undefined=` overrides this value (`dcg` and `cg` then have 0). For the
-  mean use `np.nanmean`.
+  the user out of its mean. `undefined=` overrides this value (`dcg` and `cg` then have 0, or
+  raise). For the mean use `np.nanmean`.
 - If the system does not compute a metric, the call raises an error that lists the metrics it
   computes.
 - If the system averages over all orders of tied scores, the convention does so too. `ties=`

@@ -263,6 +263,7 @@ class Evaluator(Accumulator):
             refuse_indices(self._array_of_indices, shape, shape[1], rankings.largest_item)
         self._take_in(rankings, users)
 
+    @takes(NoShared)
     def compute(self) -> dict[str, UserValues]:
         """Compute the values of all users as ``Metrics.compute`` does; NaN for users never updated.
 

@@ -187,8 +187,8 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
     """Show the shared keywords of a function in ``help()``, and refuse any other keyword.
 
     ``keywords`` is one of the dictionaries of this file; a function may spell some of them out
-    itself. ``defaults`` are passed on for keywords that the caller does not give. In code that
-    ``torch.compile`` traces, the function is called as it is, since its arrays cannot be traced.
+    itself. ``defaults`` are passed on for keywords that the caller does not give. ``torch.compile``
+    leaves the function out of its graphs: it cannot trace kernels, nor how arrays are read.
     """
 
     def spell(function: F) -> F:
@@ -198,6 +198,7 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
             parameter.kind is parameter.POSITIONAL_OR_KEYWORD
             for parameter in public.parameters.values()
         )
+        outside_graphs: Any = function
 
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
@@ -207,10 +208,11 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
                     raise TypeError(msg + _hint_for(name, public, args, kwargs))
             if len(args) > n_positional:
                 _refuse_positional(function.__qualname__, public, args[n_positional])
-            compiler = getattr(sys.modules.get("torch"), "compiler", None)
-            if compiler is not None and compiler.is_compiling():
-                return compiler.disable(function)(*args, **{**defaults, **kwargs})
-            return function(*args, **{**defaults, **kwargs})
+            nonlocal outside_graphs
+            disable = getattr(sys.modules.get("torch._dynamo"), "disable", None)
+            if disable is not None and outside_graphs is function:
+                outside_graphs = disable(function)
+            return outside_graphs(*args, **{**defaults, **kwargs})
 
         checked.__signature__ = public  # type: ignore[attr-defined]  # inspect reads it
         return typing.cast(F, checked)

@@ -272,6 +272,7 @@ class StreamEvaluator(Accumulator):
 
         self._take_in(_by_model(ranking, read), truth, None, None, profile, by, weights)
 
+    @takes(NoShared)
     def compute(self) -> dict[str, UserValues]:
         """Compute the value of each event, in the order of the updates, and of all lists.
 

@@ -24,6 +24,7 @@ _Record = TypeVar("_Record")
 _Escape: TypeAlias = Callable[[str], str]
 UNDEFINED = "-"  # the text of an undefined number
 _GAP = 2  # blanks between columns
+_JOINERS = "\u200b\u200c\u200d\u2060"  # characters that no terminal shows
 _MOST_DECIMALS = 8
 _LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -528,12 +529,15 @@ def percent(share: float) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal: two for a wide character, none for one that combines."""
+    """Columns of a terminal: two for a wide character, none for a mark or a joiner."""
     if text.isascii():
         return len(text)
     width = 0
     for character in text:
-        if unicodedata.category(character) not in ("Mn", "Me", "Cf"):  # marks and joiners
+        is_mark = unicodedata.category(character) in ("Mn", "Me") or unicodedata.combining(
+            character
+        )
+        if not is_mark and character not in _JOINERS:
             width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
     return width
 

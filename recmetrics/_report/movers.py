@@ -62,7 +62,7 @@ class Movers(Printed):
         ]
         note = f"difference: {one_line(self.model)} - {one_line(self.against)}"
         if not movers:
-            return [], [f"{note}; 0 for each user"]
+            return [], [f"{note}; 0 for each user with a value of both"]
         return [table(columns, movers)], [note]
 
 

@@ -640,22 +640,35 @@ def test_a_part_is_not_merged_with_an_evaluator_of_all():
 # --- torch.compile -------------------------------------------------------------------------------
 
 
-def updated_in_a_graph(evaluate):
-    """A step of a loop: evaluate the scores of a linear model, traced by ``torch.compile``."""
+def in_a_graph(evaluate):
+    """A step of a loop, traced by ``torch.compile``: evaluate the scores of a model."""
     torch = pytest.importorskip("torch")
     step = torch.compile(lambda scores: evaluate(scores + 1), backend="eager")
     return step(torch.tensor(SCORES))
 
 
 def test_metrics_are_computed_in_compiled_code():
-    got = updated_in_a_graph(lambda scores: Metrics.compute(scores, TRUTH, "mrr"))
+    got = in_a_graph(lambda scores: Metrics.compute(scores, TRUTH, "mrr"))
     assert_identical(got, {"mrr": np.array([1 / 1, 1 / 2, NAN])})
 
 
-def test_evaluators_are_updated_in_compiled_code():
-    one = evaluator("mrr")
-    updated_in_a_graph(one.update)
-    assert one.mean() == {"mrr": (1 / 1 + 1 / 2) / 2}
-    stream = recmetrics.StreamEvaluator("mrr")
-    updated_in_a_graph(lambda scores: stream.update(scores, TRUTH))
-    assert stream.mean() == {"mrr": (1 / 1 + 1 / 2) / 2}
+def test_evaluators_are_made_updated_and_read_in_compiled_code():
+    def evaluate(scores):
+        one = evaluator("mrr")
+        one.update(scores)
+        return one.mean(), one.compute()
+
+    mean, values = in_a_graph(evaluate)
+    assert mean == {"mrr": (1 / 1 + 1 / 2) / 2}
+    assert_identical(values, {"mrr": np.array([1 / 1, 1 / 2, NAN])})
+
+
+def test_streams_are_made_updated_and_read_in_compiled_code():
+    def evaluate(scores):
+        stream = recmetrics.StreamEvaluator("mrr")
+        stream.update(scores, TRUTH)
+        return stream.mean(), stream.compute()
+
+    mean, values = in_a_graph(evaluate)
+    assert mean == {"mrr": (1 / 1 + 1 / 2) / 2}
+    assert_identical(values, {"mrr": np.array([1 / 1, 1 / 2, NAN])})

@@ -1082,9 +1082,9 @@ def test_equal_movers_stand_in_the_order_of_the_users():
 
 
 def test_movers_say_where_no_user_moves():
-    found = compared([0.5, 1.0], [0.5, 1.0]).movers("ndcg@10")
+    found = compared([0.5, 1.0, np.nan, 0.0], [0.5, 1.0, 0.4, np.nan]).movers("ndcg@10")
     assert (found.gains, found.losses) == ((), ())
-    assert str(found).strip() == "difference: new - old; 0 for each user"
+    assert str(found) == "difference: new - old; 0 for each user with a value of both"
 
 
 def test_no_user_moves_a_metric_of_all_lists():

@@ -55,6 +55,16 @@ def test_a_plot_without_notes_is_laid_out():
         assert upper.y0 >= lower.y1
 
 
+def test_points_lie_above_the_intervals_of_all_models():
+    values = {name: {"m": OLD, "n": np.array(NEW) + 0.01 * i} for i, name in enumerate("abc")}
+    [axes] = compare(values, rng=0).plot(x="m", y="n").axes
+    is_point = {line: line.get_marker() not in ("None", None, "") for line in axes.lines}
+    points = [line.get_zorder() for line in axes.lines if is_point[line]]
+    crosses = [line.get_zorder() for line in axes.lines if not is_point[line]]
+    assert (len(points), len(crosses)) == (3, 6)
+    assert min(points) > max(crosses)
+
+
 WIDE = "RANDOM MAMMOTHS OF WWW"
 
 

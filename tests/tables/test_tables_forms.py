@@ -1,6 +1,7 @@
 """evaluate_table of dicts and of files, as other systems hold runs and judgements."""
 
 import gzip
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,14 @@ def test_arrays_beside_files_are_refused_as_beside_frames(tmp_path):
         options = {"popularity": np.ones(3)}
         message = message_of(InputTypeError, evaluate_table, recs, truth, "novelty@2", **options)
         assert message.startswith("popularity is of type ndarray, expected a pandas or polars ")
+
+
+def test_arrays_in_a_dict_are_as_the_lists_of_their_values():
+    days = [datetime(2026, 1, day) for day in (1, 2, 3)]
+    for items in ([1, 2, 3], ["x", "y", "z"], days):
+        recs = {"u": np.array(items, "M8[s]" if items is days else None)}
+        values = evaluate_table(recs, {"u": items[1:2]}, "mrr")
+        assert values["mrr"].to_list() == [1 / 2]
 
 
 @EVERY_KIND

@@ -371,8 +371,7 @@ def per_user(value: Any, name: str) -> list[npt.NDArray[Any]] | None:
         value = list(np.asarray(value))
     if not isinstance(value, Sequence) or isinstance(value, str | bytes | memoryview):
         return None
-    first = value[0] if value else None
-    if sp.issparse(first) or min(getattr(first, "shape", ()), default=0) > 2:
+    if value and sp.issparse(value[0]):
         _refuse_batches(value, name)
 
     is_collection = [_is_collection(element) for element in value]
