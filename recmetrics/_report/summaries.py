@@ -4,7 +4,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from operator import attrgetter
 from os import PathLike
@@ -306,7 +306,14 @@ def _read_levels(
         return arrays
     ids = ids_of(table, table.users())
     columns = columns._replace(metrics=tuple(table.values))
+    keys_of_records = [slot.name for slot in fields(Mean)]
     for name, source in levels.items():
+        if name in keys_of_records:  # as_dict would give the level in the place of the field
+            msg = (
+                f"the name of the level {name!r} is that of a column of to_records and to_frame; "
+                f"expected another one: type levels={{'{name} level': ...}}"
+            )
+            raise InputError(msg, argument="levels")
         level = read_level(name, source, columns, [table], ids, takes_means=True)
         result_tables.require_one_index([table, level])
         for metric, array in level.values.items():

@@ -243,7 +243,7 @@ def _filled(advice: str, blank: str) -> str:
     """Write into advice what only the person knows."""
     if not blank:
         return advice
-    advice = re.sub(r"\b(TRUTH|RULE|COLUMN)\b|(?<=, )\.\.\.(?=[,)])", blank, advice)
+    advice = re.sub(r"\b(TRUTH|RULE|COLUMN)\b|(?<=[,:] )\.\.\.(?=[,)}])", blank, advice)
     return re.sub(r"(?<==)\.\.\.|(?<==)$|(?<=\()\.\.\.", blank, advice)
 
 

@@ -167,6 +167,15 @@ CASES = [
         then="[[each.group, each.levels['chance']] for each in answer if each.group]",
     ),
     Case(
+        "is that of a column of to_records and to_frame",
+        TWO + "levels = {'mean': {'mrr': 0.125}}\n",
+        "recmetrics.summary(old, levels=levels)",
+        [MEAN, 0.125],
+        advice="type (levels=.*)",
+        blank="{'mrr': 0.125}",
+        then="[answer.to_records()[0][key] for key in ('mean', 'mean level')]",
+    ),
+    Case(
         "of which none is named like a metric or holds decimal numbers",
         "import pandas as pd\n"
         "old = pd.DataFrame({'user': ['x', 'y'], 'NAME': [1, 3]})\n"

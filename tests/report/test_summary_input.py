@@ -95,6 +95,19 @@ def test_levels_without_names_or_metrics_are_refused(levels, message):
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize("name", ["mean", "low", "median", "n_users"])
+def test_levels_named_like_a_column_of_the_records_are_refused(name):
+    with pytest.raises(InputError) as caught:
+        summary({"m": [0.5, 1.0]}, levels={"chance": {"m": 0.5}, name: {"m": 0.125}})
+    assert str(caught.value) == (
+        f"the name of the level {name!r} is that of a column of to_records and to_frame; expected "
+        f"another one: type levels={{'{name} level': ...}}"
+    )
+    [record] = summary({"m": [0.5, 1.0]}, levels={f"{name} level": {"m": 0.125}}).to_records()
+    assert record["mean"] == 0.75
+    assert record[f"{name} level"] == 0.125
+
+
 @pytest.mark.parametrize(
     ("updated", "why"),
     [
