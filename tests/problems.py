@@ -1,5 +1,6 @@
 """Random evaluation problems, and their answers by the plain-Python references."""
 
+import functools
 import math
 
 import numba
@@ -124,10 +125,17 @@ def problems(draw, max_users=4, max_items=20):
 
     scores = matrix(SCORES)
     truth = matrix([0.0, 0.0, 0.0, 1.0]) if draw(st.booleans()) else matrix([0, 0, 0.5, 1, 2, 4])
-    sets = st.none() | item_lists(n_users, n_items)
+    sets = _none_or_lists(n_users, n_items)
     return scores, truth, draw(sets), draw(sets)
 
 
+@functools.cache
+def _none_or_lists(n_users, n_items):
+    return st.none() | item_lists(n_users, n_items)
+
+
+# Strategies are kept: Hypothesis checks a new one, which took longer than to draw from it.
+@functools.cache
 def cells(n_rows, n_columns):
     """A matrix of bytes: one draw, where a draw for each cell took half of the time of a test."""
     size = n_rows * n_columns
@@ -135,6 +143,7 @@ def cells(n_rows, n_columns):
     return drawn.map(lambda b: np.frombuffer(b, np.uint8).reshape(n_rows, n_columns))
 
 
+@functools.cache
 def item_lists(n_users, n_items, *, whole=False):
     """A list for each user in any order, of the items whose byte is below the first, or of all."""
 
@@ -161,11 +170,14 @@ def specs(draw, metric, max_k=24):
         values = option.choices or ([None] if option.is_name else numbers(option))
         if option.name == "max_rel":
             values = [None, 4.0, 5.5]  # at least the largest grade of the problems
-        value = draw(st.sampled_from(list(values)))
+        value = draw(_one_of(tuple(values)))
         if value != option.default:
             options.append((option.name, value))
     k = draw(st.none() | st.integers(1, max_k))
     return MetricSpec(metric.name, k, read(metric, options))
+
+
+_one_of = functools.cache(st.sampled_from)
 
 
 def read(metric, options):
