@@ -8,7 +8,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from datetime import date, time, timedelta
 from importlib.util import find_spec
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -27,6 +29,8 @@ from recmetrics._report.statistics import Correction, Test
 
 # Fields of a ``Mean`` that are exported also where they are None, which has a meaning there.
 _MEANINGFUL_NONE = ("group", "n_users", "n_undefined")
+# What every data frame has columns of.
+_SCALARS = (str, int, float, date, time, timedelta, np.datetime64)
 Frames: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
 
@@ -301,12 +305,16 @@ def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
         msg = f"to_frame needs the package {' or '.join(names)}; type: pip install {names[0]}"
         raise ArgumentError(msg)
     package = importlib.import_module(name)
-    label_types = {type(record.get("group")) for record in records} - {type(None)}
-    if len(label_types) > 1:  # no column holds labels of several types: they become text
-        records = [dict(record) for record in records]
-        for record in records:
-            if record["group"] is not None:
-                record["group"] = str(record["group"])
+    keys = dict.fromkeys(chain.from_iterable(records))  # the first record may lack some
+    columns = {key: [record.get(key) for record in records] for key in keys}
+    labels = columns.get("group", [])
+    label_types = {type(label) for label in labels} - {type(None)}
+    # No column holds labels of several types, and only pandas has columns of others than scalars.
+    has_scalars = all(issubclass(label_type, _SCALARS) for label_type in label_types)
+    if len(label_types) > 1 or (name != "pandas" and not has_scalars):
+        columns["group"] = [None if label is None else str(label) for label in labels]
+    elif name == "pandas" and label_types == {int}:  # with None they would become floats
+        columns["group"] = package.Series(labels, dtype=object)
     if name == "pyarrow":
-        return package.Table.from_pylist(records)
-    return package.DataFrame(records)
+        return package.table(columns)
+    return package.DataFrame(columns)

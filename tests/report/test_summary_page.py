@@ -268,6 +268,50 @@ def test_to_frame(backend):
         found.to_frame(backend="duckdb")
 
 
+def cells_of(frame, key):
+    column = frame[key]
+    return column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+
+
+@BACKENDS
+def test_a_frame_of_more_records_than_its_package_looks_at(backend):
+    """polars looked at the first 100, whose group is None."""
+    pytest.importorskip(backend, reason=f"{backend} is not installed")
+    values = {f"ndcg@{k}": [0.25, 0.75] for k in range(1, 121)}
+    frame = summary(values, by=["x", "y"]).to_frame(backend=backend)
+    assert sorted(cells_of(frame, "group")[120:]) == ["x"] * 120 + ["y"] * 120
+    assert cells_of(frame, "mean")[:120] == [0.5] * 120
+
+
+@BACKENDS
+def test_a_frame_has_the_levels_that_its_first_record_lacks(backend):
+    pytest.importorskip(backend, reason=f"{backend} is not installed")
+    found = summary({"mrr": [0.5, 1.0], "m": [0.5, 1.0]}, levels={"chance": {"m": 0.125}})
+    lacking, level = cells_of(found.to_frame(backend=backend), "chance")
+    assert lacking is None or np.isnan(lacking)
+    assert level == 0.125
+
+
+@BACKENDS
+def test_a_frame_keeps_large_integers_of_groups(backend):
+    pytest.importorskip(backend, reason=f"{backend} is not installed")
+    label = 2**53 + 3  # a float is even there
+    frame = summary({"m": [0.5, 1.0]}, by=[label, 7]).to_frame(backend=backend)
+    assert [int(cell) for cell in cells_of(frame, "group")[1:]] == [label, 7]
+
+
+@BACKENDS
+def test_intervals_and_periods_are_groups_of_a_frame(backend):
+    pytest.importorskip(backend, reason=f"{backend} is not installed")
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    for by, names in (
+        (pd.cut([1, 3], [0.5, 2.5, 4.5]), ["(0.5, 2.5]", "(2.5, 4.5]"]),
+        (pd.PeriodIndex(["2026-01", "2026-02"], freq="M"), ["2026-01", "2026-02"]),
+    ):
+        frame = summary({"m": [0.5, 1.0]}, by=by).to_frame(backend=backend)
+        assert [str(cell) for cell in cells_of(frame, "group")[1:]] == names
+
+
 def test_quantiles_give_way_before_a_cell_folds():
     found = recmetrics.summary({"ndcg@10": [0.1, 0.5, 0.9, 0.3] * 25})
     quantiles = "q10, median, q90: quantiles of the users' values"
