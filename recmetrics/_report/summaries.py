@@ -306,7 +306,8 @@ def _read_levels(
         return arrays
     ids = ids_of(table, table.users())
     columns = columns._replace(metrics=tuple(table.values))
-    keys_of_records = [slot.name for slot in fields(Mean)]
+    of_comparisons = {"best", "n_runs", "run_std"}  # fields that no mean of a summary has
+    keys_of_records = {slot.name for slot in fields(Mean)} - of_comparisons
     for name, source in levels.items():
         if name in keys_of_records:  # as_dict would give the level in the place of the field
             msg = (
