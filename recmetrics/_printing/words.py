@@ -39,5 +39,5 @@ def plural(noun: str) -> str:
 
 
 def one_line(name: object) -> str:
-    """Write a name without line ends and without what does harm in a terminal."""
-    return " ".join(printable(str(name)).split())
+    """Write a name without line ends and what does harm in a terminal; a blank one as ''."""
+    return " ".join(printable(str(name)).split()) or "''"  # an empty cell is that of the row above

@@ -256,7 +256,7 @@ class Gate(Printed):
         """Write the rule of a verdict, with its group, and with its model where there are more."""
         rule = parts_of(verdict.rule)["difference"].strip()
         if verdict.group is not None:
-            rule += f" in {verdict.group}"
+            rule += f" in {one_line(verdict.group)}"
         if len(self.of) > 1:
             rule = f"{verdict.model}: {rule}"
         return one_line(rule)

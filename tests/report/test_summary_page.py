@@ -312,6 +312,27 @@ def test_intervals_and_periods_are_groups_of_a_frame(backend):
         assert [str(cell) for cell in cells_of(frame, "group")[1:]] == names
 
 
+@pytest.mark.parametrize("width", [40, 200])
+def test_a_blank_group_has_quotes_in_place_of_the_name_above(width):
+    text = summary({"m": [0.5, 1.0, 0.25, 0.75]}, by=["x", "", "x", ""]).to_text(width)
+    names = [line.split()[0] for line in text.splitlines() if line.startswith(("x", "''"))]
+    assert names == ["x", "''"]
+
+
+def test_a_blank_model_has_quotes_in_place_of_the_name_above():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pd.DataFrame({"arm": ["a", "", "a", ""], "user": [1, 1, 2, 2], "m": [0.5, 1, 0.25, 1]})
+    text = summary(frame, metrics="m", model="arm").to_text(40)
+    assert [line for line in text.splitlines() if line in ("a", "''")] == ["a", "''"]
+
+
+def test_a_blank_group_is_named_as_the_worst():
+    results = {"a": {"m": [0.5, 0.25, 1.0, 0.5, 0.5]}, "b": {"m": [0.75, 0.5, 0.25, 0.5, 1.0]}}
+    text = str(compare(results, by=["x", "x", "x", "x", ""], baseline="a"))
+    row = text.splitlines()[2]
+    assert row.endswith("  '' (0.5000)")  # 2.25 / 4 in x
+
+
 def test_quantiles_give_way_before_a_cell_folds():
     found = recmetrics.summary({"ndcg@10": [0.1, 0.5, 0.9, 0.3] * 25})
     quantiles = "q10, median, q90: quantiles of the users' values"
