@@ -480,8 +480,12 @@ def decimals_of(means: Iterable[tuple[str, float]]) -> dict[str, int]:
     return places
 
 
-def decimals_of_intervals(records: Iterable[Any], places: Mapping[str, int]) -> dict[str, int]:
-    """These decimals, or up to eight to show two digits of the widths of a metric's intervals."""
+def decimals_of_differences(records: Iterable[Any], places: Mapping[str, int]) -> dict[str, int]:
+    """These decimals, or up to eight to show two digits of the widths of a metric's intervals.
+
+    A difference or an end of an interval that is not 0 does not print as 0, either.
+    """
+    records = list(records)
     places = dict(places)
     for record in records:
         width = record.high - record.low
@@ -489,6 +493,29 @@ def decimals_of_intervals(records: Iterable[Any], places: Mapping[str, int]) -> 
             for_two_digits = 1 - math.floor(math.log10(width))
             decimals = max(places[record.metric], for_two_digits)
             places[record.metric] = min(_MOST_DECIMALS, decimals)
+    return decimals_apart(
+        (
+            (record.metric, value, 0.0)
+            for record in records
+            for value in (record.difference, record.low, record.high)
+        ),
+        places,
+    )
+
+
+def decimals_apart(
+    pairs: Iterable[tuple[str, float, float]], places: Mapping[str, int]
+) -> dict[str, int]:
+    """These decimals, or up to eight so that the two numbers of a metric's pair differ in print.
+
+    Equal numbers, and those that differ by less, leave the decimals as they are.
+    """
+    places = dict(places)
+    for metric, value, other in pairs:
+        for decimals in range(places[metric], _MOST_DECIMALS + 1):
+            if round(value, decimals) != round(other, decimals):
+                places[metric] = decimals
+                break
     return places
 
 

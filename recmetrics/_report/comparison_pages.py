@@ -507,7 +507,7 @@ def _worst(comparison: Compared, places: Mapping[str, int], group: Any, sign: st
 def _differences(comparison: Compared) -> Iterator[Grid]:
     """Make the table of differences of all users, then that of all groups, if there are any."""
     # Many users show differences that the decimals of a mean do not.
-    places = grids.decimals_of_intervals(comparison.differences, _decimals(comparison))
+    places = grids.decimals_of_differences(comparison.differences, _decimals(comparison))
     for differences in filter(None, split(comparison.differences)):
         # A single pair needs no column: it is the heading of the differences.
         pairs = {(difference.model, difference.against) for difference in differences}

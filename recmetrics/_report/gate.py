@@ -151,6 +151,15 @@ class Gate(Printed):
         places = grids.decimals_of(
             (verdict.metric, getattr(verdict, name)) for verdict in verdicts for name in numbers
         )
+        places = grids.decimals_apart(
+            (
+                (verdict.metric, getattr(verdict, name), other)
+                for verdict in verdicts
+                for name in numbers
+                for other in (0.0, verdict.margin)
+            ),
+            places,
+        )
         columns = [
             named("model", len(self.of) > 1),
             Column("rule", lambda verdict: one_line(verdict.rule), is_number=False),

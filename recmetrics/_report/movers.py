@@ -52,6 +52,9 @@ class Movers(Printed):
     def _page(self) -> tuple[list[Grid], list[str]]:
         movers = self.gains + self.losses
         places = grids.decimals_of((mover.metric, mover.difference) for mover in movers)
+        places = grids.decimals_apart(
+            ((mover.metric, mover.difference, 0.0) for mover in movers), places
+        )
         columns = [
             named("metric"),
             named("kind"),

@@ -697,6 +697,14 @@ def test_levels_in_text():
     assert "not compared" not in str(compare(SMALL, rng=0))
 
 
+def test_a_small_difference_in_a_wide_interval_is_no_zero():
+    """The mean of 0 .. 1 falls by 4e-5 of 0.5; one more user may gain up to 1."""
+    old = np.linspace(0, 1, 200)
+    found = compare({"old": {"m": old}, "new": {"m": old * (1 - 4e-5)}})
+    row = str(found).split("\n\n")[1].splitlines()[2]
+    assert row.split()[1] == "-0.00002"
+
+
 def test_small_differences_of_many_users_are_not_zeros():
     """The differences are 1e-6 on average, 2e-6 from it: e = 2e-6 / sqrt(399), t e = 2.0e-7."""
     old = np.tile([0.25, 0.75], 200)

@@ -1096,6 +1096,23 @@ def test_no_user_moves_a_metric_of_all_lists():
 # --- Output --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("shift", "verdict"), [(-0.00198, "holds"), (-0.00203, "open")])
+def test_a_bound_beside_its_margin_does_not_print_as_the_margin(shift, verdict):
+    rng = np.random.default_rng(0)
+    old = rng.random(400) * 0.5 + 0.2
+    noise = rng.standard_normal(400) * 0.01
+    gate = compared(old, old + noise - noise.mean() + shift).gate("ndcg@10 >= -0.01")
+    row = str(gate).splitlines()[2].split()  # a rule of three words, difference, margin, bounds
+    margin, at_least = float(row[4]), float(row[5])
+    assert (only(gate).verdict, at_least > margin) == (verdict, verdict == "holds")
+    assert at_least != margin
+
+
+def test_a_small_loss_beside_a_large_gain_does_not_print_as_0():
+    found = compared([0.5, 0.5, 0.5], [0.8, 0.499999, 0.5]).movers("ndcg@10")
+    assert [line.split()[-1] for line in str(found).splitlines()[2:4]] == ["+0.300000", "-0.000001"]
+
+
 def test_a_gate_is_plain_values_and_a_page_of_a_notebook():
     gate = many().gate("ndcg@10 >= -1%")
     document = gate.to_dict()

@@ -227,7 +227,7 @@ def test_html_shows_the_table_and_escapes_names():
     found = summary({name: [0.25, 0.75, NAN], "hit@1": [1.0, 0.0, 1.0]}, by=["<i>", "y", "y"])
     page = Cells()
     page.feed(found._repr_html_())
-    assert page.tags == {"table", "thead", "tbody", "tr", "th", "td", "p", "br"}
+    assert page.tags == {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "br"}
     interval = f"[{found.records[0].low:.4f}, {found.records[0].high:.4f}]"
     assert page.rows[:2] == [
         ["metric", "mean", "95 % interval", "q10", "median", "q90", "users", "left out"],
