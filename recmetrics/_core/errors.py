@@ -1,13 +1,15 @@
 """Every exception of the package, its category of warnings, and what installs an extra."""
 
 import difflib
+import re
 import sys
 import warnings
 from collections import abc
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-_PACKAGE = __name__.partition(".")[0]
+# The frames between a warning and the caller: the package, and what keeps ``torch.compile`` out.
+_INNER_MODULES = re.compile(rf"{__name__.partition('.')[0]}(\.|$)|torch\._dynamo\.")
 
 
 class RecmetricsError(Exception):
@@ -109,7 +111,7 @@ def warn(
     # The level of the first frame that is not of the package, counted from this one.
     frame = sys._getframe()
     level = 1
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+    while frame.f_back and _INNER_MODULES.match(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
         level += 1
     warnings.warn(category(message, argument=argument), stacklevel=level)

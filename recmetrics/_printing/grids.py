@@ -506,17 +506,22 @@ def decimals_of_differences(records: Iterable[Any], places: Mapping[str, int]) -
 def decimals_apart(
     pairs: Iterable[tuple[str, float, float]], places: Mapping[str, int]
 ) -> dict[str, int]:
-    """These decimals, or up to eight so that the two numbers of a metric's pair differ in print.
-
-    Equal numbers, and those that differ by less, leave the decimals as they are.
-    """
+    """These decimals, or up to eight so that the two numbers of a metric's pair differ in print."""
     places = dict(places)
     for metric, value, other in pairs:
-        for decimals in range(places[metric], _MOST_DECIMALS + 1):
-            if round(value, decimals) != round(other, decimals):
-                places[metric] = decimals
-                break
+        places[metric] = decimals_to_tell(value, other, places[metric])
     return places
+
+
+def decimals_to_tell(value: float, other: float, least: int = 4) -> int:
+    """The decimals, from ``least`` to eight, with which two numbers differ in print.
+
+    ``least`` if they are equal, or differ by less.
+    """
+    for decimals in range(least, _MOST_DECIMALS + 1):
+        if round(value, decimals) != round(other, decimals):
+            return decimals
+    return least
 
 
 def split(records: Iterable[_Record]) -> tuple[list[_Record], list[_Record]]:

@@ -514,8 +514,9 @@ def _differences(comparison: Compared) -> Iterator[Grid]:
         is_one_pair = len(pairs) == 1
         heading = pair(differences[0]) if is_one_pair else "difference"
         p_heading = "p ({})" if len(comparison.tests) > 1 else "p"
+        level = 1 - comparison.confidence
         p, *more_p = [
-            Column(p_heading.format(test), partial(_p, test)) for test in comparison.tests
+            Column(p_heading.format(test), partial(_p, test, level)) for test in comparison.tests
         ]
         columns = [
             named("group", differences[0].group is not None),
@@ -660,12 +661,12 @@ def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
     return text
 
 
-def _p(test: Test, difference: Difference) -> str:
-    """Write the corrected p-value of a test."""
+def _p(test: Test, level: float, difference: Difference) -> str:
+    """Write the corrected p-value of a test, with the decimals that tell it from the level."""
     p = difference.p[test]
     if p < 0.0001:
         return "<0.0001"
-    return grids.shown(p, ".4f")
+    return grids.shown(p, f".{grids.decimals_to_tell(p, level)}f")
 
 
 def _between(numbers: Sequence[int], noun: str) -> str:

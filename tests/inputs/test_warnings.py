@@ -1,5 +1,6 @@
 """Numbers that may not mean what they seem to: what warns, where, and with which count."""
 
+import importlib
 import re
 import warnings
 from functools import partial
@@ -275,6 +276,12 @@ def test_a_warning_points_at_the_line_of_the_caller():
         Metrics.hit_at_k(SCORES, TRUTH, k=3, exclude=TRUTH)
     line = test_a_warning_points_at_the_line_of_the_caller.__code__.co_firstlineno + 2
     assert [(Path(one.filename), one.lineno) for one in seen] == [(Path(__file__), line)]
+
+
+def test_a_warning_points_at_the_caller_where_torch_compile_is_loaded():
+    pytest.importorskip("torch", reason="torch is not installed")
+    importlib.import_module("torch._dynamo")
+    test_a_warning_points_at_the_line_of_the_caller()
 
 
 def test_code_of_the_package_is_skipped_whatever_its_file():

@@ -9,6 +9,7 @@ import unicodedata
 import numpy as np
 import pytest
 from compared import LEVELS, NAN, NEW, OLD, SMALL
+from scipy import stats
 
 import recmetrics
 from recmetrics import ArgumentError, Evaluation, compare, summary
@@ -697,14 +698,6 @@ def test_levels_in_text():
     assert "not compared" not in str(compare(SMALL, rng=0))
 
 
-def test_a_small_difference_in_a_wide_interval_is_no_zero():
-    """The mean of 0 .. 1 falls by 4e-5 of 0.5; one more user may gain up to 1."""
-    old = np.linspace(0, 1, 200)
-    found = compare({"old": {"m": old}, "new": {"m": old * (1 - 4e-5)}})
-    row = str(found).split("\n\n")[1].splitlines()[2]
-    assert row.split()[1] == "-0.00002"
-
-
 def test_small_differences_of_many_users_are_not_zeros():
     """The differences are 1e-6 on average, 2e-6 from it: e = 2e-6 / sqrt(399), t e = 2.0e-7."""
     old = np.tile([0.25, 0.75], 200)
@@ -714,6 +707,32 @@ def test_small_differences_of_many_users_are_not_zeros():
     [_, of_differences] = [line.split() for line in lines if line.startswith("ndcg@5")]
     assert of_differences[1:4] == ["+0.00000100", "[+0.00000080,", "+0.00000120]"]
     assert "+0.00000300" in str(pair.movers("ndcg@5", n=1))
+
+
+def test_a_small_difference_with_a_wide_interval_is_not_a_zero():
+    """The mean of 0 to 1 is 0.5, and 4e-5 of it 2e-5; one more user at +1 is the upper end."""
+    old = np.linspace(0, 1, 200)
+    pair = compare({"old": {"ndcg@10": old}, "new": {"ndcg@10": old * (1 - 4e-5)}})
+    lines = str(pair).splitlines()
+    [_, of_differences] = [line.split() for line in lines if line.startswith("ndcg@10 ")]
+    assert of_differences[1:3] == ["-0.00002", "[-0.00002,"]
+    # Eight decimals do not show 2e-9, so there are no more than four.
+    tiny = compare({"old": {"ndcg@10": old}, "new": {"ndcg@10": old * (1 - 4e-9)}})
+    assert re.search(r"^ndcg@10 +-0\.0000 ", str(tiny), re.M)
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.04997, "0.04997  *"), (0.05003, "0.05003"), (0.0312, "0.0312  *")]
+)
+def test_a_p_that_is_significant_does_not_print_as_one_that_is_not(p, text):
+    """Of 30 differences with deviation 0.01, a mean of t 0.01 / sqrt(30) has the p of t."""
+    deviations = np.tile([-1.0, 1.0], 15) * 0.01 * np.sqrt(29 / 30)
+    shift = stats.t.isf(p / 2, 29) * 0.01 / np.sqrt(30)
+    old = np.linspace(0.3, 0.6, 30)
+    pair = compare({"old": {"m": old}, "new": {"m": old + deviations + shift}})
+    assert pair.differences[0].p["t"] == pytest.approx(p, rel=1e-9)
+    [_, line] = [line for line in str(pair).splitlines() if line.startswith("m ")]
+    assert re.search(rf"\] +{re.escape(text)} ", line)
 
 
 def test_levels_do_not_change_how_many_digits_are_shown():
