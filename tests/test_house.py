@@ -1,6 +1,7 @@
 """The order of the package: who may import whom, what is written once, how long the way is."""
 
 import ast
+import functools
 import inspect
 import re
 import shutil
@@ -64,10 +65,22 @@ def room_of(module):
     return module[:2] if module[0] == "_core" else module[:1]
 
 
+@functools.cache
+def modules_of(package):
+    """The modules of a package, or of a copy of it; no test adds a file."""
+    return {module_of(path, package) for path in package.rglob("*.py")}
+
+
+@functools.cache
+def nodes_of(text):
+    """Every node of a file; most files of a copy of the package are those of the package."""
+    return list(ast.walk(ast.parse(text)))
+
+
 def imports_of(path, package=PACKAGE):
     """The modules of the package that a file imports, wherever in it; a type checker's, too."""
-    modules = {module_of(each, package) for each in package.rglob("*.py")}
-    for node in ast.walk(ast.parse(path.read_text())):
+    modules = modules_of(package)
+    for node in nodes_of(path.read_text()):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -196,7 +209,7 @@ def test_behind_the_request_nobody_knows_conventions():
         (path.name, node.lineno)
         for folder in STAGES
         for path in (PACKAGE / folder).glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path.read_text())
         if "convention" in (getattr(node, "id", ""), getattr(node, "attr", ""))
         or "convention" in (getattr(node, "arg", ""), getattr(node, "value", ""))
     ]
@@ -281,7 +294,7 @@ def test_the_shared_keywords_are_written_out_in_few_places():
     places = [
         f"{path.relative_to(PACKAGE)}:{getattr(node, 'lineno', '')}"
         for path in sorted(PACKAGE.rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path.read_text())
         if len(names_in(node)) >= 5
     ]
     assert len(places) <= 9, places  # evaluate_table has them twice, for its overloads
@@ -306,7 +319,7 @@ def test_no_annotation_fails_with_an_old_scipy():
         text = path.read_text()
         if "from __future__ import annotations" in text:
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes_of(text):
             name = getattr(node.value, "attr", "") if isinstance(node, ast.Subscript) else ""
             if re.fullmatch(r"cs[rc]_(array|matrix)", name):
                 found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")

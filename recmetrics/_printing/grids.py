@@ -485,22 +485,17 @@ def decimals_of_differences(records: Iterable[Any], places: Mapping[str, int]) -
 
     A difference or an end of an interval that is not 0 does not print as 0, either.
     """
-    records = list(records)
     places = dict(places)
     for record in records:
+        decimals = places[record.metric]
         width = record.high - record.low
         if 0 < width < math.inf:
             for_two_digits = 1 - math.floor(math.log10(width))
-            decimals = max(places[record.metric], for_two_digits)
-            places[record.metric] = min(_MOST_DECIMALS, decimals)
-    return decimals_apart(
-        (
-            (record.metric, value, 0.0)
-            for record in records
-            for value in (record.difference, record.low, record.high)
-        ),
-        places,
-    )
+            decimals = min(_MOST_DECIMALS, max(decimals, for_two_digits))
+        for value in (record.difference, record.low, record.high):
+            decimals = decimals_to_tell(value, 0.0, decimals)
+        places[record.metric] = decimals
+    return places
 
 
 def decimals_apart(

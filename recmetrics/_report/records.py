@@ -29,7 +29,7 @@ from recmetrics._report.statistics import Correction, Test
 
 # Fields of a ``Mean`` that are exported also where they are None, which has a meaning there.
 _MEANINGFUL_NONE = ("group", "n_users", "n_undefined")
-# What every data frame has columns of.
+# The types of which every data frame has columns.
 _SCALARS = (str, int, float, date, time, timedelta, np.datetime64)
 Frames: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 

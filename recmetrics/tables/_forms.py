@@ -331,16 +331,16 @@ def _warn_if_exchanged(tables: Mapping[str, Any], options: Mapping[str, Any]) ->
 def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict[str, Any]:
     """Write the items of each user one below another, with their numbers where they have any."""
     _refuse_keys(dictionary, label)
-    entries = list(dictionary.values())
-    have_numbers = _have_numbers(dictionary, entries, label)
-    _refuse_nested(dictionary, entries, label)
+    values = list(dictionary.values())
+    have_numbers = _have_numbers(dictionary, values, label)
+    _refuse_nested(dictionary, values, label)
     # Python's own numbers and times, of which frames make the same columns as of lists.
-    entries = [each.tolist() if isinstance(each, np.ndarray) else each for each in entries]
-    users = list(chain.from_iterable(map(repeat, dictionary, map(len, entries))))
-    items = list(chain.from_iterable(entries))
+    lists_or_dicts = [each.tolist() if isinstance(each, np.ndarray) else each for each in values]
+    users = list(chain.from_iterable(map(repeat, dictionary, map(len, lists_or_dicts))))
+    items = list(chain.from_iterable(lists_or_dicts))
     columns: dict[str, Any] = {names.user: _as_ids(users), names.item: _as_ids(items)}
     if have_numbers:
-        numbers = list(chain.from_iterable(numbers.values() for numbers in entries))
+        numbers = list(chain.from_iterable(numbers.values() for numbers in lists_or_dicts))
         columns[names.number] = _as_numbers(numbers, items, users, label)
     return columns
 

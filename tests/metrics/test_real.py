@@ -69,6 +69,8 @@ def test_identify_leads_back_to_the_definition_of_a_published_number(number) -> 
     train, truth = (sp.load_npz(path).tocsr() for path in GOWALLA)
     scores = np.broadcast_to(models.popularity(train), train.shape)
     assert real.is_identified(scores, truth, train, number)
+    if number.metric != "hit@20":  # a search takes 10 s and more, and another number is one claim
+        return
     other = real.Published(number.metric, round(number.value, 4) + 1e-9, 0)
     assert not real.is_identified(scores, truth, train, other)
 
