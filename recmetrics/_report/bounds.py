@@ -450,7 +450,7 @@ class Bounds(NamedTuple):
 
     def detectable(self, largest: float, alpha: float) -> float:
         """The least true mean, up to ``largest``, that as many users show; NaN if there is none."""
-        n = self.moments.n_effective
+        n = float(self.moments.n_effective)
         means = [plan.detectable(n, largest, alpha, POWER) for plan in self.plans()]
         # It is math.nan itself, since records that hold the same object compare as equal.
         return math.nan if any(map(math.isnan, means)) else max(means)

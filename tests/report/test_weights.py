@@ -106,6 +106,14 @@ def test_the_weighted_permutation_test_tries_every_flip():
     assert found.p_uncorrected["permutation"] == pytest.approx(expected)
 
 
+def test_records_of_weighted_groups_hold_plain_numbers():
+    models, weights = pair()
+    by = np.arange(len(weights)) % 4  # groups of so few users that bounds count one more
+    found = compare(models, weights=weights, by=by)
+    values = [value for record in found.to_records() for value in record.values()]
+    assert {type(value) for value in values} <= {str, int, float, bool, type(None)}
+
+
 def test_a_weighted_comparison_says_so():
     models, weights = pair()
     models["a"]["coverage@5"], models["b"]["coverage@5"] = np.array(0.1), np.array(0.2)
