@@ -653,6 +653,32 @@ def test_no_array_of_the_size_of_the_scores_is_made(dtype, order):
     assert peak < scores.nbytes / 2
 
 
+def lists_of(matrix):
+    return [row.nonzero()[0] for row in matrix.toarray()]
+
+
+@pytest.mark.needs_jit
+@pytest.mark.parametrize("argument", ["exclude", "candidates"])
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.coo_array, lists_of])
+def test_a_call_takes_no_more_memory_than_is_guaranteed(form, argument):
+    """The bytes are those of docs/inside.md."""
+    rng = np.random.default_rng(0)
+    shape = (5_000, 500)
+    scores = rng.random(shape, np.float32)
+    truth = sp.random_array(shape, density=0.01, format="csr", rng=rng)
+    sets = sp.random_array(shape, density=0.1, rng=rng)
+    options = {argument: form(sets)}
+    with compiled():
+        Metrics.compute(scores, truth, "ndcg@10", **options)
+    tracemalloc.start()
+    try:
+        Metrics.compute(scores, truth, "ndcg@10", **options)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 * shape[0] + 50 * truth.nnz + 40 * sets.nnz
+
+
 @pytest.mark.thorough
 @pytest.mark.needs_jit
 def test_a_matrix_of_more_than_two_to_the_31_scores(tmp_path):
