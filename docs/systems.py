@@ -215,7 +215,8 @@ PROSE: dict[str, Prose] = {
             _ROWS,
             "Without `@k`, `ndcg`, `map` and `pre` read the first 32 ranks, not the whole list",
             "Scores are rounded to float32, which can create ties",
-            "Graded truth is an error in `map` and `pre`. A grade above 31 is an error in `ndcg`",
+            "Graded truth is an error in `map` and `pre`. A grade above 31 is an error in `ndcg`, "
+            "unless `ndcg_exp_gain=False`",
         ),
         wrong=(
             "With queries, `auc` also compares items of equal label, in the order of the rows. "

@@ -608,8 +608,8 @@ class Metrics:
         ------
         MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
             As in ``compute``. Also an ArgumentError for a metric that reads the lists themselves,
-            such as diversity or coverage, for a metric that divides by the hits found, such as
-            ``map(denom=hits)``, and if ``n_items`` is missing.
+            such as diversity or coverage, for others that have ``ties="index"`` alone, such as
+            ``auc@k`` and ``map(denom=hits)``, and if ``n_items`` is missing.
         """
         return _tied_values("chance", ground_truth, metrics_list, n_items, shared)
 
