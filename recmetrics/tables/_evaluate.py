@@ -264,7 +264,7 @@ def evaluate_table(
         The path of a Parquet file for the result, written as a whole or not at all.
     progress
         True shows a progress bar of the buckets; a callable is called with the number done and the
-        number of all.
+        number of all. Tables in memory and small files report nothing without ``chunks``.
     return_summary
         Whether to return the ``TableSummary`` as well.
 

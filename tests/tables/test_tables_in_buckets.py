@@ -348,6 +348,19 @@ def test_the_bar_of_buckets_needs_tqdm(monkeypatch):
     assert evaluate_table(recs, recs, "hit", chunks=2, progress=True)["hit"].to_list() == [1.0] * 3
 
 
+def test_only_buckets_report_progress():
+    recs = pl.DataFrame({"user": range(3), "item": 1, "score": 1.0})
+    reports = []
+
+    def report(n_done, n_buckets):
+        reports.append((n_done, n_buckets))
+
+    evaluate_table(recs, recs, "hit", progress=report)
+    assert reports == []
+    evaluate_table(recs, recs, "hit", chunks=2, progress=report)
+    assert reports == [(1, 2), (2, 2)]
+
+
 def test_tables_of_pandas_in_parts_need_polars(monkeypatch):
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     recs = pd.DataFrame({"user": [1], "item": [1], "score": [1.0]})
