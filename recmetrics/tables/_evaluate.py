@@ -211,13 +211,12 @@ def evaluate_table(
     include_missing
         Add rows for users of the truth without recommendations, as empty lists, and for users whose
         items in a dict are none, such as ``{user: []}``. With ``by``, such a
-        user has a row for each model; with several columns, for each combination of their values.
-        If the truth has such a column, too, the user has rows for its values in the truth alone.
-        With True, the last column of the result is ``ntruth``, the number of rows of the user in
-        the truth, those of relevance 0 too. With False, such users
-        are in no mean; the summary says how many they are. Default: True; False under
-        ``convention="trec"``, which leaves them out, and gives 0 to a list whose rows of the truth
-        are all irrelevant.
+        user has a row for each model; with several columns, for each combination of their values
+        that ``recs`` has. If the truth has such a column, too, the user has rows for its values in
+        the truth alone. With True, the last column of the result is ``ntruth``, the number of rows
+        of the user in the truth, those of relevance 0 too. With False, such users are in no mean;
+        the summary says how many they are. Default: True; False under ``convention="trec"``, which
+        leaves them out, and gives 0 to a list whose rows of the truth are all irrelevant.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     exclude

@@ -549,6 +549,14 @@ def test_a_flag_is_a_bool(name, flag):
         evaluated("mrr", RECS, **{name: flag})
 
 
+def test_a_missing_list_counts_where_recs_has_lists():
+    recs = {"model": ["A", "B"], "fold": [1, 2], "user": [1, 1], "item": [7, 7]}
+    truth = {"user": [1, 2], "item": [7, 7]}
+    got = evaluated("hit@1", recs, truth, by=["model", "fold"], in_order=True)
+    lists = zip(got["model"], got["fold"], got["user"], strict=True)
+    assert list(lists) == [("A", 1, 1), ("B", 2, 1), ("A", 1, 2), ("B", 2, 2)]
+
+
 def test_none_is_a_flag_of_missing_lists_alone():
     with pytest.raises(ArgumentError, match=r"^in_order must be True or False, got None$"):
         evaluated("mrr", RECS, in_order=None)
