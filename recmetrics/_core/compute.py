@@ -329,9 +329,9 @@ class Metrics:
         ground_truth
             As in ``compute``. Relevant items that are in no list are misses: a list of one of two
             relevant items has an ``ndcg`` of 1 / (1 + 1 / log2(3)) = 0.613. Plain nested lists that
-            could be either indices or relevances are an error, and so is an array of integers that
-            could be, unless it has ``n_items`` columns: pass ``list(truth)`` for indices,
-            ``truth.astype(float)`` for relevances.
+            could be either indices or relevances are an error, and so is an array whose rows have
+            distinct integers, any above 1, unless it has ``n_items`` columns: pass
+            ``list(truth)`` for indices, ``truth.astype(float)`` for relevances.
         n_items
             The size of the catalogue, for a truth of item indices. An index outside the catalogue
             is an error. If neither ``n_items`` nor side information gives the size, any index >= 0
@@ -541,7 +541,7 @@ class Metrics:
         ids
             (n_rows,) the group of each row: numbers, text or dates, in any order, such as ``qid``.
 
-        All other keywords are those of ``compute``.
+        All other keywords are as in ``compute``; the signature has them.
 
         Returns
         -------
