@@ -49,9 +49,12 @@ PROSE: dict[str, Prose] = {
             "If ranks have gaps, such as 1, 2, 5, the first k rows are read. `NDCG`, `DCG`, "
             "`RBP` and `AveragePrecision` then use the ranks as given, and `RecipRank` uses the "
             "position in the list",
-            "Version 2026.3, read and not run, computes the same for lists with truth, except that "
-            "a negative rating has the gain 0. `DCG` without truth is NaN there, and `ListGini` "
-            "and `ExposureGini` take a vocabulary or a dataset as `items`",
+            "Version 2026.4 (its metrics, run on the lists of 2025.8.1) computes the same for "
+            "users with truth and a list, except that a negative rating has the gain 0. It leaves "
+            "users without truth out of every mean but that of `Precision`. Here, "
+            '`undefined="nan"` leaves them out, also of `precision`, but not of `dcg`. '
+            "`Precision` and `AveragePrecision` leave out empty lists there. "
+            "`ListGini` and `ExposureGini` take a vocabulary or a dataset as `items`",
             "`ExposureGini` computes in float32. `ListGini` and `ExposureGini` always count the "
             "whole catalogue given as `items=`",
         ),
@@ -102,6 +105,8 @@ PROSE: dict[str, Prose] = {
             "The value is 0 if all judgements of a user are 0, and a user without judgements or "
             "without a list is left out. recmetrics does the same in tables; elsewhere the value "
             "of a user of zeros is NaN",
+            "pytrec_eval gives 0 to a user whose list is an empty dictionary. trec_eval and "
+            "recmetrics leave this user out",
             "A negative judgement means not relevant, as under the convention. Elsewhere in "
             "recmetrics it is an error",
         ),
@@ -209,7 +214,7 @@ PROSE: dict[str, Prose] = {
         ),
     ),
     "xgboost": Prose(
-        version="3.2.0",
+        version="3.4.1",
         ties="by the order of the rows, as in recmetrics",
         gaps=(
             _ROWS,
@@ -370,6 +375,7 @@ PROSE: dict[str, Prose] = {
             'With `relevancy_method="by_threshold"` or `None`, more than k items are read, but '
             "the sum is divided by k. `precision_at_k`, `map_at_k` and `ndcg_at_k` can exceed 1",
             "`catalog_coverage` counts items that are not in `train_df`. Values can exceed 1",
+            "With pandas 3, `distributional_coverage` raises a KeyError",
         ),
     ),
     "recometrics": Prose(
