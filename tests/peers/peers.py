@@ -183,7 +183,8 @@ def _of_table(given, truth, text, rules, by):
     relevant = pd.DataFrame({"user": users, "item": items.astype(str)})
     relevant["rating"] = truth[users, items]
     if recs.empty or relevant.empty:  # tables without rows have columns of no type
-        return np.where(truth.any(axis=1), 0.0, np.nan)
+        of_no_list = math.nan if by == "score" else 0.0
+        return np.where(truth.any(axis=1), of_no_list, np.nan)
     gaps = {"rank_gaps": "keep"} if by == "rank" else {}
     found = evaluate_table(recs, relevant, [text], **gaps, **rules)
     return found[text].reindex(range(len(truth))).to_numpy(np.float64)

@@ -83,8 +83,10 @@ def test_precision_beyond_the_catalogue(convention):
 
 def test_trec_eval_breaks_ties_by_the_last_name():
     need("trec")
-    there, here = one("trec", "mrr", given([1, 1, 1], [1, 0, 0]))
-    assert (there, here) == (1 / 3, 1)
+    problem = given([1, 1, 1], [1, 0, 0])
+    there, of_table = one("trec", "mrr", problem)
+    of_arrays = Metrics.compute(problem.scores, problem.truth, "mrr", convention="trec")["mrr"]
+    assert (there, of_table, of_arrays.tolist()) == (1 / 3, 1 / 3, [1])
 
 
 def test_torchmetrics_counts_half_of_a_tied_pair_at_k():

@@ -15,10 +15,10 @@ def values(call: str, given: Any) -> list[float]:
     for user, items in enumerate(given.lists()):
         if relevant := [item for item, grade in enumerate(given.truth[user]) if grade > 0]:
             qrels[str(user)] = {str(item): int(given.truth[user, item]) for item in relevant}
-        run[str(user)] = {str(item): float(given.scores[user, item]) for item in items}
+        if items:  # a run names no user without a list
+            run[str(user)] = {str(item): float(given.scores[user, item]) for item in items}
     measure, _, k = call.rpartition("_")
     asked = f"{measure}.{k}" if k.isdecimal() else call
     found = RelevanceEvaluator(qrels, {asked}).evaluate(run)
-    return [
-        found[str(user)][call] if str(user) in found else float("nan") for user in range(len(run))
-    ]
+    users = map(str, range(len(given.truth)))
+    return [found[user][call] if user in found else float("nan") for user in users]
