@@ -151,6 +151,43 @@ def test_blocks_threads_and_python_give_the_same_bits(form):
         assert_identical(Metrics.compute(scores, truth > 0, TEXTS), expected)
 
 
+def ranks_by_definition(row, allowed, ties):
+    """The rank of each item of a row among those ``allowed``, inf where it is none of these."""
+    allowed = allowed & (row > -np.inf)
+    ordered = np.sort(row[allowed])
+    best = 1 + len(ordered) - np.searchsorted(ordered, row, side="right")
+    worst = len(ordered) - np.searchsorted(ordered, row, side="left")
+    by_index = ranks_by_sort(row, np.flatnonzero(~allowed))
+    ranks = {"index": by_index, "best": best, "worst": worst, "expected": (best + worst) / 2}
+    return np.where(allowed, ranks[ties], np.inf)
+
+
+@pytest.mark.parametrize("ties", ["index", "best", "worst", "expected"])
+@pytest.mark.parametrize("own_candidates", [False, True])
+def test_ranks_among_many_relevant_items(own_candidates, ties):
+    """A row of few values ties hundreds of relevant items; the last row ties some in pairs.
+
+    Every row is there twice, since one user after another is ranked in the same memory.
+    """
+    rng = np.random.default_rng(3)
+    paired = rng.standard_normal(N_ITEMS)
+    paired[100:130] = paired[:30]
+    scores = np.vstack([scores_of(), paired])
+    truth = np.vstack([truth_of("binary"), rng.random(N_ITEMS) < 0.5])
+    allowed = rng.random(scores.shape) < 0.9
+    scores, truth, allowed = np.repeat([scores, truth, allowed], 2, axis=1)
+    allowed = allowed > 0
+    if own_candidates:
+        options = {"candidates": sp.csr_array(allowed)}
+    else:
+        options = {"exclude": sp.csr_array(~allowed)}
+    with compiled():
+        got = Metrics.ranks(scores, truth, ties=ties, **options).toarray()
+    for user, row in enumerate(scores):
+        ranks = ranks_by_definition(row, allowed[user], ties)
+        np.testing.assert_array_equal(got[user], np.where(truth[user] > 0, ranks, 0))
+
+
 def slots_of(truth, texts, **options):
     """The slots of the users in the hits that selection finds for these metrics, and R of each."""
     source = read_matrix(scores_of())

@@ -62,6 +62,7 @@ _RUN_ITEMS = 24  # sorted by insertion, before such runs are merged
 # Excluded items are hidden in a copy of a row with no more than so many items for each of them.
 LEAST_PER_HIDDEN = 40
 _FEW_HITS = 32  # up to so many hits of a user no sort is faster than insertion
+_FEW_TIED = 64  # up to so many places whose score others have, to count these for each is faster
 
 # Faults of a ranking that the caller gives: an item outside the catalogue, an item after the end of
 # the list, and an item that the list names twice.
@@ -114,9 +115,20 @@ class Bins(NamedTuple):
     A bin holds the scores from above the next lower relevant score up to its own.
     """
 
+    # (bins,) those of relevant items, ascending; behind them, numbers as large as the last one.
+    scores: Array
     bin_of: npt.NDArray[np.uint32]  # (n_items,) the bin of each item
     n_above: npt.NDArray[np.int32]  # (bins,) scores of the row above the relevant one of the bin
     n_equal: npt.NDArray[np.int32]  # (bins,) scores of the row equal to it
+    n_equal_before: npt.NDArray[np.int32]  # (bins,) those of them that ``_read_ranks`` has passed
+
+
+class BinMemory(NamedTuple):
+    """Work memory to rank the candidates of users with many relevant ones among them."""
+
+    many_relevant: int  # so many candidates, or more
+    bins: Bins
+    pool: Pool  # to sort the scores of these with
 
 
 class RankMemory(NamedTuple):
@@ -545,16 +557,18 @@ def _count_ranks(
 
 
 @helper
-def _find_bins(row: Array, relevant_scores: Array, n_bits: int, bins: Bins) -> None:
+def _find_bins(row: Array, n_bits: int, bins: Bins) -> None:
     """Find the bin of each score of a row, and count the scores above and at that of each bin.
 
-    ``relevant_scores`` (2 ** n_bits,) ascend; some of the last ones are the greatest value of the
-    dtype. The bin of a score is the number of those below it, 0 for a NaN, which is in no count of
-    scores above. The bits of a bin are found one after another: with 100 relevant scores, each
-    score of the row is compared with seven of them. All scores of a tile are compared in one loop,
-    and the bit is shifted into place: written as a choice between two numbers, it compiles to a
-    branch, which took five times as long for x86-64-v3.
+    The first 2 ** n_bits of ``bins.scores`` are filled. The bin of a score is the number of those
+    below it, 0 for a NaN, which is in no count of scores above. The bits of a bin are found one
+    after another: with 100 relevant scores, each score of the row is compared with seven of them.
+    All scores of a tile are compared in one loop, and the bit is shifted into place: written as a
+    choice between two numbers, it compiles to a branch, which took five times as long for
+    x86-64-v3.
     """
+    n_bins = 1 << n_bits
+    relevant_scores = bins.scores
     for begin in range(0, row.size, _TILE_SCORES):
         tile = row[begin : begin + _TILE_SCORES]
         bin_of = bins.bin_of[begin : begin + _TILE_SCORES]
@@ -565,9 +579,9 @@ def _find_bins(row: Array, relevant_scores: Array, n_bits: int, bins: Bins) -> N
                 is_above = relevant_scores[np.uint32(bin_of[i] + last)] < tile[i]
                 bin_of[i] += np.uint32(is_above) << np.uint32(bit)
 
-    n_bins = relevant_scores.size
     bins.n_above[:n_bins] = 0
     bins.n_equal[:n_bins] = 0
+    bins.n_equal_before[:n_bins] = 0
     for item in range(row.size):
         b = bins.bin_of[item]
         bins.n_above[b] += 1
@@ -586,20 +600,31 @@ def _read_ranks(
 ) -> None:
     """Read what ``_count_ranks`` counts from the bins of a row.
 
-    Of equal scores, those before the place are counted to get its rank.
+    Of equal scores, those before the place are counted to get its rank: for few such places one by
+    one, for many in one pass over the row.
     """
+    n_tied = 0
     for p in range(places.size):
-        score = row[places[p]]
         b = bins.bin_of[places[p]]
-        if p > 0 and score == row[places[p - 1]]:
-            rank[p] = rank[p - 1] + _count_equal(row[places[p - 1] : places[p]], score)
-        else:
-            rank[p] += bins.n_above[b]
-            if bins.n_equal[b] > 1:
-                rank[p] += _count_equal(row[: places[p]], score)
+        rank[p] += bins.n_above[b]
+        n_tied += bins.n_equal[b] > 1
         if above is not None:
             above[p] = bins.n_above[b]
             reaching[p] = bins.n_above[b] + bins.n_equal[b]
+    if n_tied == 0:
+        return
+
+    item = 0  # the scores before it are counted
+    for p in range(places.size):
+        b = bins.bin_of[places[p]]
+        if bins.n_equal[b] > 1 and n_tied <= _FEW_TIED:
+            rank[p] += _count_equal(row[: places[p]], bins.scores[b])
+        elif bins.n_equal[b] > 1:
+            while item < places[p]:
+                other = bins.bin_of[item]
+                bins.n_equal_before[other] += bins.scores[other] == row[item]
+                item += 1
+            rank[p] += bins.n_equal_before[b]
 
 
 @helper
@@ -953,7 +978,9 @@ def rank_many_relevant(
         n_bits = 0
         while 1 << n_bits <= relevant_items.size:
             n_bits += 1
-        _find_bins(row, relevant_scores[user, : 1 << n_bits], n_bits, bins)
+        for b in range(1 << n_bits):
+            bins.scores[b] = relevant_scores[user, b]
+        _find_bins(row, n_bits, bins)
 
         # This bound skips most relevant items that are no hits. Excluded items may be among the
         # best.
@@ -979,12 +1006,16 @@ def rank_candidates(
     hits: Hits,
     tied: Any,
     possible: PossibleHits,
+    bin_memory: Any,
 ) -> None:
     """Fill ``hits`` and ``tied`` from the scores of the candidates alone; then ``sort_hits``.
 
     User u has the slice ``candidate_start[u]:candidate_start[u + 1]`` of ``candidate_items``,
     ascending and without excluded ones, and of ``candidate_scores``. The three are not united in
     ``Rows``, whose values have another dtype.
+
+    ``bin_memory`` is None where no user has many relevant items. Numba leaves out the branch behind
+    it, which takes longer to compile than all others.
     """
     for user in range(candidate_start.size - 1):
         begin = candidate_start[user]
@@ -1000,8 +1031,15 @@ def rank_candidates(
                 possible.places[n_possible] = place
                 possible.gain[n_possible] = relevant.values[i]
                 n_possible += 1
-        if n_possible > 0:
-            _rank_possible(scores, None, possible, n_possible, items[:0], user, k, hits, tied)
+        if n_possible == 0:
+            continue
+        no_excluded = items[:0]
+        if bin_memory is not None and n_possible >= bin_memory.many_relevant:
+            bins = bin_memory.bins
+            _fill_bins(scores, possible.places[:n_possible], bins, bin_memory.pool)
+            _rank_possible(scores, bins, possible, n_possible, no_excluded, user, k, hits, tied)
+            continue
+        _rank_possible(scores, None, possible, n_possible, no_excluded, user, k, hits, tied)
 
 
 @kernel
@@ -1027,6 +1065,8 @@ def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
 
         slot = first
         for rank in range(at_rank.size):
+            if slot == first + n_hits:
+                break
             if at_rank[rank] > 0:
                 hit = at_rank[rank] - 1
                 hits.rank[slot] = rank
@@ -1087,6 +1127,25 @@ def sort_best_first(
                     items[place] = spare_items[left]
                     left += 1
         width *= 2
+
+
+@helper
+def _fill_bins(scores: Array, places: IntArray, bins: Bins, pool: Pool) -> None:
+    """Fill the bins of a user's ``scores`` that those at the ``places`` separate."""
+    n_relevant = places.size
+    for p in range(n_relevant):
+        pool.values[p] = scores[places[p]]
+    sort_best_first(
+        pool.values[:n_relevant], pool.items[:n_relevant], pool.spare_values, pool.spare_items
+    )
+    n_bits = 0
+    while 1 << n_bits <= n_relevant:
+        n_bits += 1
+    for b in range(n_relevant):
+        bins.scores[b] = pool.values[n_relevant - 1 - b]
+    for b in range(n_relevant, 1 << n_bits):
+        bins.scores[b] = pool.values[0]
+    _find_bins(scores, n_bits, bins)
 
 
 @helper

@@ -258,7 +258,8 @@ class MatrixRanker:
         if has_many:
             scores = scores.whole()
             relevant_scores = _relevant_scores(scores.values, relevant)
-            bins = memory.bins_for(self.n_items, relevant_scores.shape[1])
+            most_relevant = len(possible_hits.gain)
+            bins = memory.bins_for(self.n_items, most_relevant, dtype)
             kernels.rank_many_relevant(scores, relevant_scores, *for_both, possible_hits, bins)
         else:
             pool = memory.pool_for(k, self.n_items, dtype)
@@ -276,14 +277,22 @@ class MatrixRanker:
         scores = candidates.scores
         tied = memory.tied_of(hits, ties=ties)
         possible_hits = memory.possible_hits_for(relevant.start)
-        kernels.rank_candidates(
-            scores.values, start, items, relevant, k, scores.least, hits, tied, possible_hits
-        )  # fmt: skip
         longest = int(np.diff(start).max(initial=0))
+        most_relevant = len(possible_hits.gain)
+        bin_memory = None
+        if most_relevant >= MANY_RELEVANT:
+            dtype = scores.values.dtype
+            bins = memory.bins_for(longest, most_relevant, dtype)
+            pool = memory.pool_for(most_relevant, most_relevant, dtype)
+            bin_memory = kernels.BinMemory(MANY_RELEVANT, bins, pool)
+        kernels.rank_candidates(
+            scores.values, start, items, relevant, k, scores.least, hits, tied, possible_hits,
+            bin_memory,
+        )  # fmt: skip
         depth = min(k, longest)
         if ties:  # a group of ties may reach beyond k, so all are sorted
             depth = longest
-        kernels.sort_hits(hits, tied, len(possible_hits.gain), depth)
+        kernels.sort_hits(hits, tied, most_relevant, depth)
 
     def _list_rows(self, scores: ScoreBlock, block: Block, depth: int, has_nan: BoolArray) -> Lists:
         """The lists of a block from whole rows; ``has_nan`` (1,) becomes True with any NaN."""

@@ -35,12 +35,15 @@ def possible_hits_for(start: IntArray) -> PossibleHits:
     return PossibleHits(places, np.empty(n_relevant), rank)
 
 
-def bins_for(n_items: int, n_bins: int) -> Bins:
-    """Work memory for the bins of the ``n_items`` scores of one user."""
+def bins_for(n_items: int, most_relevant: int, dtype: np.dtype[Any]) -> Bins:
+    """Work memory for the bins of ``n_items`` scores of one user."""
+    n_bins = 1 << most_relevant.bit_length()
     return Bins(
+        scores=np.empty(n_bins, dtype),
         bin_of=np.empty(n_items, np.uint32),
         n_above=np.empty(n_bins, np.int32),
         n_equal=np.empty(n_bins, np.int32),
+        n_equal_before=np.empty(n_bins, np.int32),
     )
 
 
