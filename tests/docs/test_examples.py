@@ -1,5 +1,6 @@
 """The examples run as printed, on a small simulated catalogue."""
 
+import json
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,10 +20,40 @@ def need(*packages):
             pytest.skip(f"{package} is not installed")
 
 
+# Threads of torch that wait for each other, on small arrays, took more than half of the time.
+ENVIRONMENT = {"PYTHONWARNINGS": "default", "KERAS_BACKEND": "jax", "OMP_NUM_THREADS": "1"}
+
+
 def run(name, *options):
-    # Threads of torch that wait for each other, on small arrays, took more than half of the time.
-    environment = {"PYTHONWARNINGS": "default", "KERAS_BACKEND": "jax", "OMP_NUM_THREADS": "1"}
-    return python(EXAMPLES / name, *options, **environment).stdout.splitlines()
+    return python(EXAMPLES / name, *options, **ENVIRONMENT).stdout.splitlines()
+
+
+IN_TURN = """
+import io, json, runpy, sys
+from contextlib import redirect_stdout
+
+printed = []
+for name, *options in json.loads(sys.argv[1]):
+    sys.argv = [name, *options]
+    with redirect_stdout(io.StringIO()) as lines:
+        runpy.run_path(name, run_name="__main__")
+    printed.append(lines.getvalue().splitlines())
+import interactions
+with redirect_stdout(io.StringIO()) as lines:
+    print(interactions.load(small=False).train.shape)
+printed.append(lines.getvalue().splitlines())
+print(json.dumps(printed))
+"""
+
+
+def run_in_turn(folder, *commands):
+    """The lines of examples, and those of data that a folder lacks.
+
+    One process runs them, since to import torch and Lightning takes most of the time of each.
+    """
+    data = {"RECMETRICS_DATA": str(folder)}
+    done = python("-c", IN_TURN, json.dumps(commands), cwd=EXAMPLES, **data, **ENVIRONMENT)
+    return json.loads(done.stdout)
 
 
 def check(lines, keys):
@@ -43,16 +74,29 @@ KEYS = ["ndcg@20", "recall@20", "coverage@20"]
 LOGGED = [f"val/{key.replace('@', '_at_')}" for key in KEYS]
 
 
-def test_the_torch_loop():
+def test_the_loops_in_one_process(tmp_path):
+    """Without Lightning, those that need it are left out, and the rest is checked."""
     need("torch")
-    lines = run("torch_loop.py", *SMALL)
-    check(lines, KEYS)
-    (times,) = (line for line in lines if line.startswith("training "))
+    commands = [["torch_loop.py", *SMALL]]
+    if all(map(find_spec, ["torchmetrics", "lightning"])):
+        commands += [["lightning_loop.py", *SMALL], ["lightning_sequences.py"]]
+    plain, *with_lightning, absent = run_in_turn(tmp_path, *commands)
+
+    check(plain, KEYS)
+    (times,) = (line for line in plain if line.startswith("training "))
     assert re.fullmatch(
         r"training [\d.]+ s; validation [\d.]+ s, [\d.]+% of it: scores [\d.]+ s, "
         r"metrics [\d.]+ s; best epoch 2",
         times,
     )
+    first, shape = absent
+    assert first.startswith("simulated: 3,000 users x 1,500 items; ")
+    assert shape == "(3000, 1500)"
+
+    need("torchmetrics", "lightning")
+    loop, sequences = with_lightning
+    check(loop, LOGGED)
+    assert len(check_next_item(sequences)) == 4
 
 
 def test_the_loop_in_two_processes():
@@ -62,23 +106,16 @@ def test_the_loop_in_two_processes():
     assert "best epoch 2" in lines
 
 
-def test_the_loop_in_lightning():
-    need("torch", "torchmetrics", "lightning")
-    check(run("lightning_loop.py", *SMALL), LOGGED)
-
-
 NEXT_ITEM = {  # each with the packages that it needs
     "next_item_trainer.py": ["torch", "transformers", "accelerate"],
-    "lightning_sequences.py": ["torch", "lightning"],
     "keras_loop.py": ["keras", "jax"],
     "jax_loop.py": ["jax"],
 }
 
 
-@pytest.mark.parametrize("name", NEXT_ITEM)
-def test_the_next_item(name):
-    need(*NEXT_ITEM[name])
-    lines = [line for line in run(name) if line.startswith("epoch ")]
+def check_next_item(lines):
+    """An epoch after the other, of which one is better than the first; the values of mrr@10."""
+    lines = [line for line in lines if line.startswith("epoch ")]
     found = [re.fullmatch(r"epoch (\d)  hit@1 (\d\.\d{3})  mrr@10 (\d\.\d{3})", x) for x in lines]
     epochs, hit, mrr = (
         list(map(float, values)) for values in zip(*(line.groups() for line in found), strict=True)
@@ -87,16 +124,14 @@ def test_the_next_item(name):
     assert mrr[0] < max(mrr)  # it learns
     # Seven of ten steps go to the next item; no model can foresee the others.
     assert 0.6 < hit[-1] < 0.8
+    return mrr
+
+
+@pytest.mark.parametrize("name", NEXT_ITEM)
+def test_the_next_item(name):
+    need(*NEXT_ITEM[name])
+    mrr = check_next_item(run(name))
     if name == "keras_loop.py":  # which stops by what the callback has put into the logs
         assert mrr[-1] <= mrr[-2] == max(mrr)
     else:
-        assert len(lines) == 4
-
-
-def test_absent_data_are_simulated(tmp_path):
-    need("torch")
-    code = "import interactions; print(interactions.load(small=False).train.shape)"
-    done = python("-c", code, cwd=EXAMPLES, RECMETRICS_DATA=str(tmp_path))
-    first, shape = done.stdout.splitlines()
-    assert first.startswith("simulated: 3,000 users x 1,500 items; ")
-    assert shape == "(3000, 1500)"
+        assert len(mrr) == 4
