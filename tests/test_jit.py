@@ -1,6 +1,7 @@
 """Kernels: compiled with and without Numba's internals, and cached until the package changes."""
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -74,19 +75,91 @@ def package(tmp_path):
     return folder
 
 
-def of_child(package, **environment):
-    """How a process is run that imports the package, and compiles."""
+def settings_of(package, **environment):
+    """The environment of a process that imports the package, and compiles."""
     settings = {"PYTHONPATH": "", "NUMBA_DISABLE_JIT": "0", "RECMETRICS_JIT": "always"}
-    settings |= {"NUMBA_CACHE_DIR": str(package.parent / "cache")}
-    env = os.environ | settings | environment
-    pipes = {"stdout": subprocess.PIPE, "text": True}
-    return {"cwd": package.parent, "env": env, "timeout": 300, "check": True, **pipes}
+    return settings | {"NUMBA_CACHE_DIR": str(package.parent / "cache")} | environment
 
 
-def run(package, before="", kernel="total", dtype="float64", **environment):
+def printed_by(package, code, arguments, given=None, **environment):
+    """What a new process prints."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        input=given,
+        cwd=package.parent,
+        env=os.environ | settings_of(package, **environment),
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=300,
+        check=True,
+    ).stdout
+
+
+FORKS = """
+import json, os, sys, traceback
+import numpy, numba  # which takes longer than all that a fork does
+
+for line in sys.stdin:
+    code, arguments, folder, environment = json.loads(line)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.dup2(writing, 1)
+            os.environ |= environment
+            numba.config.reload_config()
+            os.chdir(folder)
+            sys.path.insert(0, "")
+            sys.argv[1:] = arguments
+            exec(code, {"__name__": "__main__"})
+            sys.stdout.flush()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        os._exit(status)
+    os.close(writing)
+    with open(reading) as pipe:
+        printed = pipe.read()
+    print(json.dumps([os.waitpid(child, 0)[1], printed]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def fork():
+    """``printed_by`` in a fork of a process that has imported Numba, and nothing of the package."""
+    if not hasattr(os, "fork"):
+        yield printed_by
+        return
+    parent = subprocess.Popen(
+        [sys.executable, "-P", "-c", FORKS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": "", "NUMBA_DISABLE_JIT": "0"},
+    )
+
+    def printed_by_fork(package, code, arguments, **environment):
+        settings = settings_of(package, **environment)
+        line = json.dumps([code, arguments, str(package.parent), settings])
+        parent.stdin.write(f"{line}\n")
+        parent.stdin.flush()
+        status, printed = json.loads(parent.stdout.readline())
+        assert status == 0
+        return printed
+
+    yield printed_by_fork
+    parent.communicate(timeout=60)
+
+
+@pytest.fixture
+def run(package, fork):
     """The answer, cache hits of kernel and helper, the helper's kind of code, what was told."""
-    command = [sys.executable, "-c", f"{before}\n{CALL}", kernel, dtype]
-    return subprocess.run(command, **of_child(package, **environment)).stdout.split()
+
+    def run(before="", kernel="total", dtype="float64", **environment):
+        return fork(package, f"{before}\n{CALL}", [kernel, dtype], **environment).split()
+
+    return run
 
 
 UNKNOWN = "import numba; numba.__version__ = '0.99.0'"
@@ -94,19 +167,19 @@ COMPILED = ["14.0", "0", "0", "_LinkedCode", "True", "False"]
 PLAINLY = ["14.0", "0", "0", "JITCodeLibrary"]
 
 
-def test_a_helper_is_compiled_in_kernels_alone_also_where_an_earlier_process_used_it(package):
+def test_a_helper_is_compiled_in_kernels_alone_also_where_an_earlier_process_used_it(run):
     """With machine code of its own, also from the cache, its callers cannot be vectorised."""
-    assert run(package) == COMPILED
-    assert run(package, kernel="largest") == ["9.0", *COMPILED[1:]]
+    assert run() == COMPILED
+    assert run(kernel="largest") == ["9.0", *COMPILED[1:]]
 
 
 @pytest.mark.parametrize("before", ["", UNKNOWN], ids=["internals", "plain"])
-def test_a_kernel_is_compiled_anew_where_a_helper_in_another_file_has_changed(package, before):
-    assert run(package, before)[:2] == ["14.0", "0"]
-    assert run(package, before)[:2] == ["14.0", "1"]
+def test_a_kernel_is_compiled_anew_where_a_helper_in_another_file_has_changed(package, run, before):
+    assert run(before)[:2] == ["14.0", "0"]
+    assert run(before)[:2] == ["14.0", "1"]
     helpers = package / "_core" / "metrics" / "helpers.py"
     helpers.write_text(HELPERS.replace("FACTOR = 1", "FACTOR = 2"))
-    assert run(package, before)[:2] == ["28.0", "0"]
+    assert run(before)[:2] == ["28.0", "0"]
 
 
 ENOUGH_TO_LOAD = """
@@ -116,13 +189,13 @@ add_work(1e6)
 
 
 def test_with_too_little_work_to_compile_a_kernel_runs_as_machine_code_where_that_is_on_disk(
-    package,
+    package, run
 ):
     def with_little_work(dtype="float64"):
-        return run(package, ENOUGH_TO_LOAD, dtype=dtype, RECMETRICS_JIT="auto")[:2]
+        return run(ENOUGH_TO_LOAD, dtype=dtype, RECMETRICS_JIT="auto")[:2]
 
     assert with_little_work() == ["14.0", "0"]
-    assert run(package) == COMPILED
+    assert run() == COMPILED
     assert with_little_work() == ["14.0", "1"]
     assert with_little_work("int8") == ["14.0", "0"]  # no machine code for this type
     (index,) = (package.parent / "cache").rglob("kernels.total*.nbi")
@@ -130,13 +203,13 @@ def test_with_too_little_work_to_compile_a_kernel_runs_as_machine_code_where_tha
     assert with_little_work() == ["14.0", "0"]
 
 
-def test_files_without_kernels_and_the_times_of_files_leave_machine_code_as_it_is(package):
-    assert run(package) == COMPILED
+def test_files_without_kernels_and_the_times_of_files_leave_machine_code_as_it_is(package, run):
+    assert run() == COMPILED
     (package / "cli").mkdir()
     (package / "cli" / "command.py").write_text("OPTION = 1")
     for file in package.rglob("*.py"):
         os.utime(file, (1e9, 1e9))  # an image of a container rounds them to seconds
-    assert run(package)[:2] == ["14.0", "1"]
+    assert run()[:2] == ["14.0", "1"]
 
 
 def test_no_kernel_stands_where_changes_are_not_seen():
@@ -147,15 +220,15 @@ def test_no_kernel_stands_where_changes_are_not_seen():
     assert [path for path in files if decorator.search(path.read_text())] == []
 
 
-def test_code_that_another_process_saved_under_the_same_name_is_not_called(package):
+def test_code_that_another_process_saved_under_the_same_name_is_not_called(package, run):
     """Numba numbers the signatures of a kernel, and two processes may take one number at once."""
     cache, other = package.parent / "cache", package.parent / "other"
-    assert run(package) == COMPILED
-    assert run(package, dtype="int8", NUMBA_CACHE_DIR=str(other))[0] == "14.0"
+    assert run() == COMPILED
+    assert run(dtype="int8", NUMBA_CACHE_DIR=str(other))[0] == "14.0"
     (mine,), (its,) = (folder.rglob("kernels.total*.nbc") for folder in (cache, other))
     mine.write_bytes(its.read_bytes())
-    assert run(package)[:1] == run(package)[:1] == ["14.0"]
-    assert run(package)[:2] == ["14.0", "1"]
+    assert run()[:1] == run()[:1] == ["14.0"]
+    assert run()[:2] == ["14.0", "1"]
 
 
 def private_names():
@@ -190,18 +263,15 @@ def test_without_an_internal_name_it_compiles_plainly(package):
     One process imports the package anew for each, since Numba takes longer to import.
     """
     names = list(private_names())
-    printed = subprocess.run(
-        [sys.executable, "-c", WITHOUT, "total", "float64"],
-        input="\n".join(map(" ".join, names)),
-        **of_child(package),
-    ).stdout
+    given = "\n".join(map(" ".join, names))
+    printed = printed_by(package, WITHOUT, ["total", "float64"], given)
     assert [line.split() for line in printed.splitlines()] == [
         [name, *PLAINLY] for _, name in names
     ]
 
 
 @pytest.mark.parametrize(("before", "expected"), [("", COMPILED), (UNKNOWN, PLAINLY)])
-def test_without_a_folder_for_machine_code_every_process_compiles(package, before, expected):
+def test_without_a_folder_for_machine_code_every_process_compiles(package, run, before, expected):
     nowhere = package.parent / "file"
     nowhere.touch()
     names = ("NUMBA_CACHE_DIR", "HOME", "XDG_CACHE_HOME")
@@ -209,7 +279,7 @@ def test_without_a_folder_for_machine_code_every_process_compiles(package, befor
     for folder in (package, package / "_core" / "metrics"):
         (folder / "__pycache__").touch()  # a file where Numba wants a folder
     for _ in range(2):
-        assert run(package, before, **options) == expected
+        assert run(before, **options) == expected
 
 
 @pytest.mark.thorough
