@@ -83,10 +83,12 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
 
 
 def _work_of_pairs(n_users: int, n_relevant: int, n_read: float) -> float:
-    """Estimate the work of comparing the relevant items of each user with the scores that are read.
+    """Estimate the work of ranking the relevant items of each user among the scores that are read.
 
     Of all users together, ``n_relevant`` items are relevant and ``n_read`` scores are read.
     """
+    if n_relevant >= MANY_RELEVANT * n_users:
+        return _BINNED_SCORE * n_read
     mean_read = n_read / max(1, n_users)
     return _COMPARED_PAIR * min(n_relevant, n_read) * mean_read
 
