@@ -154,6 +154,15 @@ def test_streams_that_are_merged_wait_in_bounded_memory():
     assert peak < 12 * 9 * n_items
 
 
+def test_values_of_several_models_wait_in_bounded_memory():
+    """At most 4 MB: 4 models x 32 metrics x 8 bytes are 1 kB an event."""
+    one = stream([f"hit@{k}" for k in range(1, 33)], keep="means")
+    scores = dict.fromkeys("abcd", np.zeros((3_000, 33)))
+    for _ in range(2):
+        one.update(scores, np.zeros(3_000, int))
+    assert repr(one).endswith("3000 events, 3000 more not computed yet)")
+
+
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_means_have_the_same_bits_in_any_batches(is_weighted):
     rng = np.random.default_rng(3)

@@ -242,6 +242,28 @@ def test_rankings_of_models():
     assert_near(recmetrics.compare(stream).differences, expected.differences)
 
 
+def test_many_small_batches_are_one_batch():
+    """Whatever the order of their models and the integers of their groups; also for all lists."""
+    lists = {model: np.argsort(-of, axis=1)[:, :5] for model, of in SCORES.items()}
+    lists["new"][::7, 1] = lists["new"][::7, 0]
+    metrics = ["ndcg@5", "mrr@5", "gini@5", "coverage@5"]
+    labels = np.unique(GROUPS, return_inverse=True)[1]
+    at_once, in_parts = (StreamEvaluator(metrics, keep="means", n_items=30) for _ in range(2))
+    at_once.update_ranked(lists, TRUTH, by=labels, weights=WEIGHTS, repeats="waste")
+    for i, rows in enumerate(np.array_split(np.arange(N_EVENTS), 60)):
+        models = [*reversed(SCORES)] if i % 6 > 2 else [*SCORES]
+        part = {model: lists[model][rows] for model in models}
+        by = labels[rows].astype(np.uint64 if i % 4 > 1 else np.int64)
+        in_parts.update_ranked(part, TRUTH[rows], by=by, weights=WEIGHTS[rows], repeats="waste")
+    assert in_parts.mean() == at_once.mean()  # the same bits
+    assert in_parts.invalid_items() == at_once.invalid_items()
+    expected = recmetrics.compare(at_once, baseline="old")
+    comparison = recmetrics.compare(in_parts, baseline="old")
+    assert repr(comparison.groups) == repr(expected.groups) == "(0, 1, 2)"
+    assert_near(comparison.means, expected.means)
+    assert_near(comparison.differences, expected.differences)
+
+
 # --- Summary -------------------------------------------------------------------------------------
 
 

@@ -36,7 +36,7 @@ from recmetrics._core.selection import Selection, Slots, exposures, join
 from recmetrics._core.spec import Cutoffs, Request, number_for
 from recmetrics._core.types import BoolArray, FloatArray, IntArray, UserValues
 
-# At most so many users, relevant items, and bytes of lists or of sums wait: 8 MB together.
+# At most so many users, relevant items, and bytes of lists, values or sums wait: 8 MB together.
 MAX_WAITING = 1 << 15, 1 << 17, 1 << 22
 MAX_WAITING_BATCHES = 256  # the arrays of a batch take a kilobyte even without a user
 
@@ -228,7 +228,9 @@ class Store:
         may_wait = len(selections) == 1
         batch, *others = [self._batch(hits, may_wait=may_wait) for hits in selections.values()]
         events = Events(tuple(selections), **labels_and_weights, others=tuple(others))
-        self._add(batch._replace(events=events))
+        n_rows, n_relevant, n_bytes = batch.size
+        n_bytes += sum(other.size[2] for other in others)
+        self._add(batch._replace(events=events, size=(n_rows, n_relevant, n_bytes)))
 
     def _batch(self, selection: Selection, *, may_wait: bool = True) -> Batch:
         """Make the batch of a selection; its values are computed at once unless it ``may_wait``."""
@@ -239,6 +241,7 @@ class Store:
         # A batch with an invalid callable is refused, so it must not wait.
         if not may_wait or self.request.has_callable or not _fits(size):
             values = user_rows(selection, self.request)
+            size = len(hits.n_hits), 0, lists.nbytes + offered.nbytes + values.nbytes
         swallowed = (0, 0, 0)
         if self.keep != "rows":
             swallowed = selection.swallowed()
@@ -331,18 +334,19 @@ class Store:
                 content = UserTable(self.request, self.n_users, self.n_items or 0, of_part)
             elif content is None:
                 content = Totals.none(self.request, self.keep)
-            # Each group is a run of waiting batches, whose metrics are computed together, or of
-            # totals, or one batch that has its values.
-            for _, group in groupby(state.log, _waits_or_alone):
+            # Each group is a run of totals, of batches that wait, whose metrics are computed
+            # together, or of batches that have their values.
+            for _, group in groupby(state.log, _kind_of_entry):
                 entries = list(group)
                 if isinstance(entries[0], Totals):
                     content = cast(Totals, content).joined(cast(list[Totals], entries))
                     continue
                 batches = cast(list[Batch], entries)
-                values = batches[0].values
-                if isinstance(values, Selection):
-                    selection = _joined([batch.values for batch in batches])
-                    values = user_rows(selection, self.request)
+                values_of_batches = [batch.values for batch in batches]
+                if isinstance(values_of_batches[0], Selection):
+                    values = user_rows(_joined(values_of_batches), self.request)
+                else:
+                    values = np.concatenate(values_of_batches, axis=1)
                 content = content.plus(batches, values, self.request)
             self._kept = state._replace(content=content, log=(), size=(0, 0, 0))
             return content
@@ -646,16 +650,16 @@ def _fits(size: tuple[int, int, int]) -> bool:
     return all(map(operator.le, size, MAX_WAITING))
 
 
-def _waits_or_alone(entry: Batch | Totals) -> object:
-    """The key that groups a log: one for totals, one for batches that wait, its own for any other.
+def _kind_of_entry(entry: Batch | Totals) -> object:
+    """The key that groups a log: totals, or batches that wait or not, of the same models in order.
 
     Batches with labels of one kind, or without, are together: text would make text of numbers.
     """
     if isinstance(entry, Totals):
         return Totals
-    if not isinstance(entry.values, Selection):
-        return id(entry)
-    return entry.events and entry.events.labels.dtype.kind
+    events = entry.events
+    of_events = events and (events.models, events.labels.dtype.kind)
+    return isinstance(entry.values, Selection), of_events
 
 
 def _joined(selections: Sequence[Selection]) -> Selection:

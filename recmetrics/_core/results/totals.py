@@ -101,35 +101,34 @@ class Totals(NamedTuple):
     def plus(self, batches: Sequence[Batch], values: FloatArray, request: Request) -> Self:
         """The totals with the events of batches after the others.
 
-        ``values`` are those of all batches, (metrics, events). A batch of several models, which has
-        those of the others, is alone.
+        ``values`` are those of the first model in all batches, (metrics, events).
         """
-        events = batches[0].events
-        models = (batches[0], *events.others)
-        exposures_of_models = {}
-        if request.of_exposure:
-            for name, batch in zip(events.models, models, strict=True):
-                exposure = exposures(request, request.cutoffs(batch.n_items))
-                for part in batches if batch is batches[0] else [batch]:
-                    exposure.offer(np.flatnonzero(part.offered))
-                    n_lists, width = part.lists.shape
-                    exposure.add(slice(0, n_lists), part.lists, np.full(n_lists, width))
-                exposures_of_models[name] = exposure
-        invalid = np.zeros_like(self.invalid)
-        for batch in (*batches, *events.others):
-            if batch.invalid is not None:
-                invalid += InvalidItems.of(batch.invalid)
-
-        weights = np.concatenate([batch.events.weights for batch in batches])
-        is_weighted = weights > 0
+        models = batches[0].events.models
+        batches_by_model = zip(*((batch, *batch.events.others) for batch in batches), strict=True)
         numbers = [number_for(request.definitions[text].undefined) for text in request.per_user]
         fill = np.array([np.nan if number is None else number for number in numbers])
+        weights = np.concatenate([batch.events.weights for batch in batches])
+        is_weighted = weights > 0
+
+        exposures_of_models = {}
+        invalid = np.zeros_like(self.invalid)
         settled = {}
-        for name, of_model in zip(
-            events.models, (values, *(batch.values for batch in events.others)), strict=True
-        ):
+        for model, batches_of_model in zip(models, batches_by_model, strict=True):
+            if request.of_exposure:
+                exposure = exposures(request, request.cutoffs(batches_of_model[0].n_items))
+                for batch in batches_of_model:
+                    exposure.offer(np.flatnonzero(batch.offered))
+                    n_lists, width = batch.lists.shape
+                    exposure.add(slice(0, n_lists), batch.lists, np.full(n_lists, width))
+                exposures_of_models[model] = exposure
+            for batch in batches_of_model:
+                if batch.invalid is not None:
+                    invalid += InvalidItems.of(batch.invalid)
+            of_model = values
+            if model != models[0]:
+                of_model = np.concatenate([batch.values for batch in batches_of_model], axis=1)
             settled_values = np.where(np.isnan(of_model), fill[:, np.newaxis], of_model)
-            settled[name] = settled_values[:, is_weighted]
+            settled[model] = settled_values[:, is_weighted]
         labels = np.concatenate([batch.events.labels for batch in batches])
         events_of_groups = _events_of_groups(labels, is_weighted)
         new_totals = self._replace(
