@@ -1,6 +1,6 @@
-"""Measure an update of an Evaluator, and a whole validation compared with torchmetrics.
+"""Measure an update of an Evaluator, a stream with groups, and a validation beside torchmetrics.
 
-    python benchmarks/evaluator.py           both, some minutes
+    python benchmarks/evaluator.py           all three, some minutes
     python benchmarks/evaluator.py --quick   fewer repeats and users, to check that the script works
 
 The update is compared with its kernels alone, which get arrays that are prepared before the clock
@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from problems import SMALL, Problem, make
 from timing import Ratio, environment, in_turn
 
-from recmetrics import Evaluator, Metrics
+from recmetrics import Evaluator, Metrics, StreamEvaluator
 from recmetrics._core.inputs.read_sets import read_item_sets
 from recmetrics._core.inputs.scores import ScoreMatrix
 from recmetrics._core.inputs.sets import Rows
@@ -114,6 +114,30 @@ def updates(repeats: int) -> None:
             print(f"  {name + ', ' + threads:<28}{show(ratio)}{met}")
 
 
+def streams(n_batches: int, repeats: int) -> None:
+    """Print a stream of several models with groups over one without, up to its sums."""
+    n_models, n_groups, n_rows = 5, 50, 100
+    print(
+        f"\nA stream of {n_models} models, {n_batches} x {n_rows} events, over one without groups"
+    )
+    problem = make((n_rows, 200))
+    models = {f"model {number}": problem.scores + number for number in range(n_models)}
+    generator = np.random.default_rng(0)
+    groups = generator.integers(0, n_groups, n_rows)
+    weights = generator.random(n_rows)
+
+    def sums(**labels: Any) -> dict[str, Any]:
+        stream = StreamEvaluator(["mrr", "hit@10"], keep="means")
+        for _ in range(n_batches):
+            stream.update(models, problem.truth, **labels)
+        return stream.state()
+
+    labels = {"groups": {"by": groups}, "groups and weights": {"by": groups, "weights": weights}}
+    for name, labels_of_events in labels.items():
+        ratio = in_turn(partial(sums, **labels_of_events), sums, repeats)
+        print(f"  {f'{n_groups} {name}':<28}{show(ratio)}")
+
+
 def validations(problem: Problem, repeats: int) -> None:
     """Print a whole validation beside that of torchmetrics, batch by batch."""
     import torch
@@ -161,13 +185,14 @@ def show(ratio: Ratio) -> str:
 
 
 def main() -> None:
-    """Run both."""
+    """Run all three."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="checks the script alone")
     quick = parser.parse_args().quick
     about = environment()
     print(f"{about['processor']}, {about['cores']} cores; {about['date']}\n")
     updates(5 if quick else 51)
+    streams(5 if quick else 100, 1 if quick else 9)
     users, items = SMALL
     # torchmetrics goes through the users one by one: more of them only take longer.
     problem = make((users // 50 if quick else users // 10, items), "informed")
