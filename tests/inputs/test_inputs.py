@@ -2,7 +2,9 @@
 
 import array
 import re
+import sys
 import tracemalloc
+from itertools import product
 
 import numpy as np
 import pytest
@@ -459,6 +461,10 @@ LISTS = {
     "list of int32 arrays": lambda matrix: [i.astype(np.int32) for i in lists_of(matrix)],
     "list of unsorted arrays": lambda matrix: [items[::-1] for items in lists_of(matrix)],
     "list of lists": lambda matrix: [items.tolist() for items in lists_of(matrix)],
+    "list of lists of NumPy integers": lambda matrix: [list(items) for items in lists_of(matrix)],
+    "list of arrays or lists": lambda matrix: [
+        items if items.size > 1 else items.tolist() for items in lists_of(matrix)
+    ],
     "list of tuples": lambda matrix: [tuple(items.tolist()) for items in lists_of(matrix)],
     "list of sets": lambda matrix: [set(items.tolist()) for items in lists_of(matrix)],
     "list of frozensets": lambda matrix: [frozenset(items.tolist()) for items in lists_of(matrix)],
@@ -478,6 +484,7 @@ LISTS = {
     "list of bool rows": lambda matrix: list(matrix > 0),
     "list of float rows": lambda matrix: list(matrix.astype(np.float32)),
     "nested lists": lambda matrix: matrix.astype(int).tolist(),
+    "nested lists of bools": lambda matrix: (matrix > 0).tolist(),
 }
 
 
@@ -486,6 +493,46 @@ def test_sets_as_one_collection_per_user(form):
     truth, sets = form(BINARY), form(EXCLUDE)
     assert_identical(values(truth=truth, exclude=sets), values(truth=BINARY, exclude=EXCLUDE))
     assert_identical(values(truth=truth, candidates=sets), values(truth=BINARY, candidates=EXCLUDE))
+
+
+AT_ONCE = ["list of arrays", "list of int32 arrays", "list of lists", "list of tuples"]
+
+
+def calls_in_reader(call):
+    """Count the calls of functions of ``inputs/arrays.py``, which reads collections."""
+    names = []
+
+    def watch(frame, event, _):
+        is_function = event == "call" and not frame.f_code.co_name.startswith("<")
+        if is_function and frame.f_globals["__name__"].endswith("inputs.arrays"):
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return len(names)
+
+
+@pytest.mark.parametrize("form", [*AT_ONCE, "list of sets"])
+def test_collections_of_all_users_are_read_at_once(form):
+    """A check of each in turn takes ten times as long as the metrics."""
+
+    def calls_for(n_copies):
+        scores, truth = np.tile(SCORES, (n_copies, 1)), LISTS[form](BINARY) * n_copies
+        return calls_in_reader(lambda: Metrics.compute(scores, truth, "ndcg@2", exclude=truth))
+
+    assert calls_for(40) == calls_for(1) > 0
+
+
+@pytest.mark.parametrize("form", AT_ONCE)
+def test_rankings_of_all_users_are_read_at_once(form):
+    def calls_for(n_copies):
+        rankings, truth = LISTS[form](BINARY) * n_copies, np.tile(TRUTH, (n_copies, 1))
+        return calls_in_reader(lambda: Metrics.compute_ranked(rankings, truth, "ndcg@2"))
+
+    assert calls_for(40) == calls_for(1) > 0
 
 
 def test_sets_may_all_be_empty():
@@ -788,8 +835,8 @@ def test_opposite_entries_of_exclude_do_not_cancel():
 @pytest.mark.parametrize("of", [2**63, 2**64 - 1])
 def test_an_index_beyond_64_bits_is_no_negative_one(of):
     scores = [[2.0, 1.0]]
-    items = np.array([of], np.uint64)
-    for name in ("truth", "exclude", "candidates"):
+    forms = [np.array([of], np.uint64), [of], {of}]
+    for name, items in product(("truth", "exclude", "candidates"), forms):
         sets = {"truth": [[0]]} | {name: [items]}
         with pytest.raises(InputError, match=f"names item {of}; expected an index below 2\\^63"):
             Metrics.compute(scores, sets.pop("truth"), "hit@1", **sets)

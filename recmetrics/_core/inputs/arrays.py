@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, NoReturn
+from itertools import chain
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 # NumPy has no bfloat16. A bfloat16 tensor is read as one field of that name, which is also the
 # name of the dtype that ml_dtypes registers.
 _BFLOAT16 = np.dtype([("bfloat16", np.int16)])
+# The types of most indices. All but an int have only numbers that int64 can hold.
+_INTEGERS = {int, np.int32, np.int64, np.uint32}
 # The dtypes with which columns of tables hold text.
 _TEXT_DTYPES = {"object", "str", "string", "String", "category", "Categorical"}
 # How the dtypes of columns of lists begin, in small letters: of polars, pyarrow and pandas.
@@ -359,8 +362,18 @@ def is_nonzero(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return np.asarray(numbers != 0, np.bool_)
 
 
-def per_user(value: Any, name: str) -> list[npt.NDArray[Any]] | None:
-    """Convert a list with one collection per user to arrays; None for anything else.
+class UserLists(NamedTuple):
+    """A collection for each user, and the item indices of all, one behind another.
+
+    Where ``indices`` are None, the collections are arrays, of any kind.
+    """
+
+    collections: Sequence[Any]
+    indices: IntArray | None = None
+
+
+def per_user(value: Any, name: str) -> UserLists | None:
+    """Read a list with one collection per user; None for anything else.
 
     Sets are sorted. A NumPy array or pandas column of Python objects is such a list, too, and so is
     a column of lists of polars or pyarrow.
@@ -373,6 +386,9 @@ def per_user(value: Any, name: str) -> list[npt.NDArray[Any]] | None:
         return None
     if value and sp.issparse(value[0]):
         _refuse_batches(value, name)
+    indices = _indices_in(value)
+    if indices is not None:
+        return UserLists(value, indices)
 
     is_collection = [_is_collection(element) for element in value]
     if not all(is_collection):
@@ -386,16 +402,36 @@ def per_user(value: Any, name: str) -> list[npt.NDArray[Any]] | None:
             "type [] for a user without items"
         )
         raise InputTypeError(msg)
-    lists = []
-    has_rows = False
-    for user, collection in enumerate(value):
-        list_name = f"{name} of user {user}"
-        items = as_array(in_order(collection, list_name), list_name)
-        has_rows |= items.ndim > 1
-        lists.append(items)
-    if has_rows:
-        _refuse_pairs(lists, name)
-    return lists
+    lists = list(value)
+    for user, collection in enumerate(lists):
+        if type(collection) is not np.ndarray:
+            list_name = f"{name} of user {user}"
+            lists[user] = as_array(in_order(collection, list_name), list_name)
+    _refuse_pairs(lists, name)
+    return UserLists(lists, _indices_in(lists))
+
+
+def _indices_in(collections: Sequence[Any]) -> IntArray | None:
+    """Put plain lists or sets of integers, or 1-d arrays of them, one behind another, all at once.
+
+    None for anything else.
+    """
+    types = set(map(type, collections))
+    if types == {np.ndarray}:
+        dtypes = {array.dtype.type for array in collections if array.size}
+        if dtypes <= _INTEGERS and {array.ndim for array in collections} == {1}:
+            return np.concatenate(collections, dtype=np.int64, casting="unsafe")
+
+    are_sets = types <= {set, frozenset}
+    if not are_sets and not types <= {list, tuple}:
+        return None
+    if not set(map(type, chain.from_iterable(collections))) <= _INTEGERS:
+        return None
+    lists = map(sorted, collections) if are_sets else collections
+    try:
+        return np.fromiter(chain.from_iterable(lists), np.int64)
+    except OverflowError:
+        return None
 
 
 def _refuse_dicts(name: str) -> NoReturn:
@@ -592,17 +628,19 @@ def hint_of_index(name: str, index: int, indices: IntArray, n_items: int | None)
 
 
 def one_behind_another(
-    lists: Sequence[npt.NDArray[Any]], name_of: Callable[[int], str]
+    lists: UserLists, name_of: Callable[[int], str]
 ) -> tuple[IntArray, IntArray]:
     """Concatenate lists of item indices.
 
-    Gives where each list starts, (len(lists) + 1,), and the indices as int64. ``name_of`` gives the
-    name of a user's list in errors.
+    Gives where each list starts, (users + 1,), and the indices as int64. ``name_of`` gives the name
+    of a user's list in errors.
     """
-    for user, items in enumerate(lists):
-        check_indices(items, name_of(user), ndim=1)
-    start = starts_of([len(items) for items in lists])
-    return start, np.concatenate([np.empty(0, np.int64), *lists], dtype=np.int64, casting="unsafe")
+    indices = lists.indices
+    if indices is None:
+        for user, items in enumerate(lists.collections):
+            check_indices(items, name_of(user), ndim=1)
+        indices = np.concatenate(lists.collections, dtype=np.int64, casting="unsafe")
+    return starts_of(list(map(len, lists.collections))), indices
 
 
 def starts_of(counts: npt.ArrayLike) -> IntArray:

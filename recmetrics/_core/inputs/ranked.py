@@ -285,10 +285,10 @@ def _as_lists(ranking: Any) -> FlatLists:
             ranking = _ids_without_padding(*parts)
     lists = per_user(ranking, "ranking")
     if lists is not None:
-        for user, items in enumerate(ranking):
-            if isinstance(items, Set):
-                msg = f"ranking of user {user} is a set, which has no order; expected a list"
-                raise InputTypeError(msg)
+        if any(issubclass(collection, Set) for collection in set(map(type, ranking))):
+            user = [isinstance(items, Set) for items in ranking].index(True)
+            msg = f"ranking of user {user} is a set, which has no order; expected a list"
+            raise InputTypeError(msg)
         start, items = one_behind_another(lists, "ranking of user {}".format)
         return FlatLists(items, start)
     array = as_array(ranking, "ranking")

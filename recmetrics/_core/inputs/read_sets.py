@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, ShapeError, at_fault
 from recmetrics._core.inputs.arrays import (
     OF_TABLES,
+    UserLists,
     are_distinct,
     as_array,
     call_on,
@@ -76,9 +77,9 @@ def read_item_sets(
             matrix = _stacked(lists, name, n_items)
             check_shape(matrix, shape, name, if_transposed)
             return DenseSets(matrix, name, if_negative, f"np.asarray({name})")
-        if len(lists) != n_users:
+        if len(value) != n_users:
             msg = (
-                f"{name} lists the items of {len(lists)} users, expected one collection of item "
+                f"{name} lists the items of {len(value)} users, expected one collection of item "
                 f"indices for each of the {n_users} users; type [] for a user without items"
             )
             raise ShapeError(msg)
@@ -253,33 +254,31 @@ def _shared(array: npt.NDArray[Any], name: str, n_users: int, n_items: int | Non
             )
             raise ShapeError(msg)
         return SharedSet(np.flatnonzero(array), n_users, len(array))
-    rows = _from_lists([array], name, n_items, is_shared=True)
+    rows = _from_lists(UserLists([array]), name, n_items, is_shared=True)
     return SharedSet(rows.items, n_users, n_items)
 
 
 def _are_relevances(
-    value: Sequence[Any],
-    lists: list[npt.NDArray[Any]],
-    name: str,
-    n_items: int | None,
-    largest_item: int,
+    value: Sequence[Any], lists: UserLists, name: str, n_items: int | None, largest_item: int
 ) -> bool:
     """Say whether a list per user holds relevances, one for each item, and not item indices.
 
-    ``lists`` are the lists of ``value`` as arrays. Floats and bools are relevances. Integers are
-    indices, except in plain nested lists such as ``[[0, 1, 1]]``, which are a matrix where each has
-    n_items numbers. Where n_items is unknown, they are read as whichever of the two is possible;
+    ``lists`` are those of ``value``. Floats and bools are relevances. Integers are indices, except
+    in plain nested lists such as ``[[0, 1, 1]]``, which are a matrix where each has n_items
+    numbers. Where n_items is unknown, they are read as whichever of the two is possible;
     ``largest_item`` is that of the rankings.
     """
-    if any(numbers.size and numbers.dtype.kind not in "iu" for numbers in lists):
-        return True
-    if not all(isinstance(numbers, list | tuple) for numbers in value):
+    if lists.indices is None:
+        kinds = {array.dtype.kind for array in lists.collections if array.size}
+        if not kinds <= {*"iu"}:
+            return True
+    if not all(issubclass(kind, list | tuple) for kind in set(map(type, value))):
         return False
-    lengths = {len(numbers) for numbers in lists}
+    lengths = set(map(len, lists.collections))
     if len(lengths) != 1 or lengths == {0}:
         return False
 
-    return _is_matrix(np.array(lists), name, n_items, largest_item)
+    return _is_matrix(np.array(lists.collections), name, n_items, largest_item)
 
 
 def _is_matrix(rows: npt.NDArray[Any], name: str, n_items: int | None, largest_item: int) -> bool:
@@ -306,10 +305,13 @@ def _is_matrix(rows: npt.NDArray[Any], name: str, n_items: int | None, largest_i
     return bool(may_be_matrix)
 
 
-def _stacked(lists: list[npt.NDArray[Any]], name: str, n_items: int | None) -> npt.NDArray[Any]:
+def _stacked(lists: UserLists, name: str, n_items: int | None) -> npt.NDArray[Any]:
     """Stack lists of relevances as the rows of a matrix."""
-    length = len(lists[0]) if n_items is None else n_items
-    for user, numbers in enumerate(lists):
+    if lists.indices is not None:
+        return np.array(lists.collections)
+    arrays = lists.collections
+    length = len(arrays[0]) if n_items is None else n_items
+    for user, numbers in enumerate(arrays):
         if numbers.ndim != 1 or len(numbers) != length or not is_real(numbers.dtype):
             length_words = "of the same length" if n_items is None else f"of length {n_items}"
             msg = (
@@ -320,7 +322,7 @@ def _stacked(lists: list[npt.NDArray[Any]], name: str, n_items: int | None) -> n
             if holds_ids(numbers):
                 msg += f"; {OF_TABLES}"
             raise InputTypeError(msg)
-    return np.stack([half_to_single(numbers) for numbers in lists])
+    return np.stack([half_to_single(numbers) for numbers in arrays])
 
 
 def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None, typed: str) -> Rows:
@@ -428,7 +430,7 @@ def _hint_of_shape(
 
 
 def _from_lists(
-    lists: Sequence[npt.NDArray[Any]],
+    lists: UserLists,
     name: str,
     n_items: int | None,
     n_threads: int | None = None,
@@ -469,15 +471,15 @@ def _from_lists(
     advice = call_on(list_name, "np.unique({})[::-1]" if is_padded else "np.unique({})")
     if is_shared and items[-1] <= 1:
         advice += f", or np.array({name}, bool) if this is a mask"
-    lengths = {len(numbers) for numbers in lists}
+    lengths = set(map(len, lists.collections))
     shapes = ""
     if len(lengths) == 1 and not (is_shared or is_padded):
         if lengths == {n_items}:
             advice += f", or np.array({name}) if this is a matrix of relevances"
         elif n_items is not None and items.max() <= 1:
             shapes = (
-                f"{name} is of shape {(len(lists), *lengths)}, expected {(len(lists), n_items)}, "
-                "if it is a matrix; as item indices, "
+                f"{name} is of shape {(len(start) - 1, *lengths)}, expected "
+                f"{(len(start) - 1, n_items)}, if it is a matrix; as item indices, "
             )
     msg = (
         f"{shapes}{list_name} names item {items[entry]} twice; expected each item index once; to "
