@@ -32,6 +32,7 @@ BATCHES = f"{FUZZ} -k 'problems and evaluator'"
 DEVICE = "tests/selection/test_device.py -k 'every_dtype and (float32 or int8)'"
 MANY = "tests/selection/test_many_relevant.py"
 BINS = "tests/selection/test_selection.py -k ranks_are_those_of_a_sort"
+MANY_RELEVANT = "tests/selection/test_many_relevant.py -k 'among_many and False-index'"
 SORTED_ROWS = "tests/selection/test_device.py -k rows_sorted"
 
 
@@ -158,7 +159,10 @@ _OF_FILES = {
          "reaching[p] += n_reaching", "reaching[p] += n_above + (begin <= places[p])"),
         ("an equal score lies above the relevant one", BINS,
          "+ last)] < tile[i]", "+ last)] <= tile[i]"),
-        ("two equal scores share a rank", BINS, "bins.n_equal[b] > 1", "bins.n_equal[b] > 2"),
+        ("two equal scores share a rank", MANY_RELEVANT,
+         "n_tied += bins.n_equal[b] > 1", "n_tied += bins.n_equal[b] > 2"),
+        ("many equal scores share a rank", MANY_RELEVANT,
+         "rank[p] += bins.n_equal_before[b]", "rank[p] += 0"),
         ("the bound of bins forgets excluded items", BINS,
          ">= k + excluded_items.size:", ">= k:"),
         ("ties of an earlier tile come later", TILES,
@@ -348,7 +352,7 @@ _OF_FILES = {
          "copy.deepcopy(self.content())", "self.content()"),
         ("every waiting batch keeps a catalogue",
          "tests/evaluators/test_evaluator.py -k few_catalogues",
-         "lists.nbytes + offered.nbytes", "lists.nbytes"),
+         "len(hits.rank), lists.nbytes + offered.nbytes", "len(hits.rank), lists.nbytes"),
     ],
     "_core/threads.py": [
         ("the last row block is dropped", SCORES,

@@ -504,7 +504,7 @@ def calls_in_reader(call):
 
     def watch(frame, event, _):
         is_function = event == "call" and not frame.f_code.co_name.startswith("<")
-        if is_function and frame.f_globals["__name__"].endswith("inputs.arrays"):
+        if is_function and frame.f_globals.get("__name__", "").endswith("inputs.arrays"):
             names.append(frame.f_code.co_name)
 
     sys.setprofile(watch)
