@@ -105,6 +105,26 @@ def test_series_and_tensors():
         assert got.tolist() == expected
 
 
+@pytest.mark.parametrize("names", [[7, 5], ["q7", "q5"]], ids=["numbers", "text"])
+def test_ids_of_pyarrow(names):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    expected = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=IDS)["mrr"].tolist()
+    column = pa.array([names[0], names[1], names[0], names[1], names[0]])
+    for ids in (column, column.dictionary_encode(), pa.chunked_array([column[:2], column[2:]])):
+        got = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=ids)["mrr"]
+        assert got.tolist() == expected
+    with pytest.raises(InputError, match=r"^ids has no group in row 1; "):
+        Metrics.compute_groups([2.0, 1], [1, 0], "mrr", ids=pa.array([names[0], None]))
+
+
+def test_a_list_of_tensors_of_one_number_has_the_groups_of_the_numbers():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    expected = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=IDS)["mrr"].tolist()
+    ids = list(torch.tensor([1, 0, 1, 0, 1]))  # as list.extend(batch_of_ids) makes it
+    got = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=ids)["mrr"]
+    assert got.tolist() == expected
+
+
 @pytest.mark.parametrize("dtype", ["string", "Int64", "category"])
 def test_a_missing_id_of_pandas(dtype):
     pd = pytest.importorskip("pandas", reason="pandas is not installed")

@@ -392,6 +392,12 @@ BAD = [
 ]  # fmt: skip
 
 
+def test_labels_that_are_tensors_of_one_number():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    found = summary({"m": [1.0, 2.0, 3.0]}, by=list(torch.tensor([0, 1, 0])))
+    assert found.groups == (0, 1)
+
+
 @pytest.mark.parametrize(
     ("values", "options", "error", "message"), BAD, ids=lambda x: str(x)[:40] or "none"
 )

@@ -196,6 +196,8 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
 
     Gives the number of each row's group, (n_rows,), and the ids of the groups in this order.
     """
+    if hasattr(ids, "to_pylist"):  # of pyarrow
+        ids = np.asarray(ids)
     if isinstance(ids, Set) or not isinstance(ids, Collection):
         msg = f"ids must be an array or a list, the group of each row, got {type(ids).__name__}"
         raise InputTypeError(msg)
@@ -227,6 +229,8 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
 
 def _number_objects(ids: list[Any]) -> tuple[IntArray, list[Any]]:
     """Do what ``_read_ids`` does for ids of any type, which are compared as dict keys."""
+    if ids and hasattr(ids[0], "detach"):  # tensors of equal numbers are different dict keys
+        ids = [group_id.item() for group_id in ids]
     _refuse_missing(np.array([is_missing(group_id) for group_id in ids]))
     types = {type(group_id) for group_id in ids}
     if len(types) > 1 and not all(issubclass(id_type, Number) for id_type in types):
