@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from recmetrics._printing import counted, grids, one_line
+from recmetrics._printing import counted, grids, one_line, plural
 from recmetrics._report.result_tables import bounds_if_known
 
 _ENDS = {"high": "the upper end", "low": "the lower end"}  # of an interval
@@ -61,7 +61,8 @@ def weighted_by(
         line = "weighted"
         if has_counts:
             line += (
-                "; effective: the effective number of users, (sum of weights)^2 / sum of weights^2"
+                f"; effective: the effective number of {plural(noun)}, "
+                "(sum of weights)^2 / sum of weights^2"
             )
         yield line
     if n_weightless:

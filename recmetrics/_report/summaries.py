@@ -160,10 +160,10 @@ def summary(
     if all(math.isnan(record.mean) and record.n_undefined for record in overall):
         record = overall[0]
         n_users = record.n_undefined or 0
-        lacking = who_lacks(n_users, n_users, record.why or "no value")
+        lacking = who_lacks(n_users, n_users, record.why or "no value", plural(noun))
         msg = (
-            f"no user has a value of any metric; for {record.metric!r} {lacking}; expected a value "
-            "of at least one user: check that the truth belongs to these users"
+            f"no {noun} has a value of any metric; for {record.metric!r} {lacking}; expected a "
+            f"value of at least one {noun}: check that the truth belongs to these {plural(noun)}"
         )
         raise InputError(msg)
     names = chain.from_iterable(samples.models for samples in models)

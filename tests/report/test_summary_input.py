@@ -358,6 +358,9 @@ BAD = [
      "one value per user, (n_users,), or ()"),
     ({"m": [1.0, 2.0], "n": [1.0]}, {}, ShapeError, "metric 'n' of values has shape (1,); "
      "expected (2,), as metric 'm' of values: compare results on the same users"),
+    ({"ndcg@10": [NAN]}, {"noun": "query"}, InputError, "no query has a value of any metric; for "
+     "'ndcg@10' 1 of 1 queries has no relevant item; expected a value of at least one query: check "
+     "that the truth belongs to these queries"),
     ({"ndcg@10": [NAN, NAN], "hit@1": [NAN, NAN]}, {}, InputError, "no user has a value of any "
      "metric; for 'ndcg@10' 2 of 2 users have no relevant item; expected a value of at least one "
      "user: check that the truth belongs to these users"),

@@ -66,6 +66,8 @@ def test_the_legend():
         "weighted; effective: the effective number of users, (sum of weights)^2 / sum of weights^2",
         "left out: 2 users of weight 0",
     ]
+    found = summary({"ndcg@5": [1.0, 0.5]}, weights=[1, 2], noun="query")
+    assert str(found).splitlines()[-1].startswith("weighted; effective: the effective number of q")
     found = summary({"hit@5": [1.0, 0.5], "coverage@5": np.array(NAN)})
     assert str(found).splitlines()[-1] == (
         "coverage@5 has no value (no user, or a catalogue without items)"
