@@ -188,6 +188,11 @@ OK = {"sizes": [2, 3]}
             {"sizes": None, "ids": {1, 2, 3, 4, 5}},
         ),
         (
+            InputTypeError,
+            "ids must be an array or a list, the group of each row, got dict",
+            {"sizes": None, "ids": {0: "b", 1: "a", 2: "b", 3: "a", 4: "b"}},
+        ),
+        (
             InputError,
             "ids has no group in row 4; expected an id for each row",
             {"sizes": None, "ids": np.ma.array([1, 1, 2, 2, 2], mask=[0, 0, 0, 0, 1])},

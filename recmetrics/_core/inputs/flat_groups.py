@@ -3,7 +3,7 @@
 A group is a user whose items are its rows, numbered from 0. Only these may be recommended.
 """
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from numbers import Number
 from typing import Any
 
@@ -198,7 +198,7 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
     """
     if hasattr(ids, "to_pylist"):  # of pyarrow
         ids = np.asarray(ids)
-    if isinstance(ids, Set) or not isinstance(ids, Collection):
+    if isinstance(ids, Set | Mapping) or not isinstance(ids, Collection):
         msg = f"ids must be an array or a list, the group of each row, got {type(ids).__name__}"
         raise InputTypeError(msg)
     shape = tuple(ids.shape) if hasattr(ids, "shape") else (len(ids),)
