@@ -455,6 +455,10 @@ MISTAKES["truth of each user"] = {
     "three columns for a user": truth(ShapeError,
         "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (2, 3)",
         [[(0, 1, 2), (1, 2, 0)], [(2, 1, 0)]]),
+    "matrices of other widths": truth(ShapeError,
+        "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (1, 1); "
+        "for one row or column type [np.ravel(items) for items in truth]",
+        [[[0]], [[1, 2]]], LISTS),
     "pairs": truth(ShapeError,
         "truth holds pairs such as (0, 5), expected a collection of item indices for each user; "
         "type [[int(item) for item, _ in items] for items in truth] if each is an item and its "

@@ -272,6 +272,8 @@ def _are_relevances(
         kinds = {array.dtype.kind for array in lists.collections if array.size}
         if not kinds <= {*"iu"}:
             return True
+        if {array.ndim for array in lists.collections} != {1}:
+            return False  # then they are refused
     if not all(issubclass(kind, list | tuple) for kind in set(map(type, value))):
         return False
     lengths = set(map(len, lists.collections))
