@@ -196,9 +196,11 @@ class Columns(NamedTuple):
             if len(fields) < 3 or not _are_equally_long(source):  # two are a user and an item
                 return as_lists
             as_lists += "; "
-        names = [*self.ids, self.of_lines[not self.is_first]][: len(fields)]
+        names = [*self.ids, *(self.times or [self.of_lines[not self.is_first]])][: len(fields)]
         n_columns = len(header) if len(header) > 1 else len(fields)
-        names += [f"column{place}" for place in range(len(names) + 1, n_columns + 1)]
+        n_unread = n_columns - len(names)
+        place = len(names) - len(self.times)  # times are last, as in MovieLens, behind ratings
+        names[place:place] = [f"column{place + 1 + column}" for column in range(n_unread)]
         if len(header) > 1 or len(fields) == 1:
             separator = separator_of(source, _first_line(source))
             which = "if they are none" if as_lists else "its first line holds numbers, no names:"
@@ -616,7 +618,9 @@ def _with_numbers(
         text = frame[name]
         numbers = _as_numbers(text)
         if numbers.null_count() and name in columns.times:
-            numbers = _dates(source, layout, text)
+            dates = _dates(source, layout, text)
+            if dates.null_count() <= numbers.null_count():  # else a cell of numbers is bad
+                numbers = dates
         if name in columns.times and numbers.dtype == polars.Float64:
             integers = text.str.strip_chars().cast(polars.Int64, strict=False)
             if not integers.null_count():  # float64 would make two times of nanoseconds one
@@ -630,7 +634,7 @@ def _with_numbers(
             row = numbers.is_null().arg_true()[0]
             cell = (text[row] or "")[:40]
             expected = "a number"
-            if name in columns.times:
+            if name in columns.times and numbers.dtype != polars.Float64:
                 expected += " or a date such as 2020-01-31"
             raise _in_row(source, layout, row, f"holds {cell!r} as {name}; expected {expected}")
     return frame

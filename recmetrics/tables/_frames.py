@@ -271,14 +271,13 @@ def times_of(frame: Frame, label: str, column: str) -> npt.NDArray[Any]:
 
 
 def _code_of_times(series: Series) -> str:
-    """Give the code that makes numbers of a column of text where each is one, and else dates."""
-    if series.dtype == nw.String:
-        texts = series.drop_nulls().to_list()
-        for number_type in (int, float):
-            with suppress(ValueError):
-                for text in texts:
-                    number_type(text)
-                return _FLOATS_CODE[series.implementation].replace("float", number_type.__name__)
+    """Give the code that makes numbers of a column where each cell is one, and else dates."""
+    texts = list(map(str, series.drop_nulls().to_list()))  # objects may be numbers, as Decimal is
+    for number_type in (int, float):
+        with suppress(ValueError):
+            for text in texts:
+                number_type(text)
+            return _FLOATS_CODE[series.implementation].replace("float", number_type.__name__)
     return _DATES_CODE[series.implementation]
 
 

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -271,6 +272,10 @@ def test_errors_say_what_to_type():
     assert "such as by train = train.assign(**{'time': train['time'].astype(int)})" in text
     objects = said(InputTypeError, train.assign(time=[(1,)] * 6), truth)
     assert objects.startswith("train, column 'time' holds objects, expected numbers or dates; con")
+    # As from a database: read as dates, they would not stand beside the numbers of the truth.
+    decimals = train.assign(time=[*map(decimal.Decimal, train["time"])])
+    code = re.search("such as by train = (.+)$", said(InputTypeError, decimals, truth))[1]
+    assert audit_times(eval(code, {"train": decimals}), truth) == audit_times(train, truth)
     mixed = said(InputTypeError, train, pd.DataFrame(dated(TRUTH)))
     assert mixed.startswith("column 'time': train holds Int64, truth holds Datetime")
     for missing in (np.nan, None):
@@ -326,6 +331,23 @@ def test_the_command_refuses_what_it_cannot_read(tmp_path, capsys, monkeypatch):
     assert f"holds 'soon' {expected}" in refused(capsys, *both)
     assert "no column 'at'" in refused(capsys, *both, "--time", "at")
     assert "--user and --item have the same column" in refused(capsys, *both, "--user", "item")
+    write_times("gap.csv", 10, "", 30)
+    told = refused(capsys, "audit-times", "train.csv", "gap.csv")
+    assert told.endswith("'gap.csv', line 3: holds '' as time; expected a number")
+
+
+@pytest.mark.parametrize("rating", ["", "5\t"])
+def test_a_header_above_lines_of_numbers(rating, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = {"train.data": f"1\t1\t{rating}10\n1\t2\t{rating}30\n"}
+    lines["test.data"] = f"1\t3\t{rating}20\n"
+    for name, text in lines.items():
+        Path(name).write_text(text)
+    told = refused(capsys, "audit-times", *lines)
+    header = re.search("such as '(.+)'$", told)[1].encode().decode("unicode_escape")
+    for name, text in lines.items():
+        Path(name).write_text(f"{header}\n{text}")
+    assert "after their earliest test row: 1 of 1" in printed(capsys, "audit-times", *lines)
 
 
 def write_times(name, *times):
