@@ -43,7 +43,7 @@ class Explanation:
     no_relevant_item: str
     """The value of a user without relevant items."""
     nan_if: str
-    """The cause of NaN, of a metric that needs no relevant items; else ""."""
+    """The causes of NaN; "" if the lack of relevant items is the only one, or if there is none."""
     graded: str
     """The treatment of graded truth."""
     ties: str
@@ -136,7 +136,9 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         convention = read_convention(convention)
     spec = parse(metric, convention)
     definition = define(spec, convention)
-    may_be_nan = not spec.metric.needs_relevant and number_for(definition.undefined) is None
+    nan_if = spec.metric.undefined
+    if number_for(definition.undefined) is not None or nan_if == "no relevant item":
+        nan_if = ""
     # The lines, each with its system and metric, of the systems that define the same.
     same_lines = [line for line in lines_of(spec) if line[-1] == spec]
     formula = formula_of(spec)
@@ -149,7 +151,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         formula=formula,
         systems=tuple(_call_in(*line) for line in same_lines),
         no_relevant_item=_without_truth(definition),
-        nan_if=spec.metric.undefined if may_be_nan else "",
+        nan_if=nan_if,
         graded=_graded(spec),
         ties=_ties(definition, convention),
         bounds=spec.bounds,

@@ -256,11 +256,12 @@ def _notes_on_calls(rows: Sequence[Match]) -> Iterator[str]:
         if row.systems:
             calls = _first_of(row.systems, _MAX_NAMES)
             yield f"row {number} is based on {'; '.join(calls)}"
-    yield (
-        f"to compute a row {_NO_DEPARTURE!r}, pass Metrics.compute the metric string, and as "
-        "another argument what follows it, such as undefined='zero'; convention= follows the "
-        "defaults of a system, and these calls may have other options"
-    )
+    if not all(row.departures for row in rows):
+        yield (
+            f"to compute a row {_NO_DEPARTURE!r}, pass Metrics.compute the metric string, and as "
+            "another argument what follows it, such as undefined='zero'; convention= follows the "
+            "defaults of a system, and these calls may have other options"
+        )
     in_words = [setting for row in rows for setting in _settings(row) if "=" not in setting]
     if in_words:
         yield f"what follows in words, such as {in_words[0]!r}, is no argument of Metrics.compute"

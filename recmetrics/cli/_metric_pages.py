@@ -89,10 +89,9 @@ def _page(metric_string: str, convention: Convention | None) -> str:
             "formula": metric.formula,
             "bounds": facts["bounds"],
             "citation": facts["citation"],
+            "NaN if": metric.undefined,
         }
     facts["needs"] = _needs(metric)
-    if convention is None:  # which may give a number instead
-        facts["NaN if"] = metric.undefined
     facts["alias"] = ", ".join(metric.aliases)
     lines = [heading.replace("``", ""), ""]
     lines += [f"{label:<12}{line}" for label, line in fact_lines(facts)]

@@ -208,6 +208,7 @@ def test_a_whole_metric_string_is_explained_above_the_rest(capsys):
     by_name = printed(capsys, "metrics", "ndcg").splitlines()
     explained = printed(capsys, "metrics", "NDCG(gain=exp2)@10").splitlines()
     assert explained[0] == "ndcg(gain=exp2)@10"
+    assert not any(line.startswith("NaN if") for line in explained)  # told as the empty truth
     for fact in recmetrics.explain("ndcg(gain=exp2)@10").facts.values():
         assert all(any(line.endswith(part) for line in explained) for part in fact.splitlines())
     options = by_name.index(next(line for line in by_name if line.startswith("option ")))

@@ -94,7 +94,9 @@ def test_by_hand():
     ],
 )
 def test_departures_are_from_the_nearest_system(value, undefined, cutoff, system, departures):
-    first = identify(HIT_SCORES, HIT_TRUTH, value, "hit@1").matches[0]
+    found = identify(HIT_SCORES, HIT_TRUTH, value, "hit@1")
+    assert ("to compute a row 'as in a system'" in str(found)) == (value == "0.33")
+    first = found.matches[0]
     assert (first.undefined, first.metric) == (undefined, f"hit@{cutoff}")
     assert first.departures == departures
     assert any(each.startswith(system) for each in first.systems)
