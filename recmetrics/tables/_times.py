@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from recmetrics._core.errors import InputTypeError
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
-from recmetrics._printing import counted, per_cent
+from recmetrics._printing import counted, facts_in_html, per_cent
 from recmetrics.tables._frames import (
     EXACT,
     Frame,
@@ -55,13 +55,17 @@ _MEANINGS = {
     "other_unit": "test rows whose times have another unit than those of the training rows, such "
     "as seconds and milliseconds",
 }
+_LATER_USERS = (
+    "the test has the last row of each user, and others act later (the model knows what they do, "
+    "unless the split is at one time)"
+)
 _EPOCH_SECONDS = 1e8  # of 1973: smaller numbers may be days or places in a row
 _UNITS = (1e3, 1e6, 1e9)  # milliseconds, microseconds and nanoseconds of a second
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TimeAudit:
-    """The result of ``audit_times``; it prints as a report.
+    """The result of ``audit_times``; it prints as a report, in notebooks as a table.
 
     ``n_train`` and ``n_truth`` count rows, ``n_users`` the users of the truth. ``findings`` has a
     ``TimeFinding`` for each check that found something. ``information`` has what is no finding: if
@@ -76,23 +80,33 @@ class TimeAudit:
     information: Mapping[str, TimeFinding]
 
     def __str__(self) -> str:
+        lines = [self._head()]
+        lines += [f"  {meaning}: {fact}" for meaning, fact in self._lines()]
+        if self.information:
+            lines.append(f"    no finding: {_LATER_USERS}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        lines = [*self._lines()]
+        if self.information:
+            lines.append(("no finding", _LATER_USERS))
+        return facts_in_html(self._head(), lines)
+
+    def _head(self) -> str:
         train = counted(self.n_train, "training row")
         truth = counted(self.n_truth, "test row")
         head = f"{train}, {truth} of {counted(self.n_users, 'user')}"
-        lines = [head if self.findings else f"{head}: nothing odd"]
+        return head if self.findings else f"{head}: nothing odd"
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        """The meaning of each finding, and what it concerns."""
         for name, finding in [*self.findings.items(), *self.information.items()]:
             n, of, n_rows, user, item = finding
             rows = f", {counted(n_rows, 'row')}" if n_rows != n else ""
-            lines.append(
-                f"  {_MEANINGS[name]}: {n:,} of {of:,} ({per_cent(n, of)}){rows}, "
-                f"first (user {user!r}, item {item!r})"
-            )
-        if self.information:
-            lines.append(
-                "    no finding: the test has the last row of each user, and others act later (the "
-                "model knows what they do, unless the split is at one time)"
-            )
-        return "\n".join(lines)
+            first = f"first (user {user!r}, item {item!r})"
+            yield _MEANINGS[name], f"{n:,} of {of:,} ({per_cent(n, of)}){rows}, {first}"
 
 
 def audit_times(

@@ -210,6 +210,12 @@ def test_the_last_row_of_each_user_is_no_finding():
         "item 2)\n    no finding: the test has the last row of each user, and others act later "
         "(the model knows what they do, unless the split is at one time)"
     )
+    assert repr(found) == str(found)
+    cells = re.findall("<t[hd][^>]*>(.*?)</t[hd]>", found._repr_html_())
+    lines = zip(cells[2::2], cells[3::2], strict=True)
+    assert [f"{meaning}: {fact}" for meaning, fact in lines] == [
+        line.strip() for line in str(found).splitlines()[1:]
+    ]
     drawn = audit_times(train, pd.DataFrame({"user": [1, 2], "item": [2, 1], "time": [8, 7]}))
     assert list(drawn.findings)[:2] == ["after_own_test", "after_first_test"]
     assert (drawn.information, "no finding" in str(drawn)) == ({}, False)
