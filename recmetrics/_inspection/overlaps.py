@@ -68,7 +68,8 @@ def overlap(
         The scores of the two models: (n_users, n_items) each, in any form that ``Metrics.compute``
         takes, of the same users and items. Or a factor model as a tuple of matrices,
         ``(user_factors, item_factors)`` or ``(user_factors, item_factors, item_bias)``, as for
-        ``Metrics.compute_factors``. The two may have different forms.
+        ``Metrics.compute_factors``. The two may have different forms. Lists of item indices are for
+        ``overlap_ranked``; here they would be read as scores.
     measures
         Strings: ``name``, ``name@k`` or ``name(option=value, ...)@k``. With ``@k``, only the first
         k ranks count. The notes below describe the measures.
