@@ -133,9 +133,9 @@ def test_times_are_compared_exactly(earlier, later):
 def test_a_training_row_at_the_first_time_of_the_test_is_not_after_it():
     train = pd.DataFrame({"user": [1, 2, 2], "item": [1, 1, 2], "time": [20, 20, 21]})
     truth = pd.DataFrame({"user": [1, 2, 2], "item": [2, 3, 4], "time": [20, 30, 40]})
-    found = audit_times(train, truth).findings
-    assert found["after_first_test"] == TimeFinding(1, 3, 1, 2, 2)  # the row at 21 alone
-    assert found["at_own_test"] == TimeFinding(1, 2, 1, 1, 1)
+    found = audit_times(train, truth)
+    assert found.information["after_first_test"] == TimeFinding(1, 3, 1, 2, 2)  # the row at 21
+    assert found.findings["at_own_test"] == TimeFinding(1, 2, 1, 1, 1)
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "pyarrow"])
@@ -207,7 +207,7 @@ def test_the_last_row_of_each_user_is_no_finding():
     assert list(found.findings) == ["new_items", "in_both"]
     assert found.information == {"after_first_test": TimeFinding(1, 3, 1, 2, 2)}
     assert str(found).endswith(
-        "item 2)\n    no finding: the test has the last row of each user, and others act later "
+        "item 2)\n    no finding: the test has the last rows of each user, and others act later "
         "(the model knows what they do, unless the split is at one time)"
     )
     assert repr(found) == str(found)
@@ -219,6 +219,18 @@ def test_the_last_row_of_each_user_is_no_finding():
     drawn = audit_times(train, pd.DataFrame({"user": [1, 2], "item": [2, 1], "time": [8, 7]}))
     assert list(drawn.findings)[:2] == ["after_own_test", "after_first_test"]
     assert (drawn.information, "no finding" in str(drawn)) == ({}, False)
+
+
+def test_the_last_rows_of_each_user_are_no_finding():
+    train = pd.DataFrame({"user": [1, 2, 2], "item": [1, 1, 2], "time": [1, 5, 9]})
+    truth = pd.DataFrame({"user": [1, 1, 2], "item": [2, 3, 3], "time": [8, 9, 10]})
+    found = audit_times(train, truth)
+    assert found.information == {"after_first_test": TimeFinding(1, 3, 1, 2, 2)}
+    # A user who is in no test acts after the first one: the split is at one time, and leaks.
+    other = pd.DataFrame({"user": [3], "item": [1], "time": [9]})
+    found = audit_times(pd.concat([train, other]), truth)
+    assert found.findings["after_first_test"] == TimeFinding(2, 4, 2, 2, 2)
+    assert found.information == {}
 
 
 def test_a_fair_split_has_nothing_odd():
