@@ -18,6 +18,7 @@ from recmetrics._core.errors import (
     InputTypeError,
     NaNScoreError,
     ShapeError,
+    warn,
 )
 from recmetrics._core.inputs import (
     Rankings,
@@ -26,6 +27,7 @@ from recmetrics._core.inputs import (
     SparseScores,
     SparseSets,
     Users,
+    may_be_indices,
     read_count,
     read_labels,
     read_set_if_given,
@@ -95,6 +97,11 @@ def overlap(
     ArgumentError
         As in ``Metrics.compute``.
 
+    Warns
+    -----
+    RecmetricsWarning
+        If both matrices look like lists of item indices.
+
     Notes
     -----
     Each measure compares two lists. If the string has a cutoff k, only the first k ranks of each
@@ -128,6 +135,12 @@ def overlap(
     if shape != scores_b.shape:
         msg = f"a and b must have the same users and items, got {shape} and {scores_b.shape}"
         raise ShapeError(msg + _if_transposed("b", scores_b.shape, shape))
+    if _are_lists(scores_a) and _are_lists(scores_b):
+        warn(
+            f"a and b are read as scores of {shape[1]} items, but each row holds different "
+            "integers, some above that, as lists of item indices do; for such lists type "
+            "recmetrics.overlap_ranked(a, b, measures)"
+        )
 
     exclude = shared.get("exclude")
     candidates = shared.get("candidates")
@@ -211,6 +224,13 @@ def overlap_ranked(
     users = Users(SparseSets(Rows.none(n_users), catalogue), n_items=catalogue)
     bound = 1 + max(rankings_a.largest_item, rankings_b.largest_item)
     return _compare(rankings_a, rankings_b, users, bound, specs, rules)
+
+
+def _are_lists(scores: AnyScores) -> bool:
+    """Say whether scores look like lists of item indices, of more items than they have columns."""
+    if not isinstance(scores, ScoreMatrix) or not may_be_indices(scores.array):
+        return False
+    return bool(scores.array.max() > scores.shape[1])
 
 
 def _if_transposed(name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> str:

@@ -13,6 +13,15 @@ CASES = [
         altered="n_items=8",
     ),
     Case(
+        "overlaps.py: a and b are read as scores of {}",
+        "import numpy as np; a = np.array([[7, 2], [0, 1]]); b = np.array([[2, 7], [3, 4]]); "
+        "measures = 'jaccard@2'",
+        "recmetrics.overlap(a, b, measures)",
+        {"jaccard@2": [1.0, 0.0]},
+        whole="",
+        altered="recmetrics.overlap_ranked(a, a, measures)",
+    ),
+    Case(
         "overlaps.py: ; it looks transposed",
         BOTH + "a = scores; b = scores.T.copy()",
         "recmetrics.overlap(a, b, 'jaccard@2')",

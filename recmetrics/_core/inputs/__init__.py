@@ -38,6 +38,7 @@ from recmetrics._core.inputs.arrays import (
     is_half,
     is_missing,
     is_sparse_tensor,
+    may_be_indices,
     places_of_entries,
     refuse_other_indexes,
     starts_of,
