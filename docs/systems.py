@@ -49,11 +49,12 @@ PROSE: dict[str, Prose] = {
             "If ranks have gaps, such as 1, 2, 5, the first k rows are read. `NDCG`, `DCG`, "
             "`RBP` and `AveragePrecision` then use the ranks as given, and `RecipRank` uses the "
             "position in the list",
-            "Version 2026.4 (its metrics, run on the lists of 2025.8.1) computes the same for "
-            "users with truth and a list, except that a negative rating has the gain 0. It leaves "
-            "users without truth out of every mean but that of `Precision`. Here, "
-            '`undefined="nan"` leaves them out, also of `precision`, but not of `dcg`. '
-            "`Precision` and `AveragePrecision` leave out empty lists there. "
+            "Version 2026.4, of which the metrics were run alone, computes the same for users with "
+            "truth and a list, except that a negative rating has the gain 0. It leaves users "
+            "without truth out of every mean but that of `Precision`, and empty lists out of those "
+            "of `Precision` and `AveragePrecision`. In recmetrics, "
+            '`undefined="nan"` leaves users without truth out, also of `precision`, but not of '
+            "`dcg`. In 2026.4 "
             "`ListGini` and `ExposureGini` take a vocabulary or a dataset as `items`",
             "`ExposureGini` computes in float32. `ListGini` and `ExposureGini` always count the "
             "whole catalogue given as `items=`",

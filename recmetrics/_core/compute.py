@@ -541,7 +541,7 @@ class Metrics:
         ids
             (n_rows,) the group of each row: numbers, text or dates, in any order, such as ``qid``.
 
-        All other keywords are as in ``compute``; the signature has them.
+        All other keywords are as in ``compute``.
 
         Returns
         -------

@@ -17,9 +17,9 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
     """Compile the kernels of ``Metrics.compute`` before its first call.
 
     The machine code is cached on disk if possible. A warm-up then takes seconds once, and a tenth
-    of a second in every later process. The kernels for ``ties=`` and for factor models are compiled
-    at their first use, not here. So are those for strata and propensities, unless a metric of
-    ``metrics_list`` reads them.
+    of a second in every later process. The kernels for ``ties=``, for factor models, and for
+    hundreds of relevant candidates of a user are compiled at their first use, not here. So are
+    those for strata and propensities, unless a metric of ``metrics_list`` reads them.
 
     >>> import recmetrics
     >>> recmetrics.warmup(["ndcg@10", "recall@20", "recall(of=tail)@20"], dtype="float32")

@@ -726,6 +726,26 @@ def test_a_call_takes_no_more_memory_than_is_guaranteed(form, argument):
     assert peak < 100 * shape[0] + 50 * truth.nnz + 40 * sets.nnz
 
 
+@pytest.mark.needs_jit
+@pytest.mark.parametrize("has_candidates", [False, True])
+@pytest.mark.parametrize("n_relevant", [65_000, 132_000])
+def test_a_long_row_takes_no_more_memory_than_is_guaranteed(n_relevant, has_candidates):
+    """The bytes are those of docs/inside.md. The bins are as many as the next power of two."""
+    n_items = 132_000
+    scores = np.random.default_rng(0).random((1, n_items), np.float32)
+    options = {"candidates": [np.arange(n_items)]} if has_candidates else {}
+    truth = [np.arange(n_relevant)]
+    with compiled():
+        Metrics.compute(scores, truth, "auc", **options)
+    tracemalloc.start()
+    try:
+        Metrics.compute(scores, truth, "auc", **options)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 + (50 + 60) * n_relevant + (40 + 40 * has_candidates) * n_items
+
+
 @pytest.mark.thorough
 @pytest.mark.needs_jit
 def test_a_matrix_of_more_than_two_to_the_31_scores(tmp_path):

@@ -181,6 +181,7 @@ def test_ranks_among_many_relevant_items(own_candidates, ties):
         options = {"candidates": sp.csr_array(allowed)}
     else:
         options = {"exclude": sp.csr_array(~allowed)}
+    # About 700 of the items are relevant: enough for bins, also among candidates.
     with compiled():
         got = Metrics.ranks(scores, truth, ties=ties, **options).toarray()
     for user, row in enumerate(scores):

@@ -21,7 +21,7 @@ _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 # name of the dtype that ml_dtypes registers.
 _BFLOAT16 = np.dtype([("bfloat16", np.int16)])
 # The types of most indices. All but an int have only numbers that int64 can hold.
-_INTEGERS = {int, np.int32, np.int64, np.uint32}
+_INTEGERS = {int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32}
 # The dtypes with which columns of tables hold text.
 _TEXT_DTYPES = {"object", "str", "string", "String", "category", "Categorical"}
 # How the dtypes of columns of lists begin, in small letters: of polars, pyarrow and pandas.
@@ -424,6 +424,9 @@ def _indices_in(collections: Sequence[Any]) -> IntArray | None:
 
     are_sets = types <= {set, frozenset}
     if not are_sets and not types <= {list, tuple}:
+        return None
+    first = next(chain.from_iterable(collections), 0)  # that of a matrix of floats says enough
+    if type(first) not in _INTEGERS:
         return None
     if not set(map(type, chain.from_iterable(collections))) <= _INTEGERS:
         return None

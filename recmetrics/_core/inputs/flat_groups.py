@@ -229,8 +229,8 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
 
 def _number_objects(ids: list[Any]) -> tuple[IntArray, list[Any]]:
     """Do what ``_read_ids`` does for ids of any type, which are compared as dict keys."""
-    if ids and hasattr(ids[0], "detach"):  # tensors of equal numbers are different dict keys
-        ids = [group_id.item() for group_id in ids]
+    # Tensors of equal numbers are different dict keys.
+    ids = [group_id.item() if hasattr(group_id, "detach") else group_id for group_id in ids]
     _refuse_missing(np.array([is_missing(group_id) for group_id in ids]))
     types = {type(group_id) for group_id in ids}
     if len(types) > 1 and not all(issubclass(id_type, Number) for id_type in types):

@@ -280,7 +280,14 @@ def _are_relevances(
     if len(lengths) != 1 or lengths == {0}:
         return False
 
-    return _is_matrix(np.array(lists.collections), name, n_items, largest_item)
+    return _is_matrix(_rows_of(lists), name, n_items, largest_item)
+
+
+def _rows_of(lists: UserLists) -> npt.NDArray[Any]:
+    """The integers of lists of one length, as the rows of a matrix."""
+    if lists.indices is None:
+        return np.array(lists.collections)
+    return lists.indices.reshape(len(lists.collections), -1)
 
 
 def _is_matrix(rows: npt.NDArray[Any], name: str, n_items: int | None, largest_item: int) -> bool:
@@ -310,7 +317,7 @@ def _is_matrix(rows: npt.NDArray[Any], name: str, n_items: int | None, largest_i
 def _stacked(lists: UserLists, name: str, n_items: int | None) -> npt.NDArray[Any]:
     """Stack lists of relevances as the rows of a matrix."""
     if lists.indices is not None:
-        return np.array(lists.collections)
+        return _rows_of(lists)
     arrays = lists.collections
     length = len(arrays[0]) if n_items is None else n_items
     for user, numbers in enumerate(arrays):

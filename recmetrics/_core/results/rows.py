@@ -81,7 +81,7 @@ class Batch(NamedTuple):
     lists: IntArray  # (rows, width) -1 after the end of a list
     offered: BoolArray  # (n_items,)
     invalid: IntArray | None  # (2, rows) repeats and unknown items; None where they are errors
-    size: tuple[int, int, int]  # rows, relevant items, bytes of lists
+    size: tuple[int, int, int]  # rows, relevant items, bytes of lists and values
     n_items: int | None
     # events whose relevant items are all excluded, those with any, and all relevant items
     swallowed: tuple[int, int, int]

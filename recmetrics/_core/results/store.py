@@ -646,7 +646,7 @@ def _models_in_words(models: tuple[str, ...]) -> str:
 
 
 def _fits(size: tuple[int, int, int]) -> bool:
-    """Say whether batches of this size may wait: users, relevant items and bytes of lists."""
+    """Say whether batches of this size may wait: users, relevant items, and bytes."""
     return all(map(operator.le, size, MAX_WAITING))
 
 

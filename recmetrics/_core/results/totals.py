@@ -67,7 +67,7 @@ class Totals(NamedTuple):
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """The size of a batch whose values are computed: the bytes of the sums alone."""
+        """The size as that of a batch, without rows and relevant items: the bytes of the sums."""
         arrays: list[Any] = list(self.joint[1:])
         for exposure in self.exposures.values():
             arrays += exposure.arrays().values()

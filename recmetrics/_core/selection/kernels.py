@@ -62,7 +62,7 @@ _RUN_ITEMS = 24  # sorted by insertion, before such runs are merged
 # Excluded items are hidden in a copy of a row with no more than so many items for each of them.
 LEAST_PER_HIDDEN = 40
 _FEW_HITS = 32  # up to so many hits of a user no sort is faster than insertion
-_FEW_TIED = 64  # up to so many places whose score others have, to count these for each is faster
+_FEW_TIED = 64  # up to so many relevant scores with equals, to count these one by one is faster
 
 # Faults of a ranking that the caller gives: an item outside the catalogue, an item after the end of
 # the list, and an item that the list names twice.
@@ -115,7 +115,7 @@ class Bins(NamedTuple):
     A bin holds the scores from above the next lower relevant score up to its own.
     """
 
-    # (bins,) those of relevant items, ascending; behind them, numbers as large as the last one.
+    # (bins,) those of relevant items, ascending; behind them, numbers at least as large, or NaN.
     scores: Array
     bin_of: npt.NDArray[np.uint32]  # (n_items,) the bin of each item
     n_above: npt.NDArray[np.int32]  # (bins,) scores of the row above the relevant one of the bin
@@ -126,9 +126,9 @@ class Bins(NamedTuple):
 class BinMemory(NamedTuple):
     """Work memory to rank the candidates of users with many relevant ones among them."""
 
-    many_relevant: int  # so many candidates, or more
+    least_relevant: int  # the relevant candidates from which on a user has bins
     bins: Bins
-    pool: Pool  # to sort the scores of these with
+    pool: Pool  # in which the scores of the relevant candidates are sorted
 
 
 class RankMemory(NamedTuple):
@@ -617,9 +617,11 @@ def _read_ranks(
     item = 0  # the scores before it are counted
     for p in range(places.size):
         b = bins.bin_of[places[p]]
-        if bins.n_equal[b] > 1 and n_tied <= _FEW_TIED:
+        if bins.n_equal[b] <= 1:
+            continue
+        if n_tied <= _FEW_TIED:
             rank[p] += _count_equal(row[: places[p]], bins.scores[b])
-        elif bins.n_equal[b] > 1:
+        else:
             while item < places[p]:
                 other = bins.bin_of[item]
                 bins.n_equal_before[other] += bins.scores[other] == row[item]
@@ -1034,7 +1036,7 @@ def rank_candidates(
         if n_possible == 0:
             continue
         no_excluded = items[:0]
-        if bin_memory is not None and n_possible >= bin_memory.many_relevant:
+        if bin_memory is not None and n_possible >= bin_memory.least_relevant:
             bins = bin_memory.bins
             _fill_bins(scores, possible.places[:n_possible], bins, bin_memory.pool)
             _rank_possible(scores, bins, possible, n_possible, no_excluded, user, k, hits, tied)

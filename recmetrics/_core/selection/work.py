@@ -15,7 +15,7 @@ from recmetrics._core.inputs import Rankings, ScoreMatrix, SparseScores, Users, 
 from recmetrics._core.selection.device import DeviceFactors, DeviceScores
 from recmetrics._core.selection.hits import Hits
 from recmetrics._core.selection.kernels import COMPARED_PER_COLLECTED, LEAST_PER_HIDDEN
-from recmetrics._core.selection.matrix import MANY_RELEVANT
+from recmetrics._core.selection.matrix import MANY_CANDIDATES, MANY_RELEVANT
 from recmetrics._core.selection.memory import n_lanes_for
 from recmetrics._core.selection.tied import EqualScores
 from recmetrics._core.types import IntArray
@@ -58,12 +58,14 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
     if isinstance(scores, SparseScores):
         n_stored = scores.mean_items * n_users
         if k is not None:
-            work += _work_of_pairs(n_users, n_relevant, n_stored)
+            work += _work_of_ranks_among(n_users, n_relevant, n_stored)
         return work + _STORED_SCORE * n_stored
     if users.candidates is not None:
         n_candidates = users.candidates.count()
         if k is not None:
-            work += _CANDIDATE * n_candidates + _work_of_pairs(n_users, n_relevant, n_candidates)
+            work += _CANDIDATE * n_candidates + _work_of_ranks_among(
+                n_users, n_relevant, n_candidates
+            )
         if depth is not None:
             work += _LISTED_CANDIDATE * n_candidates
         return work
@@ -82,12 +84,13 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
     return work
 
 
-def _work_of_pairs(n_users: int, n_relevant: int, n_read: float) -> float:
+def _work_of_ranks_among(n_users: int, n_relevant: int, n_read: float) -> float:
     """Estimate the work of ranking the relevant items of each user among the scores that are read.
 
-    Of all users together, ``n_relevant`` items are relevant and ``n_read`` scores are read.
+    Of all users together, ``n_relevant`` items are relevant and ``n_read`` scores are read. Their
+    means stand for each user.
     """
-    if n_relevant >= MANY_RELEVANT * n_users:
+    if n_relevant >= MANY_CANDIDATES * n_users:
         return _BINNED_SCORE * n_read
     mean_read = n_read / max(1, n_users)
     return _COMPARED_PAIR * min(n_relevant, n_read) * mean_read
