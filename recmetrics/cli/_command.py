@@ -391,6 +391,14 @@ def _read_matrices(
 ) -> tuple[Any, Any, dict[str, Any], tuple[int, int]]:
     """Read the scores, the truth and the sets of items; also gives the shape of the scores."""
     scores = read_array(sources["scores"], _SCORES_FORMAT)
+    if scores.ndim == 1:
+        msg = (
+            f"{sources['scores']} is 1-d of shape {scores.shape}, expected 2-d (n_users, n_items); "
+            "for one user save np.atleast_2d of it in Python; for rows of groups, such as queries, "
+            "write the columns group, score and relevance into one .csv, .tsv or .parquet, which "
+            "recmetrics evaluate takes without a TRUTH (--group names another column)"
+        )
+        raise CommandError(msg)
     shape = (*scores.shape, 0, 0)[:2]  # the library refuses other dimensions
     truth = read_user_items(sources["truth"], shape, lines, graded=True)
     item_sets = {}

@@ -237,6 +237,17 @@ def test_a_bad_table_is_one_line(capsys, text, message):
     assert rejected(capsys, "bad.csv", "-m", "mrr") == f"GROUPS 'bad.csv'{message}"
 
 
+def test_flat_arrays_are_answered_with_a_table(capsys):
+    np.save("scores.npy", np.array(GROUPS["score"]))
+    np.save("labels.npy", np.array(GROUPS["relevance"]))
+    assert rejected(capsys, "scores.npy", "labels.npy") == (
+        "SCORES 'scores.npy' is 1-d of shape (6,), expected 2-d (n_users, n_items); for one user "
+        "save np.atleast_2d of it in Python; for rows of groups, such as queries, write the "
+        "columns group, score and relevance into one .csv, .tsv or .parquet, which recmetrics "
+        "evaluate takes without a TRUTH (--group names another column)"
+    )
+
+
 def test_nan_scores_may_be_excluded(capsys):
     write(GROUPS | {"score": [math.nan, 5.0, 1.0, 5.0, 2.0, -1.0]}, "nan")
     for suffix in ("csv", "parquet"):

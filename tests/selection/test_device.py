@@ -397,7 +397,13 @@ def test_factors_of_a_device_must_fit(sent):
 @pytest.mark.parametrize(
     "tensor, error, end",
     [
-        (torch.zeros(4), ShapeError, "got 1-d of shape (4,); for one user type scores[None]"),
+        (
+            torch.zeros(4),
+            ShapeError,
+            "got 1-d of shape (4,); for one user type scores[None]; for rows "
+            "of groups, such as queries, type "
+            "Metrics.compute_groups(scores, truth, metrics_list, ids=ids)",
+        ),
         (torch.zeros(2, 3).cfloat(), InputTypeError, "got dtype complex64; type scores.real"),
         (
             torch.zeros(2, 3).to(torch.float8_e5m2),

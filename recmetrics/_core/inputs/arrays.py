@@ -262,6 +262,11 @@ def check_2d(shape: tuple[int, ...], name: str, of_one_user: str) -> None:
     if len(shape) == 2:
         return
     hint = f"for one user type {of_one_user}"
+    if len(shape) == 1 and name.endswith("scores"):
+        hint += (
+            "; for rows of groups, such as queries, type "
+            "Metrics.compute_groups(scores, truth, metrics_list, ids=ids)"
+        )
     if len(shape) == 3 and shape[2] == 1:
         hint = f"for the only number of each item type {name}[:, :, 0]"
     elif len(shape) > 1:
