@@ -70,6 +70,8 @@ class Columns(NamedTuple):
     maybe: Collection[str] | None = ()
     maybe_ids: Collection[str] = ()  # read as text where they are there
     times: Collection[str] = ()  # of the numbers, those that may be dates
+    bools: Collection[str] = ()  # of the numbers, those that may be True and False
+    blanks: Collection[str] = ()  # of the numbers, those whose empty cells are NaN
     is_first: bool = True
     shared: Collection[str] = ()  # the options whose columns every table has
     of_lines: tuple[str, str] = ("score", "relevance")  # in TREC's runs and in its qrels
@@ -616,15 +618,10 @@ def _with_numbers(
         frame = frame.filter(rows)  # without empty lines
     for name in set(frame.columns) - ids:
         text = frame[name]
-        numbers = _as_numbers(text)
-        if numbers.null_count() and name in columns.times:
-            dates = _dates(source, layout, text)
-            if dates.null_count() <= numbers.null_count():  # else a cell of numbers is bad
-                numbers = dates
-        if name in columns.times and numbers.dtype == polars.Float64:
-            integers = text.str.strip_chars().cast(polars.Int64, strict=False)
-            if not integers.null_count():  # float64 would make two times of nanoseconds one
-                numbers = integers
+        if name in columns.times:
+            numbers = _times(source, layout, text)
+        else:
+            numbers = _read_numbers(columns, text)
         if not numbers.null_count():
             frame = frame.with_columns(numbers)
         elif name in if_numeric:
@@ -638,6 +635,16 @@ def _with_numbers(
                 expected += " or a date such as 2020-01-31"
             raise _in_row(source, layout, row, f"holds {cell!r} as {name}; expected {expected}")
     return frame
+
+
+def _read_numbers(columns: Columns, text: pl.Series) -> pl.Series:
+    """Read a column of text as float64; null where there is no number."""
+    if text.name in columns.blanks:
+        text = text.fill_null("nan")
+    numbers = _as_numbers(text)
+    if numbers.null_count() and text.name in columns.bools:
+        numbers = _as_numbers(text.str.to_lowercase().replace({"true": "1", "false": "0"}))
+    return numbers
 
 
 def _read_cells(
@@ -752,6 +759,20 @@ def _read_trec(source: Source, text: str, columns: Columns, form: TrecForm) -> p
             fault += f"; {columns.advice_on_text(source, columns.ids, header)}"
         raise _in_row(source, layout, row, fault)
     return frame
+
+
+def _times(source: Source, layout: _Layout, text: pl.Series) -> pl.Series:
+    """Read numbers, or dates if more cells are; null where a cell is neither, or is the other."""
+    import polars
+
+    numbers = _as_numbers(text)
+    if numbers.null_count():
+        dates = _dates(source, layout, text)
+        has_bad_number = dates.null_count() > numbers.null_count()
+        return numbers if has_bad_number else dates
+    integers = text.str.strip_chars().cast(polars.Int64, strict=False)
+    # float64 would make two times of nanoseconds one.
+    return numbers if integers.null_count() else integers
 
 
 def _dates(source: Source, layout: _Layout, text: pl.Series) -> pl.Series:

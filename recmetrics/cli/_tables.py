@@ -109,7 +109,15 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     advice = (
         f"for recommendations give a TRUTH: recmetrics evaluate {quote(str(source.path))} TRUTH"
     )
-    columns = Columns([group], numbers, column_names, required=True, instead=(["item"], advice))
+    columns = Columns(
+        [group],
+        numbers,
+        column_names,
+        required=True,
+        bools=[column_names["relevance"]],
+        blanks=[column_names["score"]],  # a null of Parquet is NaN, too
+        instead=(["item"], advice),
+    )
     frame = read_table(source, columns)
     ids = frame[group].to_list()
     for name in numbers:

@@ -211,8 +211,10 @@ def _columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> 
         return _columns_of_recs(source, pairs, options)
     if label == "truth":
         if options.get("relevance") is not None:
-            return pairs._replace(numbers=[options["relevance"]], required=True)
-        return pairs._replace(numbers=GRADES, maybe=("rank", *OTHER_GRADES))
+            grades = [options["relevance"]]
+            return pairs._replace(numbers=grades, bools=grades, required=True)
+        bools = (*GRADES, *OTHER_GRADES)
+        return pairs._replace(numbers=GRADES, bools=bools, maybe=("rank", *OTHER_GRADES))
     if label == "exclude" or (label in _OF_TRAIN and source.in_shell):
         return pairs
     of_items = pairs._replace(ids=[item], maybe_ids=[user])

@@ -137,6 +137,14 @@ def test_without_metrics_those_of_accuracy_are_computed(capsys):
     assert list(found) == ["map@10", "ndcg@10"]
 
 
+@pytest.mark.parametrize(("yes", "no"), [("True", "False"), ("true", "false")])
+def test_bools_of_text_are_relevances(capsys, yes, no):
+    text = f"qid,score,click\n1,3,{no}\n1,2,{yes}\n2,1,{yes}\n"
+    Path("clicks.csv").write_text(text)
+    options = ["--group", "qid", "--relevance", "click"]
+    assert evaluated(capsys, "clicks.csv", "-m", "mrr", *options)["of"]["mrr"]["mean"] == 3 / 4
+
+
 # --- Output --------------------------------------------------------------------------------------
 
 
@@ -253,6 +261,18 @@ def test_nan_scores_may_be_excluded(capsys):
     for suffix in ("csv", "parquet"):
         found = evaluated(capsys, f"nan.{suffix}", "-m", "mrr", "--nan", "exclude")
         assert found["of"]["mrr"]["mean"] == (1 + 1 / 2) / 2
+
+
+def test_an_empty_score_is_nan(capsys):
+    """As pandas writes NaN."""
+    Path("blank.csv").write_text("group,score,relevance\nq,,0\nq,2,1\nq,3,0\n")
+    assert rejected(capsys, "blank.csv", "-m", "mrr") == (
+        "scores hold 1 NaN, the first in row 0; expected numbers, -inf for a row that was not "
+        "retrieved; give --nan exclude to treat NaN like a score of -inf (GROUPS blank.csv, "
+        "column 'score', rows counted from 0)"
+    )
+    found = evaluated(capsys, "blank.csv", "-m", "precision(denom=list)@3", "--nan", "exclude")
+    assert found["of"]["precision(denom=list)@3"]["mean"] == 1 / 2
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,23 @@ def test_ids_of_a_file_are_integers_beside_integers(kind, suffix, chunks, tmp_pa
     assert message.startswith("recs, column 'item' holds integers")
 
 
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize(("yes", "no"), [("True", "False"), ("true", "false")])
+def test_bools_of_a_file_are_relevances_as_those_of_a_frame(yes, no, chunks, tmp_path):
+    """pandas writes True, polars true; in other columns they are no numbers."""
+    recs = {1: [5, 6, 7], 2: [7, 5]}
+    path = tmp_path / "clicks.csv"
+    path.write_text(f"user,item,click\n1,5,{no}\n1,7,{yes}\n2,7,{yes}\n")
+    truth = make("polars", {"user": [1, 1, 2], "item": [5, 7, 7], "click": [False, True, True]})
+    for table in (path, truth):
+        assert values(recs, table, relevance="click", chunks=chunks) == {1: 1 / 3, 2: 1}
+        with pytest.warns(RecmetricsWarning, match="to read it as grades type relevance='click'"):
+            assert values(recs, table, chunks=chunks) == {1: 1, 2: 1}
+    (tmp_path / "recs.csv").write_text(f"user,item,score\n1,5,{yes}\n")
+    with pytest.raises(InputError, match=f"holds '{yes}' as score; expected a number"):
+        evaluate_table(tmp_path / "recs.csv", path, "mrr", chunks=chunks)
+
+
 def test_arrays_beside_files_are_refused_as_beside_frames(tmp_path):
     polars = pytest.importorskip("polars", reason="polars is not installed")
     recs = polars.DataFrame({"user": [1], "item": [5], "score": [2.0]})
