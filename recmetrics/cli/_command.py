@@ -248,6 +248,12 @@ def _form_and_sources(args: Namespace) -> tuple[str, dict[str, Source]]:
     elif not has_truth and suffix_of(path) in SUFFIXES:
         form = "GROUPS"
     if form == "SCORES" and not has_truth:
+        if args.group is not None:
+            msg = (
+                f"--group goes with GROUPS, {FORMS['GROUPS']}; {str(path)!r} is neither .csv, .tsv "
+                "nor .parquet"
+            )
+            raise CommandError(msg)
         msg = (
             f"{Source('SCORES', path)} needs a TRUTH; type: recmetrics evaluate "
             f"{quote(str(path))} TRUTH; only a table of groups (.csv, .tsv or .parquet) needs none"

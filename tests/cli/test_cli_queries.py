@@ -326,6 +326,14 @@ def test_what_is_no_table_needs_a_truth(capsys, name):
     )
 
 
+@pytest.mark.parametrize("name", ["groups.feather", "groups.jsonl", "-"])
+def test_a_group_is_of_a_table(capsys, name):
+    assert rejected(capsys, name, "-m", "mrr", "--group", "qid") == (
+        f"--group goes with GROUPS, a table without TRUTH; '{name}' is neither .csv, .tsv nor "
+        ".parquet"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "mean", "note"),
     [
