@@ -719,6 +719,13 @@ FLAT_GROUPS = [
         MRR,
     ),
     Case(
+        "; if it is in that order, type sizes=list",
+        FLAT + "sizes = {'a': 3, 'b': 3}",
+        "Metrics.compute_groups(scores, relevance, 'mrr', sizes=sizes)",
+        MRR,
+        advice="order, type (.+)$",
+    ),
+    Case(
         "; if these are the rows where the groups begin",
         FLAT + "sizes = np.array([0, 3, 6])",
         "Metrics.compute_groups(scores, relevance, 'mrr', sizes=sizes)",

@@ -169,6 +169,12 @@ def _check_relevance(gains: npt.NDArray[Any], relevance: Any, scores: Any) -> No
 
 def _read_sizes(sizes: Any, n_rows: int) -> IntArray:
     """Read the number of rows of each group; together they must be ``n_rows``."""
+    if isinstance(sizes, Mapping):
+        msg = (
+            f"sizes is a {type(sizes).__name__}, expected an array with one number per group, in "
+            "the order of the rows; if it is in that order, type sizes=list(sizes.values())"
+        )
+        raise InputTypeError(msg)
     array = as_array(sizes, "sizes")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         msg = (
