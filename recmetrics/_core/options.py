@@ -230,8 +230,16 @@ def _hint_for(
     if name == "k" and "metrics_list" in public.parameters:
         arguments = public.bind_partial(*args).arguments | kwargs
         return _with_cutoff(arguments.get("metrics_list"), kwargs["k"])
-    if name in ("group", "groups", "qid") and {"ids", "sizes"} <= public.parameters.keys():
+    if (
+        name in ("group", "groups", "group_id", "qid")
+        and {"ids", "sizes"} <= public.parameters.keys()
+    ):
         return "; type ids= for the group of each row, or sizes= for the number of rows of each"
+    if name in ("weights", "sample_weight") and "metrics_list" in public.parameters:
+        return (
+            "; values are not weighted, but their mean may be: type "
+            f"recmetrics.summary(values, weights={name})"
+        )
     if name == "exclude" and {"ranking", "ground_truth"} <= public.parameters.keys():
         return (
             "; leave excluded items out of the lists, or, if each user has a list of items in all "

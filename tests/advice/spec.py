@@ -118,6 +118,19 @@ KEYWORDS = [
         quoted=True,
         altered="ids",
     ),
+    *(
+        Case(
+            "; values are not weighted, but their mean may be",
+            BOTH + f"{name} = [3, 1]; values = Metrics.compute(scores, truth, 'mrr')",
+            f"Metrics.compute(scores, truth, 'mrr', {name}={name})",
+            (3 * 1 / 2 + 1 * 1 / 3) / (3 + 1),
+            advice="be: type (.+)$",
+            whole="-",
+            altered="recmetrics.summary(values)",
+            then="answer.to_dict()['means'][0]['mean']",
+        )
+        for name in ("weights", "sample_weight")
+    ),
     Case(
         "; torcheval has none",
         BOTH + "scores[0, 0] = 2.0",

@@ -107,7 +107,7 @@ def test_the_nearest_keyword_is_named():
     ):
         with pytest.raises(TypeError, match=re.escape(named)):
             call()
-    for keyword in ("group", "groups"):
+    for keyword in ("group", "groups", "group_id"):
         with pytest.raises(TypeError, match="type ids= for the group of each row, or sizes= for"):
             Metrics.compute_groups([2, 1], [0, 1], "mrr", **{keyword: [2]})
     assert Metrics.compute_groups([2, 1], [0, 1], "mrr", sizes=[2])["mrr"] == 1 / 2
