@@ -118,6 +118,18 @@ KEYWORDS = [
         quoted=True,
         altered="ids",
     ),
+    Case(
+        "for that mean type recmetrics.summary",
+        BOTH + "truth = np.array([[0, 1, 1], [0, 0, 1]])\n"
+        "metrics = 'gauc'; values = Metrics.compute(scores, truth, 'auc')",
+        "Metrics.compute(scores, truth, metrics, convention='recbole')",
+        (2 * 0 / 2 + 1 * 1 / 2) / (2 + 1),
+        blank="[2, 1]",
+        advice="type (.+)$",
+        whole="-",
+        altered="recmetrics.summary(values)",
+        then="answer.to_dict()['means'][0]['mean']",
+    ),
     *(
         Case(
             "; values are not weighted, but their mean may be",

@@ -287,6 +287,19 @@ def unreadable(text, detail=""):
             "in metric 'ndgc_at_k': unknown metric 'ndgc'; did you mean 'ndcg@100'?",
         ),
         (
+            "pre@5",
+            "precision@5",
+            UnknownMetricError,
+            "in metric 'pre@5': unknown metric 'pre'; did you mean 'precision@5'?",
+        ),
+        (
+            "GAUC",
+            "auc",
+            UnknownMetricError,
+            "in metric 'GAUC': unknown metric 'gauc'; did you mean 'auc'? The mean of GAUC weighs "
+            "users: see recmetrics.summary(weights=)",
+        ),
+        (
             "zzz",
             "hit",
             UnknownMetricError,

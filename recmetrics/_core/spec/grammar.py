@@ -186,6 +186,13 @@ class MetricSpec:
         return text
 
 
+# Of names that are not near to what they mean: that of XGBoost, and that of papers on clicks.
+_HINTS = {
+    "pre": "did you mean 'precision{}'?",
+    "gauc": "did you mean 'auc'? The mean of GAUC weighs users: see recmetrics.summary(weights=)",
+}
+
+
 def lookup(
     name: str, k: str | int | None = None, options: Mapping[str, OptionValue] | None = None
 ) -> Metric:
@@ -200,7 +207,8 @@ def lookup(
     if len(name) <= _SHORT:  # ARP is not ap, nor MAR mrr: only a letter too many, or out of place
         names = [near for near in names if set(near) == set(name)]
     ending = str(MetricSpec("", k, tuple((options or {}).items())))  # type: ignore[arg-type]
-    hint = _meant(name) or did_you_mean(name, names, ending) or f"choose from {', '.join(METRICS)}"
+    hint = _HINTS.get(name, "").format(ending) or _meant(name) or did_you_mean(name, names, ending)
+    hint = hint or f"choose from {', '.join(METRICS)}"
     msg = f"unknown metric {name!r}; {hint}"
     raise UnknownMetricError(msg)
 

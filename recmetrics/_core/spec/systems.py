@@ -195,7 +195,13 @@ def meant_by(name: str, k: str | None, convention: Convention) -> str:
     for plain in system.lines:
         if plain.metric == line.metric and plain.undefined != line.undefined:
             written += f" with undefined={line.undefined!r}"
-    return f"did you mean {written}, which is {line.call.format(k=k)} of {system.name}?"
+    hint = f"did you mean {written}, which is {line.call.format(k=k)} of {system.name}?"
+    if line.weight != "1":
+        hint += (
+            f" Its mean weighs each user by {line.weight}, where R is the number of relevant items "
+            "of the user; for that mean type recmetrics.summary(values, weights=...)"
+        )
+    return hint
 
 
 def _under_convention(line: Line, system: System) -> str:
