@@ -704,6 +704,18 @@ def lists_of_sparse(matrix):
     return lists_of(matrix.toarray())
 
 
+def peak_of(call):
+    """The bytes that a call takes at most, once its kernels are compiled."""
+    with compiled():
+        call()
+        tracemalloc.start()
+        try:
+            call()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+
 @pytest.mark.needs_jit
 @pytest.mark.parametrize("argument", ["exclude", "candidates"])
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.coo_array, lists_of_sparse])
@@ -715,14 +727,7 @@ def test_a_call_takes_no_more_memory_than_is_guaranteed(form, argument):
     truth = sp.random_array(shape, density=0.01, format="csr", rng=rng)
     sets = sp.random_array(shape, density=0.1, rng=rng)
     options = {argument: form(sets)}
-    with compiled():
-        Metrics.compute(scores, truth, "ndcg@10", **options)
-    tracemalloc.start()
-    try:
-        Metrics.compute(scores, truth, "ndcg@10", **options)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    peak = peak_of(lambda: Metrics.compute(scores, truth, "ndcg@10", **options))
     assert peak < 100 * shape[0] + 50 * truth.nnz + 40 * sets.nnz
 
 
@@ -735,14 +740,7 @@ def test_a_long_row_takes_no_more_memory_than_is_guaranteed(n_relevant, has_cand
     scores = np.random.default_rng(0).random((1, n_items), np.float32)
     options = {"candidates": [np.arange(n_items)]} if has_candidates else {}
     truth = [np.arange(n_relevant)]
-    with compiled():
-        Metrics.compute(scores, truth, "auc", **options)
-    tracemalloc.start()
-    try:
-        Metrics.compute(scores, truth, "auc", **options)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    peak = peak_of(lambda: Metrics.compute(scores, truth, "auc", **options))
     assert peak < 100 + (50 + 60) * n_relevant + (40 + 40 * has_candidates) * n_items
 
 
