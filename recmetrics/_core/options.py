@@ -237,7 +237,7 @@ def _hint_for(
         return "; type ids= for the group of each row, or sizes= for the number of rows of each"
     if name in ("weights", "sample_weight") and "metrics_list" in public.parameters:
         return (
-            "; values are not weighted, but their mean may be: type "
+            "; values have no weights, but means do, one for each user or group: type "
             f"recmetrics.summary(values, weights={name})"
         )
     if name == "exclude" and {"ranking", "ground_truth"} <= public.parameters.keys():

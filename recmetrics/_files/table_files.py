@@ -632,7 +632,9 @@ def _with_numbers(
             cell = (text[row] or "")[:40]
             expected = "a number"
             if name in columns.times and numbers.dtype != polars.Float64:
-                expected += " or a date such as 2020-01-31"
+                are_dates = numbers.null_count() < len(numbers)
+                expected = "a date" if are_dates else "a number or a date"
+                expected += " such as 2020-01-31"
             raise _in_row(source, layout, row, f"holds {cell!r} as {name}; expected {expected}")
     return frame
 
@@ -640,10 +642,11 @@ def _with_numbers(
 def _read_numbers(columns: Columns, text: pl.Series) -> pl.Series:
     """Read a column of text as float64; null where there is no number."""
     if text.name in columns.blanks:
-        text = text.fill_null("nan")
+        text = text.fill_null("").str.strip_chars().replace({"": "nan"})
     numbers = _as_numbers(text)
     if numbers.null_count() and text.name in columns.bools:
-        numbers = _as_numbers(text.str.to_lowercase().replace({"true": "1", "false": "0"}))
+        words = text.str.strip_chars().str.to_lowercase()
+        numbers = _as_numbers(words.replace({"true": "1", "false": "0"}))
     return numbers
 
 

@@ -43,7 +43,7 @@ class Explanation:
     no_relevant_item: str
     """The value of a user without relevant items."""
     nan_if: str
-    """The causes of NaN; "" if the lack of relevant items is the only one, or if there is none."""
+    """The causes of NaN beside the lack of relevant items; "" if there is none."""
     graded: str
     """The treatment of graded truth."""
     ties: str
@@ -136,8 +136,8 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         convention = read_convention(convention)
     spec = parse(metric, convention)
     definition = define(spec, convention)
-    nan_if = spec.metric.undefined
-    if number_for(definition.undefined) is not None or nan_if == "no relevant item":
+    nan_if = spec.metric.undefined.removeprefix("no relevant item").removeprefix(", or ")
+    if number_for(definition.undefined) is not None:
         nan_if = ""
     # The lines, each with its system and metric, of the systems that define the same.
     same_lines = [line for line in lines_of(spec) if line[-1] == spec]

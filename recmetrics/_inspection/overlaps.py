@@ -47,6 +47,8 @@ from recmetrics._core.selection import (
 from recmetrics._core.spec import Request, make_spec
 from recmetrics._core.types import Factors, IntArray, Invalid, Scores, Truth, UserValues
 
+_HEAD_ROWS = 100  # which show whether scores look like lists
+
 R = TypeVar("R")
 
 
@@ -138,8 +140,9 @@ def overlap(
     if _are_lists(scores_a) and _are_lists(scores_b):
         warn(
             f"a and b are read as scores of {shape[1]} items, but each row holds different "
-            "integers, some above that, as lists of item indices do; for such lists type "
-            "recmetrics.overlap_ranked(a, b, measures)"
+            "integers, some above that, as lists of item indices do; for lists type "
+            "recmetrics.overlap_ranked(a, b, measures), for scores "
+            "recmetrics.overlap(np.array(a, float), np.array(b, float), measures)"
         )
 
     exclude = shared.get("exclude")
@@ -228,9 +231,10 @@ def overlap_ranked(
 
 def _are_lists(scores: AnyScores) -> bool:
     """Say whether scores look like lists of item indices, of more items than they have columns."""
-    if not isinstance(scores, ScoreMatrix) or not may_be_indices(scores.array):
+    if not isinstance(scores, ScoreMatrix) or scores.array.ndim != 2:
         return False
-    return bool(scores.array.max() > scores.shape[1])
+    head = scores.array[:_HEAD_ROWS]
+    return head.shape[1] > 1 and may_be_indices(head) and bool(head.max() > head.shape[1])
 
 
 def _if_transposed(name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> str:

@@ -400,9 +400,8 @@ def _read_matrices(
     if scores.ndim == 1:
         msg = (
             f"{sources['scores']} is 1-d of shape {scores.shape}, expected 2-d (n_users, n_items); "
-            "for one user save np.atleast_2d of it in Python; for rows of groups, such as queries, "
-            "write the columns group, score and relevance into one .csv, .tsv or .parquet, which "
-            "recmetrics evaluate takes without a TRUTH (--group names another column)"
+            "for one user save np.atleast_2d of it in Python; of groups, such as queries, "
+            "recmetrics evaluate reads one table with the columns group, score and relevance"
         )
         raise CommandError(msg)
     shape = (*scores.shape, 0, 0)[:2]  # the library refuses other dimensions

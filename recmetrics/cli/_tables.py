@@ -115,7 +115,8 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
         column_names,
         required=True,
         bools=[column_names["relevance"]],
-        blanks=[column_names["score"]],  # a null of Parquet is NaN, too
+        # A null of Parquet is NaN, too. Without the option the error names the line.
+        blanks=[column_names["score"]] if args.nan == "exclude" else [],
         instead=(["item"], advice),
     )
     frame = read_table(source, columns)

@@ -56,7 +56,7 @@ _MEANINGS = {
     "as seconds and milliseconds",
 }
 _LATER_USERS = (
-    "the test has the last rows of each user, and others act later (the model knows what they do, "
+    "the test has the last rows of its users, and others act later (the model knows what they do, "
     "unless the split is at one time)"
 )
 _EPOCH_SECONDS = 1e8  # of 1973: smaller numbers may be days or places in a row
@@ -69,7 +69,7 @@ class TimeAudit:
 
     ``n_train`` and ``n_truth`` count rows, ``n_users`` the users of the truth. ``findings`` has a
     ``TimeFinding`` for each check that found something. ``information`` has what is no finding: if
-    the test has the last rows of each user, training rows after the earliest of these are to be
+    the test has the last rows of its users, training rows after the earliest of these are to be
     expected.
     """
 

@@ -261,15 +261,6 @@ ARRAYS = [
         {"mrr": [1 / 2]},
     ),
     Case(
-        "; for rows of groups, such as queries, type",
-        FLAT + "truth = relevance; ids = [7, 7, 7, 8, 8, 8]; metrics_list = 'mrr'",
-        COMPUTE,
-        MRR,
-        advice="queries, type (.+)$",
-        whole="-",
-        altered="Metrics.compute_groups(-scores, truth, metrics_list, ids=ids)",
-    ),
-    Case(
         "; indices begin at 0: if these begin at 1 type",
         SCORES + "truth = [[2], [1, 3]]",
         "Metrics.compute(scores, truth, 'recall(denom=relevant)@2')",

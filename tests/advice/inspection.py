@@ -18,7 +18,18 @@ CASES = [
         "measures = 'jaccard@2'",
         "recmetrics.overlap(a, b, measures)",
         {"jaccard@2": [1.0, 0.0]},
-        whole="",
+        advice="for lists type (.+), for scores",
+        whole="-",
+        altered="recmetrics.overlap_ranked(a, a, measures)",
+    ),
+    Case(
+        "overlaps.py: a and b are read as scores of {}",
+        "import numpy as np; a = np.array([[7, 2, 0]]); b = np.array([[9, 0, 2]]); "
+        "measures = 'jaccard@2'",
+        "recmetrics.overlap(a, b, measures)",
+        {"jaccard@2": [1 / 3]},
+        advice="for scores (.+)$",
+        whole="-",
         altered="recmetrics.overlap_ranked(a, a, measures)",
     ),
     Case(

@@ -132,11 +132,11 @@ KEYWORDS = [
     ),
     *(
         Case(
-            "; values are not weighted, but their mean may be",
+            "; values have no weights, but means do",
             BOTH + f"{name} = [3, 1]; values = Metrics.compute(scores, truth, 'mrr')",
             f"Metrics.compute(scores, truth, 'mrr', {name}={name})",
             (3 * 1 / 2 + 1 * 1 / 3) / (3 + 1),
-            advice="be: type (.+)$",
+            advice="group: type (.+)$",
             whole="-",
             altered="recmetrics.summary(values)",
             then="answer.to_dict()['means'][0]['mean']",

@@ -250,9 +250,8 @@ def test_flat_arrays_are_answered_with_a_table(capsys):
     np.save("labels.npy", np.array(GROUPS["relevance"]))
     assert rejected(capsys, "scores.npy", "labels.npy") == (
         "SCORES 'scores.npy' is 1-d of shape (6,), expected 2-d (n_users, n_items); for one user "
-        "save np.atleast_2d of it in Python; for rows of groups, such as queries, write the "
-        "columns group, score and relevance into one .csv, .tsv or .parquet, which recmetrics "
-        "evaluate takes without a TRUTH (--group names another column)"
+        "save np.atleast_2d of it in Python; of groups, such as queries, recmetrics evaluate reads "
+        "one table with the columns group, score and relevance"
     )
 
 
@@ -263,13 +262,12 @@ def test_nan_scores_may_be_excluded(capsys):
         assert found["of"]["mrr"]["mean"] == (1 + 1 / 2) / 2
 
 
-def test_an_empty_score_is_nan(capsys):
-    """As pandas writes NaN."""
-    Path("blank.csv").write_text("group,score,relevance\nq,,0\nq,2,1\nq,3,0\n")
-    assert rejected(capsys, "blank.csv", "-m", "mrr") == (
-        "scores hold 1 NaN, the first in row 0; expected numbers, -inf for a row that was not "
-        "retrieved; give --nan exclude to treat NaN like a score of -inf (GROUPS blank.csv, "
-        "column 'score', rows counted from 0)"
+@pytest.mark.parametrize("cell", ["", '""', " "])
+def test_an_empty_score_is_nan(capsys, cell):
+    """As pandas writes NaN, also with quotes."""
+    Path("blank.csv").write_text(f"group,score,relevance\nq,{cell},0\nq,2,1\nq,3,0\n")
+    assert rejected(capsys, "blank.csv", "-m", "mrr").startswith(
+        "GROUPS 'blank.csv', line 2: holds '"
     )
     found = evaluated(capsys, "blank.csv", "-m", "precision(denom=list)@3", "--nan", "exclude")
     assert found["of"]["precision(denom=list)@3"]["mean"] == 1 / 2

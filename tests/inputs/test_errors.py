@@ -138,9 +138,8 @@ MISTAKES["scores"] |= {
     **{
         f"one user, {form}": scores(
             ShapeError,
-            f"scores {NOT_2D} 1-d of shape (3,); for one user type np.atleast_2d(scores); for rows "
-            "of groups, such as queries, type "
-            "Metrics.compute_groups(scores, truth, metrics_list, ids=ids)",
+            f"scores {NOT_2D} 1-d of shape (3,); for one user type np.atleast_2d(scores); "
+            "Metrics.compute_groups(..., ids=ids) reads rows of groups, such as queries",
             wrong,
         )
         for form, wrong in (("array", SCORES[0]), ("list", [3, 2, 1]))

@@ -199,7 +199,7 @@ def test_what_a_user_without_relevant_items_gets():
         "NaN, as in the convention; 0, the sum of no gains, if undefined= is given"
     )
     assert explain("recall@5").nan_if == ""
-    assert explain("auc").nan_if == "no relevant item, or only relevant ones"
+    assert explain("auc").nan_if == "only relevant ones"
     assert explain("auc", convention="torchmetrics").nan_if == ""
     fallout = explain("fallout@5")
     assert fallout.no_relevant_item == "has a value"

@@ -493,8 +493,8 @@ OF_SCORES = [
     ((GOOD, OTHER.T), {}, ShapeError, "a and b must have the same users and items, got (3, 4) and "
      "(4, 3); it looks transposed: type b.T"),
     ((GOOD, [1.0, 2.0]), {}, ShapeError, "in b: scores must be 2-d (n_users, n_items), got 1-d of "
-     "shape (2,); for one user type np.atleast_2d(scores); for rows of groups, such as queries, "
-     "type Metrics.compute_groups(scores, truth, metrics_list, ids=ids)"),
+     "shape (2,); for one user type np.atleast_2d(scores); Metrics.compute_groups(..., "
+     "ids=ids) reads rows of groups, such as queries"),
     (((GOOD, OTHER[:, :2]), OTHER), {}, ShapeError, "in a: user_factors (n_users, d) and "
      "item_factors (n_items, d) must have the same d, got (3, 4) and (3, 2)"),
     ((GOOD, OTHER), {"exclude": np.eye(3)}, ShapeError, "exclude must have the users and items of "

@@ -400,9 +400,8 @@ def test_factors_of_a_device_must_fit(sent):
         (
             torch.zeros(4),
             ShapeError,
-            "got 1-d of shape (4,); for one user type scores[None]; for rows "
-            "of groups, such as queries, type "
-            "Metrics.compute_groups(scores, truth, metrics_list, ids=ids)",
+            "got 1-d of shape (4,); for one user type scores[None]; "
+            "Metrics.compute_groups(..., ids=ids) reads rows of groups, such as queries",
         ),
         (torch.zeros(2, 3).cfloat(), InputTypeError, "got dtype complex64; type scores.real"),
         (

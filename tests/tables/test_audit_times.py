@@ -207,7 +207,7 @@ def test_the_last_row_of_each_user_is_no_finding():
     assert list(found.findings) == ["new_items", "in_both"]
     assert found.information == {"after_first_test": TimeFinding(1, 3, 1, 2, 2)}
     assert str(found).endswith(
-        "item 2)\n    no finding: the test has the last rows of each user, and others act later "
+        "item 2)\n    no finding: the test has the last rows of its users, and others act later "
         "(the model knows what they do, unless the split is at one time)"
     )
     assert repr(found) == str(found)
@@ -383,8 +383,8 @@ def test_only_iso_dates_are_read(line, date, tmp_path, capsys, monkeypatch):
     dates[line - 2] = date
     write_times("truth.csv", *dates)
     assert refused(capsys, "audit-times", "train.csv", "truth.csv") == (
-        f"TRUTH 'truth.csv', line {line}: holds {date!r} as time; expected a number or a date such "
-        "as 2020-01-31"
+        f"TRUTH 'truth.csv', line {line}: holds {date!r} as time; expected a date such as "
+        "2020-01-31"
     )
 
 

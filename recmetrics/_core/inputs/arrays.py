@@ -263,10 +263,7 @@ def check_2d(shape: tuple[int, ...], name: str, of_one_user: str) -> None:
         return
     hint = f"for one user type {of_one_user}"
     if len(shape) == 1 and name.endswith("scores"):
-        hint += (
-            "; for rows of groups, such as queries, type "
-            "Metrics.compute_groups(scores, truth, metrics_list, ids=ids)"
-        )
+        hint += "; Metrics.compute_groups(..., ids=ids) reads rows of groups, such as queries"
     if len(shape) == 3 and shape[2] == 1:
         hint = f"for the only number of each item type {name}[:, :, 0]"
     elif len(shape) > 1:
