@@ -101,6 +101,18 @@ def did_you_mean(name: str, names: abc.Iterable[str], ending: str = "") -> str:
     return f"did you mean {near[0] + ending!r}?" if near else ""
 
 
+def looks_like(column: str, name: str) -> bool:
+    """Say whether a column may be the one that goes by ``name`` here."""
+    synonyms = {
+        "user": "user uid member customer query",
+        "item": "item iid movie product article track corpus doc document",
+        "score": "score scores prediction predictions predicted pred est",
+        "rank": "rank ranks ranking position pos place",
+    }
+    words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column).lower())
+    return any(word in synonyms.get(name, name).split() for word in words)
+
+
 def warn(
     message: str,
     category: type[RecmetricsWarning] = RecmetricsWarning,

@@ -30,7 +30,6 @@ from recmetrics._files.table_files import (
     as_frame,
     holds_lists,
     holds_table,
-    looks_like,
     read_any,
     read_table,
     refuse_same,

@@ -15,7 +15,14 @@ from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from recmetrics._core.errors import InputError, MetricSpecError, at_fault, did_you_mean, install
+from recmetrics._core.errors import (
+    InputError,
+    MetricSpecError,
+    at_fault,
+    did_you_mean,
+    install,
+    looks_like,
+)
 from recmetrics._core.results import spec_of
 from recmetrics._files.per_user import weight_names
 from recmetrics._files.source import (
@@ -257,18 +264,6 @@ def _likely(options: Sequence[str], header: Sequence[str]) -> dict[str, str]:
             if looks_like(column, option):
                 likely.setdefault(option, column)
     return likely
-
-
-def looks_like(column: str, name: str) -> bool:
-    """Say whether a column may be the one that goes by ``name`` here."""
-    synonyms = {
-        "user": "user uid member customer query",
-        "item": "item iid movie product article track corpus doc document",
-        "score": "score scores prediction predictions predicted pred est",
-        "rank": "rank ranks ranking position pos place",
-    }
-    words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column).lower())
-    return any(word in synonyms.get(name, name).split() for word in words)
 
 
 def refuse_same(names: Mapping[str, str]) -> None:

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recmetrics._core.errors import ArgumentError, InputError
+from recmetrics._core.errors import ArgumentError, InputError, looks_like
 from recmetrics._core.spec import MetricSpec, TableOrder
-from recmetrics._files import looks_like
 from recmetrics.tables._frames import Frame, holds_numbers, require_columns, require_same_kind
 
 # What an index of pandas is called once it is a column: in Arrow, in pandas, from files, unnamed.

@@ -11,9 +11,15 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, did_you_mean, install
+from recmetrics._core.errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    did_you_mean,
+    install,
+    looks_like,
+)
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
-from recmetrics._files import looks_like
 
 try:
     import narwhals.stable.v2 as nw

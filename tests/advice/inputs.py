@@ -764,6 +764,38 @@ SIDE = [
         NOVELTY,
         OF_LISTS,
     ),
+    *(
+        Case(
+            "for numbers from 0 type {}",
+            f"import {library}, scipy\n"
+            "columns = {'user_id': [0, 0, 1, 2], 'movieId': [1, 2, 1, 0], 'rating': [5] * 4}\n"
+            f"train = {library}.{constructor}(columns)\n",
+            "recmetrics.popularity_from(train)",
+            [1 / 3, 2 / 3, 1 / 3],
+            advice="type (.+)$",
+            altered="sp.coo_array((np.ones(4), (train['movieId'], train['user_id'])))",
+        )
+        for library, constructor in {
+            "pandas": "DataFrame",
+            "polars": "DataFrame",
+            "pyarrow": "table",
+        }.items()
+    ),
+    Case(
+        "{} may hold pairs of a user and an item",
+        "import scipy\ntrain = np.array([[0, 1], [0, 2], [1, 1], [2, 0]])\n",
+        "recmetrics.popularity_from(train)",
+        [1 / 3, 2 / 3, 1 / 3],
+        advice="type (.+) for pairs",
+        altered="train != 0",
+    ),
+    Case(
+        "{} may hold pairs of a user and an item",
+        "import scipy\ntrain = [(0, 1, 5), (0, 2, 4), (1, 1, 5), (2, 0, 0)]\n",
+        "recmetrics.popularity_from(train)",
+        [2 / 4, 3 / 4, 3 / 4],
+        advice="for pairs, (.+) for a matrix",
+    ),
     Case(
         "= is a parameter of model=",
         TRAIN,

@@ -426,6 +426,27 @@ def test_a_damaged_sparse_matrix_is_refused_before_it_is_followed(name):
             call(_damaged(form, **fields))
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_table_of_interactions_is_no_matrix(library):
+    """Whatever the argument, and even where it has the shape of the truth; items may be columns."""
+    frame = pytest.importorskip(library).DataFrame
+    table = frame({"userId": [0, 0, 1], "item_id": [1, 2, 1], "rating": [5, 3, 4]})
+    square = np.eye(3)
+    calls = {
+        "truth": lambda: Metrics.compute(square, table, "mrr"),
+        "exclude": lambda: Metrics.compute(square, square, "mrr", exclude=table),
+        "candidates": lambda: Metrics.compute(square, square, "mrr", candidates=table),
+        "scores": lambda: Metrics.compute(table, square, "mrr"),
+    }
+    for name, call in calls.items():
+        assert message_of(InputTypeError, call) == (
+            f"{name} is a table with the columns 'userId' and 'item_id', expected a matrix "
+            f"(n_users, n_items); {TABLES}"
+        )
+    matrix = frame({"user": [1, 0, 0], "item 1": [0, 1, 0], "item 2": [0, 0, 1]})
+    assert Metrics.compute(square, matrix, "mrr")["mrr"].tolist() == [1, 1, 1]
+
+
 MIXED = {1, "b"}
 TABLES = "for tables of ids type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
 GRADES_ARE_LOST = (

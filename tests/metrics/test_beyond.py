@@ -296,6 +296,14 @@ def test_popularity_from_counts_users_and_no_stored_zeros():
     assert popularity_from(np.zeros((0, 2))).tolist() == [0, 0]
 
 
+def test_a_narrow_matrix_that_cannot_be_pairs_is_a_matrix():
+    """It holds floats, 0 and 1, an item of a user twice, few rows, or as many items as are said."""
+    counts = np.array([[0, 3], [2, 1], [1, 1], [4, 0]])
+    for matrix in (counts.astype(float), np.minimum(counts, 1), counts[[0, 1, 2, 2]], counts[:2]):
+        assert popularity_from(matrix).tolist() == (matrix > 0).mean(axis=0).tolist()
+    assert popularity_from(counts, n_items=2).tolist() == [3 / 4, 3 / 4]
+
+
 def test_popularity_from_reads_dense_matrices_in_blocks(monkeypatch):
     train = np.random.default_rng(0).random((100, 7)) < 0.3
     monkeypatch.setattr(side, "_BLOCK_ENTRIES", 20)

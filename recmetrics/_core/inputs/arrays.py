@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._core.errors import InputError, InputTypeError, ShapeError
+from recmetrics._core.errors import InputError, InputTypeError, ShapeError, looks_like
 from recmetrics._core.types import IntArray
 
 # DLPack's numbers for memory that the CPU reads: its own, pinned for CUDA or ROCm, CUDA managed.
@@ -147,6 +147,34 @@ def _refuse_ids(value: Any, name: str, axis: str) -> None:
     if hasattr(value, "columns") and any(str(dtype) in _TEXT_DTYPES for dtype in dtypes):
         msg = f"{name} is a table with columns of text, expected an array of numbers; {OF_TABLES}"
         raise InputTypeError(msg)
+    if axis == "user":
+        _refuse_interactions(value, name)
+
+
+def _refuse_interactions(table: Any, name: str) -> None:
+    """Refuse a table with a row for each interaction, which its columns of users and items tell."""
+    columns = getattr(table, "column_names", getattr(table, "columns", ()))  # the first of Arrow
+    names = [column for column in columns if isinstance(column, str)]
+    users = [column for column in names if looks_like(column, "user")]
+    items = [column for column in names if looks_like(column, "item")]
+    if not users or len(items) != 1:  # those of many items are a matrix
+        return
+    user, item = users[0], items[0]
+    advice = OF_TABLES
+    if name == "train":
+        codes = [f"{name}[{column!r}].to_numpy()" for column in (user, item)]
+        matrix = matrix_of(name, *codes)
+        advice = f"for numbers from 0 type {matrix}"
+    msg = (
+        f"{name} is a table with the columns {user!r} and {item!r}, expected a matrix "
+        f"(n_users, n_items); {advice}"
+    )
+    raise InputTypeError(msg)
+
+
+def matrix_of(pairs: str, users: str, items: str) -> str:
+    """Write how to make a matrix of pairs of a user and an item, from the code of each."""
+    return f"scipy.sparse.coo_array((np.ones(len({pairs})), ({users}, {items})))"
 
 
 def _index_of(value: Any, axis: str = "index") -> Any:

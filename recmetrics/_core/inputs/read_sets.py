@@ -241,7 +241,10 @@ def read_train(train: Any, n_items: int | None) -> ItemSets:
     """Read the training interactions of any number of users: the entries other than 0."""
     with at_fault("train"):
         train, shape = _whole(train, "train", n_items)
-        return read_item_sets(train, "train", shape)
+        sets = read_item_sets(train, "train", shape)
+        if isinstance(sets, DenseSets) and n_items is None:
+            sets.refuse_pairs()
+        return sets
 
 
 def _shared(array: npt.NDArray[Any], name: str, n_users: int, n_items: int | None) -> SharedSet:

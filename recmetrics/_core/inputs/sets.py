@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import InputError
+from recmetrics._core.errors import InputError, InputTypeError
 from recmetrics._core.inputs.arrays import (
     as_kernel_array,
     half_to_single,
     is_half,
     is_nonzero,
+    matrix_of,
     may_be_indices,
     starts_of,
     users_of_entries,
@@ -432,6 +433,27 @@ class DenseSets(ItemSets):
         # The advice in the error for a negative number; None takes such numbers as 0.
         self._if_negative = if_negative
         self._array = array or name  # how to type the matrix, in advice
+
+    def refuse_pairs(self) -> None:
+        """Refuse a narrow matrix that may hold a user, an item and perhaps a number in each row.
+
+        Such a row is of two or three integers, and no user has an item twice.
+        """
+        matrix = self._matrix
+        n_rows, width = matrix.shape
+        if width not in (2, 3) or n_rows <= width or matrix.dtype.kind not in "iu":
+            return
+        pairs = matrix[:, :2]
+        if pairs.min() < 0 or pairs.max() <= 1 or len(np.unique(pairs, axis=0)) < n_rows:
+            return
+        array = self._array
+        msg = (
+            f"{self._name} may hold pairs of a user and an item, or be a matrix of {width} items: "
+            f"integers of shape {matrix.shape}; type "
+            f"{matrix_of(array, f'{array}[:, 0]', f'{array}[:, 1]')} for pairs, {array} != 0 for a "
+            "matrix"
+        )
+        raise InputTypeError(msg)
 
     def count(self) -> int:
         return int(np.count_nonzero(self._matrix))
