@@ -88,6 +88,20 @@ _ZONE_CODE = {
     PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
     "pyarrow.compute.assume_timezone({0}[{1!r}].cast(pyarrow.timestamp({3!r})), {2!r}))",
 }
+_EPOCH_CODE = {  # code that makes dates of a column {1} of numbers since 1970 of the table {0}
+    PANDAS: "{0}[{1!r}] = pandas.to_datetime({0}[{1!r}], unit={2!r}).dt.tz_localize({3!r})",
+    POLARS: "{0} = {0}.with_columns(polars.from_epoch({1!r}, time_unit={2!r})"
+    ".dt.replace_time_zone({3!r}))",
+    PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
+    "{0}[{1!r}].cast('int64').cast(pyarrow.timestamp({2!r}, {3!r})))",
+}
+_DURATIONS_CODE = {  # code that makes numbers of a column {1} of durations of the table {0}
+    PANDAS: "{0} = {0}.assign(**{{{1!r}: {0}[{1!r}].dt.total_seconds()}})",
+    POLARS: "{0} = {0}.with_columns(polars.col({1!r}).dt.total_nanoseconds())",
+    PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
+    "{0}[{1!r}].cast(pyarrow.duration('ns')).cast('int64'))",
+}
+_PERIODS_CODE = "{0} = {0}.assign(**{{{1!r}: {0}[{1!r}].dt.to_timestamp()}})"  # of pandas
 _WIDE_DTYPES = (nw.Decimal, nw.Int128, nw.UInt128)  # NumPy has no type for these
 _OF_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)  # whose cells may be read as numbers
 EXACT = 2.0**53  # below it float64 holds every integer
@@ -265,9 +279,9 @@ def times_of(frame: Frame, label: str, column: str) -> npt.NDArray[Any]:
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         times = series.to_numpy()
         return times.astype("datetime64[D]") if times.dtype.kind == "O" else times
-    if series.dtype == nw.String or series.dtype == nw.Object:
-        noun = "text" if series.dtype == nw.String else "objects"
-        code = _code_of_times(series).format(label, column)
+    noun = _kind_of_times(series)
+    if noun:
+        code = _code_of_times(series, noun).format(label, column)
         msg = (
             f"{label}, column {column!r} holds {noun}, expected numbers or dates; convert it, such "
             f"as by {code}"
@@ -276,8 +290,20 @@ def times_of(frame: Frame, label: str, column: str) -> npt.NDArray[Any]:
     return exact_numbers_of(frame, label, column)
 
 
-def _code_of_times(series: Series) -> str:
+def _kind_of_times(series: Series) -> str:
+    """Name what a column holds that is converted to numbers or dates; "" for any other."""
+    if str(type_of(series)).startswith("period"):  # of pandas
+        return "periods"
+    nouns: dict[Any, str] = {nw.String: "text", nw.Object: "objects", nw.Duration: "durations"}
+    return next((noun for dtype, noun in nouns.items() if series.dtype == dtype), "")
+
+
+def _code_of_times(series: Series, noun: str) -> str:
     """Give the code that makes numbers of a column where each cell is one, and else dates."""
+    if noun == "periods":
+        return _PERIODS_CODE
+    if noun == "durations":
+        return _DURATIONS_CODE[series.implementation]
     texts = list(map(str, series.drop_nulls().to_list()))  # objects may be numbers, as Decimal is
     for number_type in (int, float):
         with suppress(ValueError):
@@ -292,6 +318,11 @@ def _holds_dates(series: Series) -> bool:
     return series.dtype == nw.Object and all(
         type(value) is datetime.date for value in series.drop_nulls().to_list()
     )
+
+
+def from_epoch(label: str, series: Series, unit: str, zone: str | None) -> str:
+    """Write what makes dates of a column of numbers since 1970, for a message."""
+    return _EPOCH_CODE[series.implementation].format(label, series.name, unit, zone)
 
 
 def with_zone(label: str, series: Series, zone: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from recmetrics.tables._frames import (
     EXACT,
     Frame,
     Table,
+    from_epoch,
     read_frame,
     require_columns,
     require_same_kind,
@@ -53,14 +55,17 @@ _MEANINGS = {
     "in_both": "test rows whose user and item are also a training row",
     "without_train": "users without a training row",
     "other_unit": "test rows whose times have another unit than those of the training rows, such "
-    "as seconds and milliseconds",
+    "as seconds and milliseconds (seconds read as nanoseconds are dates of January 1970)",
 }
 _LATER_USERS = (
     "the test has the last rows of its users, and others act later (the model knows what they do, "
     "unless the split is at one time)"
 )
 _EPOCH_SECONDS = 1e8  # of 1973: smaller numbers may be days or places in a row
-_UNITS = (1e3, 1e6, 1e9)  # milliseconds, microseconds and nanoseconds of a second
+_EPOCH_UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": math.inf}  # a number below is of the unit
+_DAYS_AS_NUMBERS = (19_000_101, 21_001_231)  # such as 20200131
+_MISREAD_DATES = (np.datetime64("1970-01-01"), np.datetime64("1970-02-01"))
+_EARLIEST_DATE = np.datetime64("1980-01-01")  # beside those that are misread
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,12 +155,7 @@ def audit_times(
     users, _ = number_ids((train_frame, "train", user), (truth_frame, "truth", user))
     items, _ = number_ids((train_frame, "train", item), (truth_frame, "truth", item))
     times_of_tables = [times_of(train_frame, "train", time), times_of(truth_frame, "truth", time)]
-    if (times_of_tables[0].dtype.kind == "M") != (times_of_tables[1].dtype.kind == "M"):
-        msg = (
-            f"column {time!r}: train holds {train_frame.schema[time]}, truth holds "
-            f"{truth_frame.schema[time]}, expected numbers or dates in both"
-        )
-        raise InputTypeError(msg)
+    _refuse_numbers_in_one_table(frames, times_of_tables, time)
     _refuse_zone_in_one_table(frames, time)
 
     times = _order_of_times(times_of_tables)
@@ -178,6 +178,26 @@ def audit_times(
     return TimeAudit(n_train, n_truth, n_users, findings, information)
 
 
+def _refuse_numbers_in_one_table(
+    frames: Mapping[str, Frame], times_of_tables: list[npt.NDArray[Any]], time: str
+) -> None:
+    """Refuse dates in one table and numbers in the other."""
+    have_dates = [times.dtype.kind == "M" for times in times_of_tables]
+    if have_dates[0] == have_dates[1]:
+        return
+    types = [f"{label} holds {frame.schema[time]}" for label, frame in frames.items()]
+    msg = f"column {time!r}: {', '.join(types)}, expected numbers or dates in both"
+    of_numbers = have_dates.index(False)
+    label, other = [*frames][of_numbers], [*frames][1 - of_numbers]
+    numbers = times_of_tables[of_numbers].astype(np.float64)
+    if len(numbers) and numbers.min() > _EPOCH_SECONDS:
+        unit = next(unit for unit, bound in _EPOCH_UNITS.items() if np.median(numbers) < bound)
+        zone = getattr(frames[other].schema[time], "time_zone", None) and "UTC"
+        code = from_epoch(label, frames[label].get_column(time), unit, zone)
+        msg += f"; if the numbers are times since 1970 in {unit}, type {code}"
+    raise InputTypeError(msg)
+
+
 def _refuse_zone_in_one_table(frames: Mapping[str, Frame], time: str) -> None:
     """Refuse dates with a time zone in one table and without one in the other."""
     for label, other in (("train", "truth"), ("truth", "train")):
@@ -193,14 +213,18 @@ def _refuse_zone_in_one_table(frames: Mapping[str, Frame], time: str) -> None:
 
 
 def _have_two_units(times_of_tables: list[npt.NDArray[Any]]) -> bool:
-    """Say whether numbers seem to be times since 1970 in two units, such as seconds and ms."""
-    if times_of_tables[0].dtype.kind == "M" or not all(map(len, times_of_tables)):
+    """Say whether the tables seem to have times since 1970 in two units, such as seconds and ms."""
+    if not all(map(len, times_of_tables)):
         return False
-    medians = [float(np.median(times.astype(np.float64))) for times in times_of_tables]
-    ratio = max(medians) / max(min(medians), _EPOCH_SECONDS)
-    # Times of 1990 and of 2025 differ less than threefold.
-    is_ratio_of_units = any(unit / 3 < ratio < unit * 3 for unit in _UNITS)
-    return min(medians) > _EPOCH_SECONDS and is_ratio_of_units
+    if times_of_tables[0].dtype.kind == "M":
+        earlier, later = sorted(times_of_tables, key=np.max)
+        first, end = _MISREAD_DATES
+        return bool(first <= earlier.min() and earlier.max() < end and later.min() > _EARLIEST_DATE)
+    smaller, larger = sorted(float(np.median(times.astype(float))) for times in times_of_tables)
+    if _DAYS_AS_NUMBERS[0] <= smaller <= _DAYS_AS_NUMBERS[1]:
+        return larger > _EPOCH_SECONDS
+    # Times of 1973 and of 2025 differ less than twentyfold.
+    return smaller > _EPOCH_SECONDS and larger / smaller > 100
 
 
 def _order_of_times(times_of_tables: list[npt.NDArray[Any]]) -> FloatArray:

@@ -555,6 +555,27 @@ LISTS = [
         altered="tables.evaluate_table(recs, truth, 'novelty@1', popularity=popularity)",
         then="list(answer['novelty@2'])",
     ),
+    *(
+        Case(
+            "; if the numbers are times since 1970 in",
+            f"import datetime, {library}\nfrom recmetrics import tables\n"
+            f"make = {library}.{constructor}\n"
+            "train = make({'user': ['a', 'b'], 'item': [1, 1], 'time': [1577872800000 + 1] * 2})\n"
+            f"time = datetime.datetime(2020, 1, 1, {hour}, tzinfo={zone})\n"
+            "truth = make({'user': ['a', 'b'], 'item': [2, 2], 'time': [time, time]})\n",
+            "tables.audit_times(train, truth)",
+            2,
+            advice=", type (.+)$",
+            altered="train = truth",
+            then="answer.findings['after_own_test'].n",
+        )
+        for library, constructor in (
+            ("pandas", "DataFrame"),
+            ("polars", "DataFrame"),
+            ("pyarrow", "table"),
+        )
+        for hour, zone in ((10, "None"), (11, "datetime.timezone(datetime.timedelta(hours=1))"))
+    ),
     Case(
         "a time zone in both or in none; if",
         TABLES + "import pandas\n"

@@ -87,6 +87,32 @@ def test_times_of_two_units_are_told(unit, library):
     assert other_unit(scaled, seconds) == (TimeFinding(2, 2, 2, "a", 3), True)
 
 
+@pytest.mark.parametrize(
+    ("train_times", "test_times", "are_of_two_units"),
+    [
+        ([20200131, 20200201], [1_580_500_000, 1_580_600_000], True),
+        ([20200131235959, 20200201000000], [1_580_500_000, 1_580_600_000], True),
+        ([20200131, 20200201], [20200301, 20200302], False),
+        (["1970-01-01 00:26:20", "1970-01-20"], ["2020-01-31", "2020-02-01"], True),
+        (["1970-01-01", "1970-01-20"], ["1970-01-31", "1970-02-01"], False),
+        (["1970-01-01", "1970-02-01"], ["2020-01-31", "2020-02-01"], False),
+        (["1969-12-31", "1970-01-20"], ["2020-01-31", "2020-02-01"], False),
+    ],
+)
+def test_days_as_numbers_and_dates_of_another_unit_are_told(
+    train_times, test_times, are_of_two_units
+):
+    """Dates are all of January 1970 where numbers of seconds were read as nanoseconds."""
+
+    def table(items, times):
+        times = pd.to_datetime(times, format="mixed") if isinstance(times[0], str) else times
+        return pd.DataFrame({"user": ["a", "b"], "item": items, "time": times})
+
+    tables = table([1, 2], train_times), table([3, 4], test_times)
+    for train, truth in (tables, tables[::-1]):
+        assert ("other_unit" in audit_times(train, truth).findings) is are_of_two_units
+
+
 def test_times_of_zones_are_compared_as_they_are():
     def zoned(table, zone):
         return FORMS["pandas dates"](table).assign(
@@ -271,6 +297,29 @@ def test_times_of_text_are_converted_as_the_error_says(library, texts):
         assert [time[:16] for time in converted] == [t[:16].replace(" ", "T") for t in texts]
     else:
         assert converted.astype(float).tolist() == list(map(float, texts))
+
+
+@pytest.mark.parametrize("library", [pd, pl, pa], ids=lambda library: library.__name__)
+def test_periods_and_durations_are_converted_as_the_error_says(library):
+    days = [datetime.timedelta(days=t) for t in TRAIN["time"]]
+    make = library.table if library is pa else library.DataFrame
+    trains = {"durations": make({**TRAIN, "time": days})}
+    if library is pd:
+        trains["periods"] = make(dated(TRAIN)).assign(time=lambda f: f.time.dt.to_period("D"))
+    for noun, train in trains.items():
+        names = {"polars": pl, "pyarrow": pa, "train": train}
+        told = message_of(InputTypeError, lambda train=train: audit_times(train, make(TRUTH)))
+        assert f"holds {noun}, expected numbers or dates" in told
+        exec(told.partition("such as by ")[2], names)
+        times = pd.Series(names["train"]["time"].to_numpy())
+        assert ((times - times[0]) / (times[1] - times[0])).tolist() == [
+            0,
+            1,
+            4 / 3,
+            2,
+            1 / 3,
+            10 / 3,
+        ]
 
 
 def test_errors_say_what_to_type():
