@@ -96,6 +96,11 @@ def test_ids_that_an_array_would_not_tell_apart(ids):
     np.testing.assert_array_equal(got["hit@1"], [1, 1, math.nan])
 
 
+def test_text_of_numpy_is_the_same_id_as_other_text():
+    got = Metrics.compute_groups([1.0, 2, 3], [1, 1, 0], "mrr", ids=["b", np.str_("a"), "a"])
+    assert got["mrr"].tolist() == [1, 1 / 2]
+
+
 def test_series_and_tensors():
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     expected = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=IDS)["mrr"].tolist()
@@ -248,6 +253,16 @@ OK = {"sizes": [2, 3]}
             UndefinedMetricError,
             "mrr is undefined: 1 of 2 groups has no relevant item, the first is group 'a'",
             {"sizes": None, "ids": IDS, "relevance": [1, 0, 0, 0, 0], "undefined": "raise"},
+        ),
+        (
+            UndefinedMetricError,
+            "mrr is undefined: 1 of 2 groups has no relevant item, the first is group '2020-01-01T",
+            {
+                "sizes": None,
+                "ids": np.array(["2020-01-01"] * 2 + ["2020-01-02"] * 3, "M8[ns]"),
+                "relevance": [0, 0, 0, 0, 1],
+                "undefined": "raise",
+            },
         ),
     ],
 )

@@ -230,7 +230,10 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
     appearance = np.argsort(first_rows)
     numbers = np.empty(len(distinct), np.int64)
     numbers[appearance] = np.arange(len(distinct))
-    return numbers[places.reshape(-1)], distinct[appearance].tolist()
+    names = distinct[appearance]
+    if names.dtype.kind in "mM":  # a list of these may have integers of nanoseconds
+        names = names.astype(str)
+    return numbers[places.reshape(-1)], names.tolist()
 
 
 def _number_objects(ids: list[Any]) -> tuple[IntArray, list[Any]]:
@@ -238,7 +241,8 @@ def _number_objects(ids: list[Any]) -> tuple[IntArray, list[Any]]:
     # Tensors of equal numbers are different dict keys.
     ids = [group_id.item() if hasattr(group_id, "detach") else group_id for group_id in ids]
     _refuse_missing(np.array([is_missing(group_id) for group_id in ids]))
-    types = {type(group_id) for group_id in ids}
+    # Text of NumPy is text.
+    types = {str if isinstance(group_id, str) else type(group_id) for group_id in ids}
     if len(types) > 1 and not all(issubclass(id_type, Number) for id_type in types):
         msg = (
             f"ids has {' and '.join(sorted(id_type.__name__ for id_type in types))}, which cannot "
