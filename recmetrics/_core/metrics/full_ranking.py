@@ -235,7 +235,11 @@ def _mean_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     counts_all_items=True,
     formula_at_k="mean rank of the relevant items; an item that is not in the top {k} counts as "
     "{k} + 1",
-    facts_at_k={"counts_all_items": False, "greatest": lambda k, _: k + 1.0},
+    facts_at_k={
+        "counts_all_items": False,
+        "greatest": lambda k, _: k + 1.0,
+        "undefined": NO_RELEVANT_ITEM,
+    },
     undefined="no relevant item, or without a cutoff no item that may be recommended",
     higher_is_better=False,
 )
