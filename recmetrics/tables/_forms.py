@@ -293,7 +293,8 @@ def users_without_items(
             users += [user for user, items in table.items() if not len(items)]
     if not users:
         return {}
-    return {WITHOUT_ITEMS: _frame_of({options["user"]: users}, "recs", library).to_native()}
+    columns = {options["user"]: _as_ids(users)}
+    return {WITHOUT_ITEMS: _frame_of(columns, "recs", library).to_native()}
 
 
 def _frame_of(columns: Mapping[str, Any], label: str, library: Any) -> nw.DataFrame[Any]:
@@ -337,7 +338,7 @@ def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict
     have_numbers = _have_numbers(dictionary, values, label)
     _refuse_nested(dictionary, values, label)
     # Python's own numbers and times, of which frames make the same columns as of lists.
-    lists_or_dicts = [each.tolist() if isinstance(each, np.ndarray) else each for each in values]
+    lists_or_dicts = [each.tolist() if hasattr(each, "tolist") else each for each in values]
     users = list(chain.from_iterable(map(repeat, dictionary, map(len, lists_or_dicts))))
     items = list(chain.from_iterable(lists_or_dicts))
     columns: dict[str, Any] = {names.user: _as_ids(users), names.item: _as_ids(items)}
@@ -375,12 +376,12 @@ def _have_numbers(dictionary: Mapping[Any, Any], entries: list[Any], label: str)
         if issubclass(kind, Set) and label == "recs":
             msg = f"recs of user {user!r} is a set, which has no order; expected a list"
             raise InputTypeError(msg, argument=label)
-        if not issubclass(kind, Mapping | Set | list | tuple | np.ndarray):
+        is_tensor = hasattr(kind, "detach")
+        if not is_tensor and not issubclass(kind, Mapping | Set | list | tuple | np.ndarray):
             _refuse_entries(dictionary, label, user)
-    if np.ndarray in user_of_kind:
-        for user, array in dictionary.items():
-            if isinstance(array, np.ndarray) and array.ndim != 1:
-                _refuse_entries(dictionary, label, user)
+    for user, entries_of_user in dictionary.items():
+        if getattr(entries_of_user, "ndim", 1) != 1:
+            _refuse_entries(dictionary, label, user)
     with_numbers = [kind for kind in user_of_kind if issubclass(kind, Mapping)]
     without_numbers = [kind for kind in user_of_kind if kind not in with_numbers]
     if with_numbers and without_numbers:
@@ -425,7 +426,12 @@ def _refuse_nested(dictionary: Mapping[Any, Any], entries: list[Any], label: str
 
 
 def _as_ids(ids: list[Any]) -> Any:
-    """Make an array of integers, which frames take over as they are; leave other ids."""
+    """Make an array of integers, which frames take over as they are; leave other ids.
+
+    Tensors of one number, which are equal only to themselves, are the numbers.
+    """
+    if any(hasattr(kind, "detach") for kind in set(map(type, ids))):
+        ids = [each.tolist() if hasattr(each, "detach") else each for each in ids]
     if set(map(type, ids)) == {int}:
         with suppress(OverflowError):  # a table says of integers above 2^63 what it can hold
             return np.asarray(ids, np.int64)

@@ -45,6 +45,23 @@ def test_lists_are_in_order_and_sets_are_judgements(lists):
     assert values(run, truth, exclude={"u": {"x"}, "v": set()}) == {"u": 1, "v": 0}
 
 
+def test_tensors_in_dicts_are_lists_and_ids():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    one, two, three, five = map(torch.tensor, (1, 2, 3, 5))
+    of_lists = {1: torch.tensor([3, 5]), 2: torch.tensor([5])}
+    of_items = {1: [three, five], 2: [five]}
+    of_scores = {one: {three: 0.5, five: 0.25}, two: {5: 0.5}}
+    truth = {1: [5], 2: {5}}
+    for recs in (of_lists, of_items, of_scores):
+        assert values(recs, truth) == {1: 1 / 2, 2: 1}
+    for tensors in ({1: torch.tensor([5]), 2: [five]}, {one: [five], two: {five}}):
+        assert values({1: [3, 5], 2: [5]}, tensors) == {1: 1 / 2, 2: 1}
+    assert values({one: [5], two: []}, truth) == {1: 1, 2: 0}
+    for tensor in (three, torch.tensor([[3, 5]])):
+        told = message_of(InputTypeError, lambda recs=tensor: values({1: recs}, truth))
+        assert "expected a list or a set of items" in told
+
+
 @EVERY_KIND
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 @pytest.mark.parametrize("chunks", [None, 2])
