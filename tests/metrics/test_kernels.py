@@ -24,7 +24,7 @@ from problems import (
 )
 
 import recmetrics
-from recmetrics import ArgumentError, Metrics, UndefinedMetricError
+from recmetrics import ArgumentError, InputError, Metrics, UndefinedMetricError
 from recmetrics._core.machine_code import dispatcher_of
 from recmetrics._core.selection.hits import discounts
 
@@ -79,6 +79,15 @@ def test_a_threshold_is_reached_by_the_same_number_in_single_precision(dtype):
     # No stop at the first rank, then one of 2^0.3 - 1 in 2^0.3.
     [err] = Metrics.compute([[1, 0]], np.array([[0, 0.3]], dtype), "err(max_rel=0.3)@2").values()
     assert err[0] == pytest.approx((2**0.3 - 1) / 2**0.3 / 2, rel=1e-6)
+
+
+def test_a_largest_grade_that_float32_does_not_hold():
+    [err] = Metrics.compute([[1, 0]], [[1.0, 0.0]], "err(max_rel=1e308)@2").values()
+    assert err.tolist() == [0]  # 1 / 2^1e308
+    told = message_of(
+        InputError, lambda: Metrics.compute([[1, 0]], [[5e38, 0.0]], "err(max_rel=4e38)@2")
+    )
+    assert "err(max_rel=4e+38) needs relevances of at most 4e+38, got 5e+38" in told
 
 
 def test_a_threshold_of_whole_numbers_is_exact():

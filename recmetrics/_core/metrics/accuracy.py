@@ -1395,7 +1395,7 @@ def _check_max_rel(hits: Hits, options: dict[str, Any]) -> None:
     max_rel = options["max_rel"]
     top_grade = hits.ideal.max(initial=0.0)
     # A grade of float32 may be a little above the same number in float64.
-    if max_rel is not None and top_grade > max(max_rel, float(np.float32(max_rel))):
+    if max_rel is not None and top_grade > max_rel * (1.0 + 2.0**-23):
         msg = (
             f"err(max_rel={max_rel:g}) needs relevances of at most {max_rel:g}, got {top_grade:g}; "
             f"give the largest grade of the scale: max_rel={top_grade:g} or more"
