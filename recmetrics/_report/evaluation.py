@@ -16,6 +16,7 @@ from recmetrics._core.spec import read_convention
 from recmetrics._core.types import Convention, FloatArray, Ties, Undefined, UserValues
 from recmetrics._printing import Grid, Printed, plural
 from recmetrics._report.origins import Origin, definition_of
+from recmetrics._report.result_tables import noun_of
 from recmetrics._report.summaries import Summary, summary
 
 _NO_INVALID = InvalidItems()  # no repeated and no unknown item
@@ -82,7 +83,7 @@ class Evaluation(Printed):
     InputError, InputTypeError, ShapeError
         If ``values`` is no dict of numbers by metric strings.
     ArgumentError
-        If a policy or the convention is unknown.
+        If a policy or the convention is unknown, or ``noun`` is no word.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class Evaluation(Printed):
         if isinstance(notes, str):
             notes = [notes]
         self.values = _read_values(values)
-        self.noun = noun
+        self.noun = noun = noun_of(None, noun)
         self.user_weights = dict(user_weights or {})
         # A definition is resolved where it is asked for: a table does not need it.
         of_key = partial(definition_of, convention=convention, ties=ties, undefined=undefined)

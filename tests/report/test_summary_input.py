@@ -538,6 +538,8 @@ def test_a_string_is_one_note():
 def test_a_noun_is_a_word(noun):
     with pytest.raises(ArgumentError, match=r"^noun must be a word for a user, .*, got"):
         summary({"m": [0.5, 1.0]}, noun=noun)
+    with pytest.raises(ArgumentError, match=r"^noun must be a word for a user, .*, got"):
+        Evaluation({"m": [0.5, 1.0]}, noun=noun)
 
 
 def test_arrays_have_no_column_of_models():
