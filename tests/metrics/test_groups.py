@@ -120,6 +120,8 @@ def test_ids_of_pyarrow(names):
         assert got.tolist() == expected
     with pytest.raises(InputError, match=r"^ids has no group in row 1; "):
         Metrics.compute_groups([2.0, 1], [1, 0], "mrr", ids=pa.array([names[0], None]))
+    with pytest.raises(InputError, match=r"^ids has no group in row 1; "):
+        Metrics.compute_groups([2.0, 1], [1, 0], "mrr", ids=list(pa.array([names[0], None])))
 
 
 def test_a_list_of_tensors_of_one_number_has_the_groups_of_the_numbers():

@@ -629,7 +629,9 @@ def _advice_on_indices(array: npt.NDArray[Any], name: str, *, is_of_pandas: bool
 def is_missing(value: Any) -> bool:
     """Say whether a value is None or what data frames have in its place."""
     try:
-        return value is None or bool(value != value)  # NaN and NaT differ from themselves
+        if value is None or value != value:  # NaN and NaT differ from themselves
+            return True
+        return getattr(value, "is_valid", True) is False  # a null of pyarrow
     except TypeError:  # pandas.NA
         return True
 
