@@ -213,6 +213,8 @@ def test_what_a_user_without_relevant_items_gets():
     assert explain("serendipity@5").no_relevant_item == "NaN, unless undefined= is given"
     without_items = "without a cutoff no item that may be recommended"
     assert (explain("mean_rank").nan_if, explain("mean_rank@5").nan_if) == (without_items, "")
+    popularity = explain("popularity@5")
+    assert (popularity.nan_if, "NaN" in str(popularity)) == ("", False)
     diversity = explain("diversity@5")
     assert diversity.no_relevant_item == "as other users, since the truth is not read"
     assert "NaN if       a list of fewer than two items" in str(diversity).splitlines()

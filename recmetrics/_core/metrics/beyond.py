@@ -438,7 +438,7 @@ def _mean_worth(lists: Lists, worth: FloatArray, k: int, out: FloatArray) -> Non
     formula="mean popularity of {top}",
     latex=r"\frac{1}{m} \sum_{r=1}^{m} \pi(i_r)",
     citation="Yin et al.: Challenging the long tail recommendation, VLDB 2012",
-    undefined="never; an empty list has 0",
+    undefined="",
 )
 def popularity_at_k(
     pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
@@ -487,7 +487,7 @@ def _in_tail(side: Side, options: Mapping[str, Any]) -> FloatArray:
     latex=r"\frac{1}{m} \sum_{r=1}^{m} [i_r \notin H]",
     citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
     "personalized re-ranking, FLAIRS 2019",
-    undefined="never; an empty list has 0",
+    undefined="",
 )
 def long_tail_at_k(
     pred_scores: Scores,

@@ -248,7 +248,7 @@ class Metric:
     prepare: Callable[[Any, dict[str, Any]], Any] | None = None
     # The weighted sums of Exposure that it reads, by the values of the options.
     exposure_sums: Callable[[Mapping[str, Any]], tuple[Hashable, ...]] = lambda _: ()
-    undefined: str = NO_RELEVANT_ITEM
+    undefined: str = NO_RELEVANT_ITEM  # where it is NaN; "" for never
     is_sum: bool = False  # over relevant items: 0 without any, unless undefined="raise"
     higher_is_better: bool = True
     module: str = ""  # that declares it, if it is none of the package
