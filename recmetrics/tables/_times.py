@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -62,7 +61,8 @@ _LATER_USERS = (
     "unless the split is at one time)"
 )
 _EPOCH_SECONDS = 1e8  # of 1973: smaller numbers may be days or places in a row
-_EPOCH_UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": math.inf}  # a number below is of the unit
+_EPOCH_UNITS = ("s", "ms", "us", "ns")
+_EPOCH_BOUNDS = (1e11, 1e14, 1e17)  # of the year 5138 in the first three units
 _DAYS_AS_NUMBERS = (19_000_101, 21_001_231)  # such as 20200131
 _MISREAD_DATES = (np.datetime64("1970-01-01"), np.datetime64("1970-02-01"))
 _EARLIEST_DATE = np.datetime64("1980-01-01")  # beside those that are misread
@@ -182,16 +182,19 @@ def _refuse_numbers_in_one_table(
     frames: Mapping[str, Frame], times_of_tables: list[npt.NDArray[Any]], time: str
 ) -> None:
     """Refuse dates in one table and numbers in the other."""
-    have_dates = [times.dtype.kind == "M" for times in times_of_tables]
-    if have_dates[0] == have_dates[1]:
+    of_train, of_truth = times_of_tables
+    if (of_train.dtype.kind == "M") == (of_truth.dtype.kind == "M"):
         return
-    types = [f"{label} holds {frame.schema[time]}" for label, frame in frames.items()]
-    msg = f"column {time!r}: {', '.join(types)}, expected numbers or dates in both"
-    of_numbers = have_dates.index(False)
-    label, other = [*frames][of_numbers], [*frames][1 - of_numbers]
-    numbers = times_of_tables[of_numbers].astype(np.float64)
+    msg = (
+        f"column {time!r}: train holds {frames['train'].schema[time]}, truth holds "
+        f"{frames['truth'].schema[time]}, expected numbers or dates in both"
+    )
+    label, other, times = "train", "truth", of_train
+    if of_train.dtype.kind == "M":
+        label, other, times = "truth", "train", of_truth
+    numbers = times.astype(np.float64)
     if len(numbers) and numbers.min() > _EPOCH_SECONDS:
-        unit = next(unit for unit, bound in _EPOCH_UNITS.items() if np.median(numbers) < bound)
+        unit = _EPOCH_UNITS[np.searchsorted(_EPOCH_BOUNDS, np.median(numbers))]
         zone = getattr(frames[other].schema[time], "time_zone", None) and "UTC"
         code = from_epoch(label, frames[label].get_column(time), unit, zone)
         msg += f"; if the numbers are times since 1970 in {unit}, type {code}"

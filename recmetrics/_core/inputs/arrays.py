@@ -154,16 +154,20 @@ def _refuse_ids(value: Any, name: str, axis: str) -> None:
 def _refuse_interactions(table: Any, name: str) -> None:
     """Refuse a table with a row for each interaction, which its columns of users and items tell."""
     columns = getattr(table, "column_names", getattr(table, "columns", ()))  # the first of Arrow
-    names = [column for column in columns if isinstance(column, str)]
-    users = [column for column in names if looks_like(column, "user")]
-    items = [column for column in names if looks_like(column, "item")]
+    users = []
+    items = []
+    for column in map(str, columns):
+        if looks_like(column, "user"):
+            users.append(column)
+        if looks_like(column, "item"):
+            items.append(column)
     if not users or len(items) != 1:  # those of many items are a matrix
         return
     user, item = users[0], items[0]
     advice = OF_TABLES
     if name == "train":
-        codes = [f"{name}[{column!r}].to_numpy()" for column in (user, item)]
-        matrix = matrix_of(name, *codes)
+        code = f"{name}[{{!r}}].to_numpy()"
+        matrix = matrix_of(name, code.format(user), code.format(item))
         advice = f"for numbers from 0 type {matrix}"
     msg = (
         f"{name} is a table with the columns {user!r} and {item!r}, expected a matrix "
