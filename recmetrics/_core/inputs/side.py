@@ -258,7 +258,7 @@ def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
     ArgumentError
         If the size of the catalogue is not known.
     InputError, InputTypeError
-        If ``train`` cannot be read.
+        If ``train`` cannot be read, or its rows may each be a user and an item.
     """
     counts, n_users = _counts(train, n_items, "popularity_from")
     return counts / max(1, n_users)
