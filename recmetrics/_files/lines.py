@@ -18,6 +18,7 @@ from scipy import sparse
 from recmetrics._core.errors import InputError
 from recmetrics._core.types import IntArray
 from recmetrics._files.source import (
+    BOOLS,
     NPY,
     ZIP,
     Source,
@@ -282,7 +283,7 @@ def _count_of_fields(fields: list[str]) -> str:
 def _relevance(field: str, least: float) -> float:
     """Read a relevance, finite and at least ``least``."""
     try:
-        value = read_number(field)
+        value = read_number(BOOLS.get(field.lower(), field))
     except ValueError:
         msg = f"cannot read {field[:40]!r} as relevance; expected {_LINE_FORMS}"
         raise ValueError(msg) from None

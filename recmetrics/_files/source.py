@@ -40,6 +40,8 @@ _FORMATS = {
     b"\xff\xfe": "UTF-16 text: save it as UTF-8",
     b"\xfe\xff": "UTF-16 text: save it as UTF-8",
 }
+BOOLS = {"true": "1", "false": "0"}
+"""The relevances for which words stand, in small letters, as pandas and Python write them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from recmetrics._core.errors import (
 from recmetrics._core.results import spec_of
 from recmetrics._files.per_user import weight_names
 from recmetrics._files.source import (
+    BOOLS,
     Source,
     as_dict,
     at_line,
@@ -641,7 +642,7 @@ def _read_numbers(columns: Columns, text: pl.Series) -> pl.Series:
     numbers = _as_numbers(text)
     if numbers.null_count() and text.name in columns.bools:
         words = text.str.strip_chars().str.to_lowercase()
-        numbers = _as_numbers(words.replace({"true": "1", "false": "0"}))
+        numbers = _as_numbers(words.replace(BOOLS))
     return numbers
 
 

@@ -36,6 +36,7 @@ FORMS = {
     "triples and pairs": ("0 1 3\n1 0\n1 1\n", 3 + 2),
     "decimals, every user once": ("0 1 3.0\n1 0 2.5\n2 5 1\n", 3 + 2.5),
     "decimals and pairs": ("0 1\n1 0 2.5\n2 5\n", 1 + 2.5),
+    "bools": ("0 1 True\n0 0 False\n1 0 true\n2 5 FALSE\n", 1 + 1),
     "qrels": ("0 0 1 3\n0 0 5 1\n1 0 0 2\n", 3 + 2),
     "qrels, every query once": ("0 0 1 3\n1 0 0 2\n", 3 + 2),
     "qrels with Q0": ("0 Q0 1 3\n1 Q0 0 2\n", 3 + 2),
