@@ -396,8 +396,23 @@ def _chosen(source: Source, columns: Columns, frame: pl.LazyFrame) -> pl.LazyFra
         dtype = schema[name]
         if not (dtype.is_integer() or dtype in (polars.String, polars.Categorical, polars.Enum)):
             msg = f"{source}, column {name!r} holds {dtype}; expected text or integers as ids"
+            if dtype.is_float() or dtype.is_temporal() or dtype == polars.Boolean:
+                msg += _advice_on_ids(source, name, is_float=dtype.is_float())
             raise InputError(msg)
     return frame.select(names).with_columns(polars.col(ids).cast(polars.String))
+
+
+def _advice_on_ids(source: Source, column: str, *, is_float: bool) -> str:
+    """Say how to make text of the ids of a Parquet file; 1.0 becomes 1, as other tables have it."""
+    text = f"polars.col({column!r}).cast(str)"
+    if is_float:
+        text += ".str.strip_suffix('.0')"
+    code = f"{as_frame(source.path)}.with_columns({text})"
+    use = "for the file"
+    if source.in_shell:
+        code += ".write_parquet('ids.parquet')"
+        use = "and give ids.parquet"
+    return f"; for text, in Python, type {code} {use}"
 
 
 def read_any(

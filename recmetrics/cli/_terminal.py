@@ -32,7 +32,9 @@ _INSTEAD_OF_PYTHON = {
     r"\bMetrics\.compute\(": "recmetrics evaluate SCORES TRUTH",
     r"\bevaluate_table\(": "recmetrics evaluate RECS TRUTH",
     r"\blist\(": "as text: lines 'user item item ...', --lines lists",
-    r"\btype (?!Metrics|recmetrics)[^ ;=]*\.(T\b|\w+\()": "run it in Python, and save the array",
+    r"(?<!in Python, )\btype (?!Metrics|recmetrics)[^ ;=]*\.(T\b|\w+\()": (
+        "run it in Python, and save the array"
+    ),
 }
 
 

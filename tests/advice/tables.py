@@ -442,6 +442,18 @@ LISTS = [
         )
     ),
     Case(
+        "; for text, in Python, type {} {}",
+        TABLES + "import polars\ntruth = {'1': ['x'], '2': ['y']}\n"
+        "polars.DataFrame({'user': [1.0, 1.0, 2.0], 'item': ['y', 'x', 'y']})"
+        ".write_parquet('recs.parquet')\nrecs = 'recs.parquet'\n",
+        CALL,
+        [1 / 2, 1 / 1],
+        advice="type (.+) for the file",
+        to="recs",
+        altered="polars.read_parquet('recs.parquet').with_columns(polars.col('user').cast(str))",
+        then=MRR,
+    ),
+    Case(
         "it has a column for each place of a list",
         "import polars\nfrom recmetrics import tables\n"
         "recs = 'wide.csv'\ntruth = {'1': ['20'], '2': ['9'], '3': ['8']}\n"

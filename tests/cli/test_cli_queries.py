@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -287,6 +288,30 @@ def test_an_empty_score_is_nan(capsys, cell):
 def test_a_bad_column_of_parquet_is_one_line(capsys, column, values, message):
     make("polars", GROUPS | {column: values}).write_parquet("bad.parquet")
     assert rejected(capsys, "bad.parquet", "-m", "mrr") == f"GROUPS 'bad.parquet'{message}"
+
+
+@pytest.mark.parametrize(
+    ("ids", "dtype", "texts"),
+    [
+        ([7.0, 8.5, 9.0], "Float64", ["7", "8.5", "9"]),
+        ([date(2026, 5, day) for day in (1, 2, 3)], "Date", [f"2026-05-0{n}" for n in (1, 2, 3)]),
+        ([True, False, True], "Boolean", ["true", "false", "true"]),
+    ],
+)
+def test_other_ids_of_parquet_become_text(capsys, ids, dtype, texts):
+    argv = ("-m", "mrr", "--group", "qid", "--per-user", "values.csv")
+    columns = {"qid": ids, "score": [1, 2, 3], "relevance": [1, 0, 1]}
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    polars.DataFrame(columns).write_parquet("other.parquet")
+    message = rejected(capsys, "other.parquet", *argv)
+    head, _, code = message.partition("; for text, in Python, type ")
+    assert head == (
+        f"GROUPS 'other.parquet', column 'qid' holds {dtype}; expected text or integers as ids"
+    )
+    exec(code.removesuffix(" and give ids.parquet"), {"polars": polars})
+    evaluated(capsys, "ids.parquet", *argv)
+    groups = [line.split(",")[0] for line in Path("values.csv").read_text().splitlines()[1:]]
+    assert groups == list(dict.fromkeys(texts))
 
 
 def test_the_columns_are_three(capsys):

@@ -274,7 +274,7 @@ def test_parquet_that_is_cut_and_columns_that_are_no_ids(capsys):
         ([["a"], ["b"]], "List(String)"),
     ):
         pl.DataFrame({"user": users, "item": ["x", "y"]}).write_parquet("bad.parquet")
-        assert refused(capsys, *argv) == (
+        assert refused(capsys, *argv).startswith(
             f"RECS 'bad.parquet', column 'user' holds {dtype}; expected text or integers as ids"
         )
 
