@@ -23,6 +23,7 @@ from recmetrics._files.source import (
     ZIP,
     Source,
     at_line,
+    count_of_fields,
     read_array,
     read_number,
     reading,
@@ -131,7 +132,7 @@ class _PairsOnLines:
         """Add the pair of a line 'user item' or 'user item relevance'."""
         if not 2 <= len(fields) <= 3:
             msg = (
-                f"{_count_of_fields(fields)}; expected {_LINE_FORMS}; in lists every user has one "
+                f"{count_of_fields(fields)}; expected {_LINE_FORMS}; in lists every user has one "
                 f"line; {_TABLES_ADVICE}"
             )
             raise ValueError(msg)
@@ -146,7 +147,7 @@ class _PairsOnLines:
                 )
                 raise ValueError(msg)
             if len(fields) != 6:
-                n_fields = _count_of_fields(fields)
+                n_fields = count_of_fields(fields)
                 msg = f"{n_fields}; expected the 6 of a TREC run, as in the first line"
                 raise ValueError(msg)
         elif len(fields) != 4 or fields[1] not in ("0", "Q0"):
@@ -273,11 +274,6 @@ def _are_integers(fields: list[str]) -> bool:
     """Say whether fields hold nothing but ASCII digits and minus signs; True without fields."""
     digits = "".join(fields).replace("-", "")
     return digits.isascii() and (digits.isdecimal() or not digits)
-
-
-def _count_of_fields(fields: list[str]) -> str:
-    """Write how many fields a line has."""
-    return f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}"
 
 
 def _relevance(field: str, least: float) -> float:

@@ -186,6 +186,11 @@ def at_line(source: Source, line: int, message: object) -> InputError:
     return InputError(f"{source}, line {line}: {message}")
 
 
+def count_of_fields(fields: list[str]) -> str:
+    """Write how many fields a line has."""
+    return f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}"
+
+
 def read_number(text: str) -> float:
     """Read a number; ``float`` alone would also read 1_0 and digits of other scripts."""
     if "_" in text or not text.isascii():

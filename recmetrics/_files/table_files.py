@@ -30,6 +30,7 @@ from recmetrics._files.source import (
     Source,
     as_dict,
     at_line,
+    count_of_fields,
     read_number,
     reading,
     refuse_other_formats,
@@ -629,6 +630,8 @@ def _with_numbers(
         frame = frame.filter(rows)  # without empty lines
     for name in set(frame.columns) - ids:
         text = frame[name]
+        if name in columns.blanks and text.null_count():
+            _refuse_short_rows(source, layout.separator)
         if name in columns.times:
             numbers = _times(source, layout, text)
         else:
@@ -646,6 +649,8 @@ def _with_numbers(
                 are_dates = numbers.null_count() < len(numbers)
                 expected = "a date" if are_dates else "a number or a date"
                 expected += " such as 2020-01-31"
+            elif name in columns.bools and not cell.strip():
+                expected += "; write 0 where an item is not relevant"
             raise _in_row(source, layout, row, f"holds {cell!r} as {name}; expected {expected}")
     return frame
 
@@ -738,6 +743,17 @@ def _refuse_malformed(source: Source, separator: str) -> None:
             raise at_line(source, n_lines + 1, fault) from None
 
 
+def _refuse_short_rows(source: Source, separator: str) -> None:
+    """Refuse the first row with fewer fields than the header; polars reads the others as empty."""
+    with source.open_text() as file:
+        rows = csv.reader(file, delimiter=separator)
+        n_columns = len(next(rows))
+        for fields in rows:
+            if 0 < len(fields) < n_columns:
+                fault = f"{count_of_fields(fields)}; expected {n_columns}, as in the header"
+                raise at_line(source, rows.line_num, fault)
+
+
 def _read_trec(source: Source, text: str, columns: Columns, form: TrecForm) -> pl.DataFrame:
     """Read the query, the document and the score or relevance of each line."""
     import polars
@@ -755,9 +771,8 @@ def _read_trec(source: Source, text: str, columns: Columns, form: TrecForm) -> p
     is_wrong = frame[columns.ids[0]].is_null()
     if is_wrong.any():
         row = is_wrong.arg_max() or 0
-        n_fields = len(lines[row].split())
-        noun = "field" if n_fields == 1 else "fields"
-        raise _in_row(source, layout, row, f"{n_fields} {noun}; expected {_TREC_LINES[form]}")
+        n_fields = count_of_fields(lines[row].split())
+        raise _in_row(source, layout, row, f"{n_fields}; expected {_TREC_LINES[form]}")
 
     if source.suffix in _TREC_SUFFIXES:
         return frame

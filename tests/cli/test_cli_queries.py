@@ -237,7 +237,11 @@ def test_values_per_group_go_through_compare(capsys):
             "group,score,relevance\nq,1,1\nq,high,0\n",
             ", line 3: holds 'high' as score; expected a number",
         ),
-        ("group,score,relevance\nq,1,\n", ", line 2: holds '' as relevance; expected a number"),
+        (
+            "group,score,relevance\nq,1,\n",
+            ", line 2: holds '' as relevance; expected a number; write 0 where an item is not "
+            "relevant",
+        ),
         ("group,score,relevance\n,1,1\n", ", line 2: has no group; expected an id in every row"),
     ],
 )
@@ -272,6 +276,19 @@ def test_an_empty_score_is_nan(capsys, cell):
     )
     found = evaluated(capsys, "blank.csv", "-m", "precision(denom=list)@3", "--nan", "exclude")
     assert found["of"]["precision(denom=list)@3"]["mean"] == 1 / 2
+
+
+@pytest.mark.parametrize(("row", "n_fields"), [("q,1", "2 fields"), ("q", "1 field")])
+def test_a_row_that_ends_early_has_no_empty_score(capsys, row, n_fields):
+    """Neither an empty line nor an empty field is such a row."""
+    whole = 'group,relevance,score\nq,1,2\n\nq,0,\n"q\nr",1,1\n'
+    argv = ("bad.csv", "-m", "mrr", "--nan", "exclude")
+    Path("bad.csv").write_text(whole)
+    assert evaluated(capsys, *argv)["of"]["mrr"]["mean"] == 1
+    Path("bad.csv").write_text(whole + row)
+    assert rejected(capsys, *argv) == (
+        f"GROUPS 'bad.csv', line 7: {n_fields}; expected 3, as in the header"
+    )
 
 
 @pytest.mark.parametrize(
