@@ -26,6 +26,7 @@ from recmetrics._files.source import (
 )
 from recmetrics._files.table_files import (
     SUFFIXES,
+    TABLES,
     Columns,
     as_frame,
     holds_lists,

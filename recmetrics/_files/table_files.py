@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 TrecForm: TypeAlias = Literal["run", "qrels"]
 SUFFIXES = (".csv", ".tsv", ".inter", ".parquet")
 """The endings of the names of tables, of text before that of gzip."""
+TABLES = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+"""These endings in messages."""
 
 _TREC_LINES = {
     "run": "the 6 of a TREC run: 'query Q0 item rank score tag'",
@@ -103,7 +105,7 @@ class Columns(NamedTuple):
         columns = f"column {last_name}"
         if names:
             columns = f"columns {', '.join(names)} and {last_name}"
-        return f"a table .csv, .tsv or .parquet with a header and the {columns}"
+        return f"a table {TABLES} with a header and the {columns}"
 
     def of_trec(self, form: TrecForm) -> list[str]:
         """Name the columns that the lines of TREC's files have."""

@@ -287,8 +287,8 @@ COMPARE = (
     ),
     Row(
         "--model",
-        "FILE is one .csv or .parquet of all models, with a row per model and user, and COLUMN "
-        "names the model; may be repeated. Other columns are metrics, or identify the user",
+        "FILE is one .csv, .tsv or .parquet of all models, with a row per model and user, and "
+        "COLUMN names the model; may be repeated. Other columns are metrics, or identify the user",
         {"action": "append", "metavar": "COLUMN"},
     ),
     Row(

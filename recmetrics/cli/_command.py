@@ -43,6 +43,7 @@ from recmetrics._core.results import spec_of
 from recmetrics._core.spec import SIDE, expand_cutoffs
 from recmetrics._files import (
     SUFFIXES,
+    TABLES,
     Lines,
     Source,
     as_dict,
@@ -94,8 +95,8 @@ from recmetrics.cli._terminal import (
 )
 
 _SCORES_FORMAT = (
-    "a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz), a table .csv, .tsv or "
-    ".parquet, or a TREC run of 6 words a line: 'query Q0 item rank score tag'"
+    f"a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz), a table {TABLES}, "
+    "or a TREC run of 6 words a line: 'query Q0 item rank score tag'"
 )
 _SIDE_FORMAT = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 # Warnings of the library after which the numbers say nothing about the model.
@@ -249,14 +250,11 @@ def _form_and_sources(args: Namespace) -> tuple[str, dict[str, Source]]:
         form = "GROUPS"
     if form == "SCORES" and not has_truth:
         if args.group is not None:
-            msg = (
-                f"--group goes with GROUPS, {FORMS['GROUPS']}; {str(path)!r} is neither .csv, .tsv "
-                "nor .parquet"
-            )
+            msg = f"--group goes with GROUPS, {FORMS['GROUPS']}; {str(path)!r} is no {TABLES}"
             raise CommandError(msg)
         msg = (
             f"{Source('SCORES', path)} needs a TRUTH; type: recmetrics evaluate "
-            f"{quote(str(path))} TRUTH; only a table of groups (.csv, .tsv or .parquet) needs none"
+            f"{quote(str(path))} TRUTH; only a table of groups ({TABLES}) needs none"
         )
         raise CommandError(msg)
     for row in EVALUATE:
@@ -285,7 +283,7 @@ def _refuse_option(row: Row, form: str, files: Sequence[str]) -> NoReturn:
             call = f"evaluate_table({str(path)!r}, {as_dict(files[1])}, ...)"
             explanation += f", and for lines of a user and items, in Python, type {call}"
     elif form == "SCORES" and path.suffix not in (".npy", ".npz"):
-        explanation = f"{Source(form, path)} is neither .csv, .tsv nor .parquet, nor a TREC run"
+        explanation = f"{Source(form, path)} is no {TABLES}, nor a TREC run"
     msg = f"{row.flag} goes with {expected}; {explanation}"
     raise CommandError(msg)
 

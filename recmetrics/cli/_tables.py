@@ -162,8 +162,9 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
 def audit_time_files(args: Namespace) -> None:
     """Look for rows of a split that were not known at the time of the test.
 
-    TRAIN and TRUTH are tables (.csv, .tsv or .parquet) with the columns user, item
-    and time. Times are numbers, or dates such as 2020-01-31 or 2020-01-31T12:00:00.
+    TRAIN and TRUTH are tables (.csv, .tsv, .parquet or RecBole's .inter) with the
+    columns user, item and time. Times are numbers, or dates such as 2020-01-31 or
+    2020-01-31T12:00:00.
 
     For example:
       recmetrics audit-times train.csv test.csv --time timestamp

@@ -340,7 +340,7 @@ SEE = "; see 'recmetrics evaluate --help'"
         (
             ["evaluate", "scores.npy"],
             "SCORES 'scores.npy' needs a TRUTH; type: recmetrics evaluate scores.npy TRUTH; only "
-            "a table of groups (.csv, .tsv or .parquet) needs none",
+            "a table of groups (.csv, .tsv, .inter or .parquet) needs none",
         ),
         (
             [*EVALUATE, "--threads", "0"],
@@ -403,7 +403,7 @@ GROUPS = "GROUPS, a table without TRUTH"
             "r.txt t",
             "--in-order",
             RECS,
-            "SCORES 'r.txt' is neither .csv, .tsv nor .parquet, nor a TREC run",
+            "SCORES 'r.txt' is no .csv, .tsv, .inter or .parquet, nor a TREC run",
         ),
         ("g.csv", "--chance", SCORES, "GROUPS is a table without TRUTH"),
         (

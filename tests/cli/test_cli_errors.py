@@ -18,7 +18,7 @@ SCORES = np.array([[3, 2, 1], [1, 2, 3]], np.float32)
 TRUTH = np.array([[1, 0, 0], [0, 1, 0]], float)
 WANT_SCORES = (
     "expected a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz), a table .csv, "
-    ".tsv or .parquet, or a TREC run of 6 words a line: 'query Q0 item rank score tag'"
+    ".tsv, .inter or .parquet, or a TREC run of 6 words a line: 'query Q0 item rank score tag'"
 )
 WANT_MATRIX = (
     "expected a sparse .npz (scipy.sparse.save_npz), a dense .npy (numpy.save) "

@@ -26,7 +26,10 @@ GROUPS = {
     "relevance": [0.0, 0.0, 1.0, 1.0, 3.0, 0.0],
 }
 METRIC = ["-m", "mrr", "ndcg@2"]
-EXPECTED = "a table .csv, .tsv or .parquet with a header and the columns group, score and relevance"
+EXPECTED = (
+    "a table .csv, .tsv, .inter or .parquet with a header and the columns group, score and "
+    "relevance"
+)
 
 
 def write(columns, stem="groups"):
@@ -352,8 +355,8 @@ def test_a_table_of_groups_with_a_truth(capsys, suffix):
     columns = "', '".join(GROUPS)
     assert rejected(capsys, f"groups.{suffix}", "mrrr") == (
         f"RECS 'groups.{suffix}' has no columns 'user' and 'item'; it has '{columns}'; "
-        "expected a table .csv, .tsv or .parquet with a header and the columns user and item; "
-        "a table of groups needs no TRUTH"
+        "expected a table .csv, .tsv, .inter or .parquet with a header and the columns user and "
+        "item; a table of groups needs no TRUTH"
     )
 
 
@@ -362,14 +365,14 @@ def test_what_is_no_table_needs_a_truth(capsys, name):
     quoted = f"'{name}'" if " " in name else name
     assert rejected(capsys, name, "-m", "mrr") == (
         f"SCORES '{name}' needs a TRUTH; type: recmetrics evaluate {quoted} TRUTH; only a table "
-        "of groups (.csv, .tsv or .parquet) needs none"
+        "of groups (.csv, .tsv, .inter or .parquet) needs none"
     )
 
 
 @pytest.mark.parametrize("name", ["groups.feather", "groups.jsonl", "-"])
 def test_a_group_is_of_a_table(capsys, name):
     assert rejected(capsys, name, "-m", "mrr", "--group", "qid") == (
-        f"--group goes with GROUPS, a table without TRUTH; '{name}' is neither .csv, .tsv nor "
+        f"--group goes with GROUPS, a table without TRUTH; '{name}' is no .csv, .tsv, .inter or "
         ".parquet"
     )
 

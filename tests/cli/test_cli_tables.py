@@ -447,7 +447,7 @@ def test_a_catalogue_without_items(generated, capsys):
     base = [generated / "r.csv", generated / "t.csv", "-m", "mrr"]
     assert rejected(capsys, *base, "--catalogue", generated / "none.csv") == (
         f"--catalogue {str(generated / 'none.csv')!r} has no column 'item'; it has 'title'; "
-        "expected a table .csv, .tsv or .parquet with a header and the column item"
+        "expected a table .csv, .tsv, .inter or .parquet with a header and the column item"
     )
 
 

@@ -525,7 +525,7 @@ def test_lines_of_trec_are_no_catalogue():
     call = {"metrics_list": "coverage@2", "catalogue": "q.txt"}
     assert message_of(InputError, evaluate_table, {"1": ["20"]}, {"1": ["20"]}, **call) == (
         "catalogue 'q.txt' has the 4 of TREC's qrels: 'query 0 item relevance'; expected a table "
-        ".csv, .tsv or .parquet with a header and the column item"
+        ".csv, .tsv, .inter or .parquet with a header and the column item"
     )
 
 
@@ -542,8 +542,8 @@ def test_a_table_with_a_column_for_each_number_has_a_header(tmp_path):
         (
             "uid,item,score\n1,7,3\n",
             "recs 'bad.csv' has no column 'user'; it has 'uid', 'item', 'score'; expected a table "
-            ".csv, .tsv or .parquet with a header and the columns user and item; type user='uid' "
-            "if the other tables have the same, else rename 'uid' to 'user'",
+            ".csv, .tsv, .inter or .parquet with a header and the columns user and item; type "
+            "user='uid' if the other tables have the same, else rename 'uid' to 'user'",
         ),
         (
             "user,item,score\n1,7,3\n1,8,x\n",
@@ -552,8 +552,8 @@ def test_a_table_with_a_column_for_each_number_has_a_header(tmp_path):
         (
             "user  item score\n1  7 3\n",
             "recs 'bad.csv' has no columns 'user' and 'item'; it has 'user  item score'; expected "
-            "a table .csv, .tsv or .parquet with a header and the columns user and item; blanks "
-            "seem to separate its columns, where a comma, a tab, ; or | should stand: write "
+            "a table .csv, .tsv, .inter or .parquet with a header and the columns user and item; "
+            "blanks seem to separate its columns, where a comma, a tab, ; or | should stand: write "
             "'user,item,score' and so on",
         ),
         (
@@ -595,8 +595,8 @@ def test_a_table_with_a_column_for_each_number_has_a_header(tmp_path):
         ("user,item,score\r1,7,3\r", "recs 'bad.csv' has no rows; expected at least one"),
         ("user,item,score\n1,7,3\n\xff,8,4\n", "recs 'bad.csv': byte 0xff is not text; save it as "
          "UTF-8"),
-        ("", "recs 'bad.csv' is empty; expected a table .csv, .tsv or .parquet with a header and "
-         "the columns user and item"),
+        ("", "recs 'bad.csv' is empty; expected a table .csv, .tsv, .inter or .parquet with a "
+         "header and the columns user and item"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("chunks", [None, 2])
