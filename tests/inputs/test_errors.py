@@ -348,6 +348,10 @@ MISTAKES["truth as a matrix"] = {
         "truth is 1-d of dtype float64, expected integers: the index of the relevant item of "
         "each row, -1 for none; type np.asarray(truth, int), or np.atleast_2d(truth) for "
         "the relevances of one user", TRUTH[0]),
+    "1-d with a fraction": truth(InputTypeError,
+        "truth is 1-d of dtype float64, expected integers: the index of the relevant item of "
+        "each row, -1 for none; the first that is no integer is 0.5, at index [0]; type "
+        "np.atleast_2d(truth) for the relevances of one user", np.array([0.5, 1.0])),
     "a mask of one user": truth(InputTypeError,
         "truth is 1-d of dtype bool, expected integers: the index of the relevant item of "
         "each row, -1 for none; type np.atleast_2d(truth) for the relevances of one user",
@@ -586,6 +590,10 @@ MISTAKES["sets"] = {
         "candidates must hold integer item indices, got dtype float64; type "
         "np.asarray(candidates, np.int64) if these are indices", candidates=np.array([0.0, 2.0]),
         right={"candidates": np.array([0, 2])}),
+    "candidates with a fraction": option(InputTypeError,
+        "candidates must hold integer item indices, got dtype float64; the first that is no "
+        "integer is 1.5, at index [1]", candidates=np.array([0.0, 1.5, -INF, NAN]),
+        right={"candidates": np.array([0, 2])}),
     "candidates as a number": option(InputTypeError,
         "candidates must be an array or a list with one entry per user, got 2 of type int",
         candidates=2, right={"candidates": [2]}),
@@ -633,6 +641,9 @@ MISTAKES["ranking"] = {
         "ranking must hold integer item indices, got dtype float64; type "
         "np.asarray(ranking, np.int64) if these are indices", np.array([[0.0, 1.0], [2.0, 1.0]]),
         np.array([[0, 1], [2, 1]])),
+    "fraction": ranking(InputTypeError,
+        "ranking must hold integer item indices, got dtype float64; the first that is no integer "
+        "is inf, at index [1, 0]", np.array([[0.0, NAN], [INF, 1.5]]), np.array([[0, 1], [2, 1]])),
     "float in a list": ranking(InputTypeError,
         "ranking of user 1 must hold integer item indices, got dtype float64; type "
         "[np.asarray(items, np.int64) for items in ranking] if these are indices",

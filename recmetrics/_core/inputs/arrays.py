@@ -603,11 +603,24 @@ def check_indices(
         msg = f"{name} names item {array.max()}; expected an index below 2^63"
         raise InputError(msg)
     if array.size and array.dtype.kind not in "iu":
-        advice = _advice_on_indices(array, name, is_of_pandas=is_of_pandas)
+        hint = first_fraction(array)
         if holds_ids(array):
-            advice = OF_TABLES
-        msg = f"{name} must hold integer item indices, got dtype {array.dtype}; {advice}"
+            hint = f"; {OF_TABLES}"
+        elif not hint:
+            hint = f"; {_advice_on_indices(array, name, is_of_pandas=is_of_pandas)}"
+        msg = f"{name} must hold integer item indices, got dtype {array.dtype}{hint}"
         raise InputTypeError(msg)
+
+
+def first_fraction(array: npt.NDArray[Any]) -> str:
+    """Name the first float, other than NaN, that is no integer, and its place; "" without any."""
+    if array.dtype.kind != "f":
+        return ""
+    is_fraction = np.isinf(array) | (~np.isnan(array) & (array != np.floor(array)))
+    if not is_fraction.any():
+        return ""
+    place = np.argwhere(is_fraction)[0].tolist()
+    return f"; the first that is no integer is {array[is_fraction][0]:g}, at index {place}"
 
 
 def _advice_on_indices(array: npt.NDArray[Any], name: str, *, is_of_pandas: bool) -> str:

@@ -15,6 +15,7 @@ from recmetrics._core.inputs.arrays import (
     as_array,
     call_on,
     check_matrix,
+    first_fraction,
     half_to_single,
     hint_of_index,
     holds_ids,
@@ -344,10 +345,11 @@ def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None, 
     """
     if len(classes) and classes.dtype.kind not in "iu":
         hint = ""
+        fraction = first_fraction(classes)
         if holds_ids(classes):
             hint = f"; {OF_TABLES}"
-        elif classes.dtype.kind == "b":
-            hint = "; type np.atleast_2d(truth) for the relevances of one user"
+        elif classes.dtype.kind == "b" or fraction:
+            hint = f"{fraction}; type np.atleast_2d(truth) for the relevances of one user"
         elif classes.dtype.kind == "f" and np.isnan(classes).any():
             hint = "; type np.nan_to_num(truth, nan=-1).astype(int) if NaN is no item"
         elif classes.dtype.kind == "f":
