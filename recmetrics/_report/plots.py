@@ -412,7 +412,7 @@ def _draw_points(
 
 def _name(record: Record) -> str:
     """The name of the model, or of the pair of a difference."""
-    return pair(record) if isinstance(record, Difference) else str(record.model)
+    return pair(record) if isinstance(record, Difference) else one_line(record.model)
 
 
 def _mark(record: Record) -> str:

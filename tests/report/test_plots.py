@@ -65,6 +65,16 @@ def test_points_lie_above_the_intervals_of_all_models():
     assert min(points) > max(crosses)
 
 
+def test_a_blank_model_is_named_by_quotes():
+    """As in the tables: in a row of its own, and in the legend of curves."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    values = {f"ndcg@{k}": [0.5, 1, 0.25, 1] for k in range(1, 5)} | {"mrr": [0.5, 0.25, 1, 1]}
+    frame = pd.DataFrame({"model": ["a", " ", "a", " "], "user": [1, 1, 2, 2], **values})
+    curves, rows = summary(frame).plot().axes
+    assert [label.get_text() for label in rows.get_yticklabels()] == ["a", "''"]
+    assert [text.get_text() for text in curves.get_legend().get_texts()] == ["a", "''"]
+
+
 WIDE = "RANDOM MAMMOTHS OF WWW"
 
 
