@@ -630,10 +630,10 @@ def _with_numbers(
     if any(frame[name].null_count() for name in frame.columns if name in ids):
         rows = polars.any_horizontal(polars.all().is_not_null())
         frame = frame.filter(rows)  # without empty lines
-    for name in set(frame.columns) - ids:
+    if any(frame[name].null_count() for name in columns.blanks):
+        _refuse_short_rows(source, layout.separator)
+    for name in sorted(set(frame.columns) - ids, key=frame.columns.index):
         text = frame[name]
-        if name in columns.blanks and text.null_count():
-            _refuse_short_rows(source, layout.separator)
         if name in columns.times:
             numbers = _times(source, layout, text)
         else:
