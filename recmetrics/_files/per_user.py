@@ -6,7 +6,7 @@ import csv
 import math
 import shlex
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,14 @@ _SEGMENT_FORMATS = (
     "label a line"
 )
 _WEIGHT = "[weight]"  # no metric string has a bracket
-PerUser: TypeAlias = tuple[dict[str, npt.NDArray[Any]], list[str] | None]
-"""The values of each metric, and the weights of some; the ids of the users, None without ids."""
+
+
+class PerUser(NamedTuple):
+    """The values of each user, in a file."""
+
+    values: dict[str, npt.NDArray[Any]]  # of each metric, and the weights of some
+    ids: list[str] | None  # of the users
+    noun: str  # "user", or "group" of those of a table of groups
 
 
 def weight_name(metric: str) -> str:
@@ -74,9 +80,9 @@ def _read_npz(source: Source) -> PerUser:
     if fault:
         msg = f"cannot read {source}: {fault}; expected {_PER_USER_FORMATS}"
         raise InputError(msg)
-    if ids is None:
-        return arrays, None
-    return arrays, [str(user) for user in ids.tolist()]
+    if ids is not None:
+        ids = [str(user) for user in ids.tolist()]
+    return PerUser(arrays, ids, noun)
 
 
 def _fault_of(arrays: dict[str, npt.NDArray[Any]], ids: npt.NDArray[Any] | None, noun: str) -> str:
@@ -141,7 +147,7 @@ def _read_csv(source: Source) -> PerUser:
         f"{shlex.quote(str(source.path))} TRUTH --per-user VALUES.csv, and a table of groups the "
         "same way, without TRUTH"
     )
-    (_, *metrics), rows = _read_by_id(source, _PER_USER_FORMATS, header, advice)
+    (noun, *metrics), rows = _read_by_id(source, _PER_USER_FORMATS, header, advice)
     if "item" in metrics:
         raise at_line(source, 1, f"the header has 'item'; expected {header}{advice}")
     if set(metrics) <= set(COUNT_COLUMNS):
@@ -157,7 +163,7 @@ def _read_csv(source: Source) -> PerUser:
     values_by_metric = dict(zip(metrics, values, strict=True))
     for name in COUNT_COLUMNS:
         values_by_metric.pop(name, None)
-    return values_by_metric, list(rows)
+    return PerUser(values_by_metric, list(rows), noun)
 
 
 def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:

@@ -116,9 +116,7 @@ def left_out(records: Sequence[Any]) -> Column:
     return count("left out", "n_undefined", any(record.n_undefined for record in records))
 
 
-def users_left_out(
-    records: Sequence[Any], sentence: str = "left out: users without a value"
-) -> Iterable[str]:
+def users_left_out(records: Sequence[Any], sentence: str) -> Iterable[str]:
     """Say which users are left out, if some are; ``sentence`` is that of the table."""
     if any(record.n_undefined for record in records):
         yield f"{sentence} (most often: no relevant items)"

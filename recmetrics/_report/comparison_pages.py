@@ -40,7 +40,7 @@ _TESTS = {
 _ENOUGH_RUNS = 10
 # From as many cutoffs of one metric on, the legend says that they make the correction stricter.
 _MANY_CUTOFFS = 3
-_UNCOVERED = "p-values use the users' means over runs, and do not cover the variation over runs"
+_UNCOVERED = "p-values use the {nouns}' means over runs, and do not cover the variation over runs"
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 _LETTERS = "letters a, b, ...: significantly better than model a, b, ..."
 _SUPERSCRIPTS = (
@@ -74,7 +74,8 @@ def legend(comparison: Compared) -> list[str]:
     """The notes below the tables."""
     lines = [*_intervals(comparison, comparison.metrics)]
     if comparison.n_runs:
-        lines.append(f"run std: standard deviation of the means of runs; {_UNCOVERED}")
+        uncovered = _UNCOVERED.format(nouns=comparison.nouns)
+        lines.append(f"run std: standard deviation of the means of runs; {uncovered}")
     lines += _models(comparison, comparison.metrics, has_counts=True)
     if comparison.differences:
         metrics = comparison.metrics
@@ -84,12 +85,13 @@ def legend(comparison: Compared) -> list[str]:
             ),
             *_corrected_beside_intervals(comparison),
             "d_z: mean / standard deviation of the differences",
-            "w/t/l: number of users for whom the model left of the minus is better, equal, worse "
-            "(wins, ties, losses)",
+            f"w/t/l: number of {comparison.nouns} where the model left of the minus is better, "
+            "equal, worse (wins, ties, losses)",
             *_few_users(comparison, with_groups=True),
         ]
     records = [*comparison.means, *comparison.differences]
-    return [*lines, *grids.users_left_out(records), *_of_different_users(comparison)]
+    users_left_out = grids.users_left_out(records, f"left out: {comparison.nouns} without a value")
+    return [*lines, *users_left_out, *_of_different_users(comparison)]
 
 
 def plot_legend(comparison: Compared) -> list[str]:
@@ -101,7 +103,7 @@ def plot_legend(comparison: Compared) -> list[str]:
         lines += _corrected_beside_intervals(comparison)
         lines += _few_users(comparison, with_groups=True)
         if comparison.n_runs:
-            lines.append(_UNCOVERED)
+            lines.append(_UNCOVERED.format(nouns=comparison.nouns))
     return lines
 
 
@@ -138,9 +140,11 @@ def compact_legend(table: CompactTable, best: str, marks: str) -> list[str]:
         names = ", ".join(
             f"{one_line(name)} ({counted(n, 'run')})" for name, n in comparison.n_runs.items()
         )
-        lines.append(f"means over runs: {names}; {_UNCOVERED}")
+        lines.append(f"means over runs: {names}; {_UNCOVERED.format(nouns=comparison.nouns)}")
     records = [*comparison.means, *comparison.differences]
-    users_left_out = grids.users_left_out(records, "users without a value are left out")
+    users_left_out = grids.users_left_out(
+        records, f"{comparison.nouns} without a value are left out"
+    )
     return [*lines, *users_left_out, *_of_different_users(comparison)]
 
 
@@ -161,9 +165,9 @@ def _intervals(
         return
     counts = comparison.n_runs  # of the models with several runs
     n_resamples = comparison.n_resamples
-    units = "users"
+    units = comparison.nouns
     if counts and n_resamples is not None:
-        units = "users and runs"
+        units += " and runs"
     line = legends.intervals_by(comparison.confidence, n_resamples, units)
     if counts and n_resamples is None:
         line += "; the variance over runs is added"
@@ -173,7 +177,7 @@ def _intervals(
         line += "; the runs of each model are drawn independently"
     yield line
     yield from _ends(comparison, metrics, with_differences=with_differences)
-    yield from legends.observed_ranges(comparison.observed & set(metrics))
+    yield from legends.observed_ranges(comparison.observed & set(metrics), comparison.noun)
     if counts:
         line = "intervals do not cover what all runs share, such as the split of the data"
         if len(counts) < len(comparison.models):
@@ -192,13 +196,13 @@ def _ends(
 ) -> Iterator[str]:
     """Say which ends of the intervals of these metrics count one more user, and why."""
     means = [mean for mean in comparison.means if mean.metric in metrics]
-    few_users = f"fewer than {FEW_USERS} users"
+    few_users = f"fewer than {FEW_USERS} {comparison.nouns}"
     if set(map(attrgetter("n_effective"), means)) != {None}:  # some are weighted
-        few_users = f"fewer than {FEW_USERS} effective users"
-    yield from legends.ends_of_means(means, few_users)
+        few_users = f"fewer than {FEW_USERS} effective {comparison.nouns}"
+    yield from legends.ends_of_means(means, few_users, comparison.noun)
     if with_differences:
         differences = [pair for pair in comparison.differences if pair.metric in metrics]
-        yield from legends.ends_of_differences(differences, few_users)
+        yield from legends.ends_of_differences(differences, few_users, comparison.noun)
 
 
 def _models(
@@ -211,17 +215,20 @@ def _models(
     keys = comparison.samples.keys
     if len(keys) > 1:
         columns = " and ".join(map(one_line, keys))
-        yield f"each combination of {columns} is a user; give several runs of a model as a list"
+        yield (
+            f"each combination of {columns} is a {comparison.noun}; give several runs of a model "
+            "as a list"
+        )
     if comparison.samples.are_rows:
         yield "users: the rows of all updates of the stream, taken to be independent"
-    yield from legends.weighted_by(comparison.n_weightless, has_counts=has_counts)
-    yield from grids.weighted_as_system(comparison.weighed)
+    yield from legends.weighted_by(comparison.n_weightless, comparison.noun, has_counts=has_counts)
+    yield from grids.weighted_as_system(comparison.weighed, comparison.nouns)
     if comparison.samples.unweighed:
         yield (
-            f"means of {', '.join(comparison.samples.unweighed)} weigh all users equally: not all "
-            "results have the weights of the system of a convention; to have them, give the "
-            "Evaluator or the Evaluation of each model, or files of one convention, written by "
-            "'recmetrics evaluate --per-user'"
+            f"means of {', '.join(comparison.samples.unweighed)} weigh all {comparison.nouns} "
+            "equally: not all results have the weights of the system of a convention; to have "
+            "them, give the Evaluator or the Evaluation of each model, or files of one convention, "
+            "written by 'recmetrics evaluate --per-user'"
         )
     lower_metrics = [metric for metric in metrics if metric in comparison.lower_is_better]
     for label, names in (("not compared", comparison.levels), ("lower is better", lower_metrics)):
@@ -322,15 +329,15 @@ def _raised(
     names = legends.names_of_rows(raised, differences)
     interval = "interval"
     if comparison.n_runs:
-        interval = "interval over users alone (not shown)"
+        interval = f"interval over {comparison.nouns} alone (not shown)"
     elif comparison.n_resamples is not None:
         interval = "t interval (not shown)"
     # A test that does not decide names its column, which only a table of all tests has.
     p = "p" if comparison.tests[0] == "t" else "p (t)"
     line = (
-        f"{names}: {p} is larger than that of the t test, as few users gain, or few lose, or "
-        f"differences are skewed; it is 1 - c, where c is the confidence at which the {interval} "
-        "just reaches 0"
+        f"{names}: {p} is larger than that of the t test, as few {comparison.nouns} gain, or few "
+        "lose, or differences are skewed; it is 1 - c, where c is the confidence at which the "
+        f"{interval} just reaches 0"
     )
     if comparison.correction is not None:
         line += f"; {_CORRECTIONS[comparison.correction]} corrects all p after that"
@@ -399,8 +406,9 @@ def _of_different_users(comparison: Compared) -> Iterator[str]:
             # Two models may lack as many users, but others.
             if difference.n_users != n_users[difference.group, difference.metric, model]:
                 yield (
-                    "models have values for different users: a difference is over the users that "
-                    "both have, so it is not the difference of the means"
+                    f"models have values for different {comparison.nouns}: a difference is over "
+                    f"the {comparison.nouns} that both have, so it is not the difference of the "
+                    "means"
                 )
                 return
 
@@ -415,19 +423,19 @@ def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[s
     n_tested = len(split(tested)[0])
     level = grids.percent(comparison.confidence)
     for needed, differences in sorted(_of_too_few_users(comparison, tested).items()):
-        reason = f"too few users for a test at {level}, which needs {needed}"
+        reason = f"too few {comparison.nouns} for a test at {level}, which needs {needed}"
         overall, of_groups = split(differences)
         if overall:
             place = f" in {len(overall)} of {n_tested} differences"
             if len(overall) == n_tested:
                 place = ""
             counts = [difference.n_users for difference in overall]
-            yield f"{reason}: {_between(counts, 'user')}{place}"
+            yield f"{reason}: {_between(counts, comparison.noun)}{place}"
         if of_groups and with_groups:
             n_groups = len({difference.group for difference in of_groups})
             place = f"{n_groups} of {counted(len(comparison.groups), 'group')}"
             counts = [difference.n_users for difference in of_groups]
-            yield f"{reason}: {_between(counts, 'user')} in {place}"
+            yield f"{reason}: {_between(counts, comparison.noun)} in {place}"
 
 
 def _of_too_few_users(
@@ -475,7 +483,7 @@ def _means(comparison: Compared) -> Iterator[Grid]:
             named("model", is_repeated=True),
             number("mean", attrgetter("mean"), places, is_strong=attrgetter("best")),
             grids.interval(comparison.confidence, places),
-            grids.count("users", "n_users"),
+            grids.count(comparison.nouns, "n_users"),
             grids.count("effective", "n_effective", comparison.n_weightless is not None, 1),
             grids.count("runs", "n_runs", has_runs),
             number("run std", attrgetter("run_std"), places, is_shown=has_runs),
@@ -726,9 +734,9 @@ class CompactTable(Printed):
             means.
         """
         if caption is None:
-            caption = "Means over users."
+            caption = f"Means over {self.comparison.nouns}."
             if self.comparison.n_runs:
-                caption = "Means over users and runs."
+                caption = f"Means over {self.comparison.nouns} and runs."
         notes = compact_legend(self, "bold", _SUPERSCRIPTS)
         tables = [grids.in_latex(grid, str) for grid in self._grids("latex")]
         lines = [

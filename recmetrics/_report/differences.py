@@ -18,7 +18,7 @@ from recmetrics._report.bounds import Bounds, Range, bounds_of_difference, bound
 from recmetrics._report.comparison import Comparison
 from recmetrics._report.merged import read_sums, require_pair
 from recmetrics._report.records import Difference, Mean
-from recmetrics._report.result_tables import keeps_sums, read_columns, spec_if_known
+from recmetrics._report.result_tables import keeps_sums, noun_of, read_columns, spec_if_known
 from recmetrics._report.samples import Samples, check_runs, read_samples
 from recmetrics._report.settings import check_known, read_seed, several
 from recmetrics._report.statistics import Basis, Correction, Sample, Sums, Test
@@ -38,6 +38,7 @@ def compare(
     lower_is_better: Collection[str] = (),
     levels: Mapping[str, Any] | None = None,
     paired_runs: bool = False,
+    noun: str | None = None,
     n_resamples: int | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> Comparison:
@@ -127,6 +128,9 @@ def compare(
         True if run i of one model corresponds to run i of the others, as for folds or splits of the
         data. A resample then draws the same runs of all models with several runs. By default, the
         runs of each model are drawn independently, which is right for seeds.
+    noun
+        The word for a user in print, such as "query". None is that of ``summary`` for the first
+        result.
     n_resamples
         The number of resamples of a bootstrap, from which the intervals are then computed. None,
         the default, computes them by Student's t, without any draw.
@@ -205,6 +209,7 @@ def compare(
         As in ``Metrics.compute``.
     """
     columns = read_columns(metrics, model, by, weights)
+    noun = noun_of(_first(results), noun)
     with at_fault("results"):
         if keeps_sums(results):
             only_of_values = {"model": model, "by": by, "weights": weights, "levels": levels}
@@ -268,8 +273,17 @@ def compare(
         n_weightless=samples.n_weightless,
         weighed=tuple(samples.metric_weights),
         observed=frozenset(observed),
+        noun=noun,
         **options,
     )
+
+
+def _first(results: Any) -> Any:
+    """The first run of the first model, of results by name; other results as they are."""
+    if not isinstance(results, Mapping):
+        return results
+    first = next(iter(results.values()), None)
+    return next(iter(first), None) if isinstance(first, list | tuple) else first
 
 
 class Settings(NamedTuple):

@@ -27,6 +27,7 @@ from recmetrics._printing import (
     named,
     number,
     one_line,
+    plural,
 )
 from recmetrics._report import legends, statistics
 from recmetrics._report.bounds import POWER, Bounds, Floats, bounds_of
@@ -130,7 +131,13 @@ class Gate(Printed):
     weighed: tuple[str, ...] = ()
     observed: frozenset[str] = frozenset()
     n_resamples: int | None = None
+    noun: str = "user"  # the word for a user
     origin: Origin = UNKNOWN  # no setting
+
+    @property
+    def nouns(self) -> str:
+        """The word for users."""
+        return plural(self.noun)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a dict of plain values for each verdict."""
@@ -170,7 +177,7 @@ class Gate(Printed):
                 is_number=False,
             ),
             *(number(name.replace("_", " "), attrgetter(name), places, "+") for name in numbers),
-            count("users", "n_users"),
+            count(self.nouns, "n_users"),
             grids.left_out(verdicts),
             Column("verdict", attrgetter("verdict"), is_number=False),
             count("needed", "n_needed", any(verdict.n_needed for verdict in verdicts)),
@@ -200,15 +207,15 @@ class Gate(Printed):
                 self._decision(),
                 self._confidence(),
                 f"bounds: {self._method()}",
-                *legends.observed_ranges(self.observed),
+                *legends.observed_ranges(self.observed, self.noun),
             ]
         if any(verdict.n_users is None for verdict in self.verdicts):
             notes.append("a metric of all lists has no bounds: its difference alone decides")
         notes += self._open_notes()
-        notes += grids.weighted_as_system(self.weighed)
-        notes += grids.users_left_out(self.verdicts)
+        notes += grids.weighted_as_system(self.weighed, self.nouns)
+        notes += grids.users_left_out(self.verdicts, f"left out: {self.nouns} without a value")
         if has_small_groups:
-            notes.append(f"not judged: fewer than {self.min_users} users (min_users)")
+            notes.append(f"not judged: fewer than {self.min_users} {self.nouns} (min_users)")
         return notes
 
     def _open_notes(self) -> Iterator[str]:
@@ -219,9 +226,9 @@ class Gate(Printed):
         if unbounded:
             yield (
                 f"open without bounds ({', '.join(unbounded)}): the difference is equal for all "
-                "users, and the range of the metric is not known, so more users of the same "
-                "difference do not help; bounds need differences that vary, or a metric with a "
-                "known range (bounds= of recmetrics.metric)"
+                f"{self.nouns}, and the range of the metric is not known, so more {self.nouns} of "
+                "the same difference do not help; bounds need differences that vary, or a metric "
+                "with a known range (bounds= of recmetrics.metric)"
             )
         gains = [verdict for verdict in open_verdicts if _asks_for_gain(verdict)]
         if gains and not self.nested:
@@ -238,28 +245,35 @@ class Gate(Printed):
             (with_enough if has_enough else with_few).append(self._rule_of(verdict))
         if with_enough:
             yield (
-                f"open with as many users as needed or more ({', '.join(with_enough)}): equal "
-                "models hold the rules in 80 % of such samples, so the true difference may be near "
-                "the margin, and a new sample of that size may stay open"
+                f"open with as many {self.nouns} as needed or more ({', '.join(with_enough)}): "
+                "equal models hold the rules in 80 % of such samples, so the true difference may "
+                "be near the margin, and a new sample of that size may stay open"
             )
         if with_few:
-            add_users = ", or add users for the next look"
+            add_users = f", or add {self.nouns} for the next look"
             if self.looks == 1:
-                add_users = " (you may add users to this one only if the looks were planned before)"
-            too_few = "too few users or runs" if self.nested else "too few users"
+                add_users = (
+                    f" (you may add {self.nouns} to this one only if the looks were planned before)"
+                )
+            too_few = f"too few {self.nouns}"
+            if self.nested:
+                too_few += " or runs"
             of_rules = f" ({', '.join(with_few)})" if len(with_few) < len(open_verdicts) else ""
             yield f"open{of_rules}: {too_few} to decide; measure a new sample{add_users}"
             if self.nested:
-                yield "needed is not computed: more users do not reduce the variation between runs"
+                yield (
+                    f"needed is not computed: more {self.nouns} do not reduce the variation "
+                    "between runs"
+                )
         beyond_margin = list(map(self._rule_of, filter(_is_beyond_margin, open_verdicts)))
         if beyond_margin:
             yield (
                 f"the observed difference is beyond the margin ({', '.join(beyond_margin)}), so "
-                "with more users the rule would rather fail than hold"
+                f"with more {self.nouns} the rule would rather fail than hold"
             )
         with_needed = [verdict for verdict in self.verdicts if verdict.n_needed]
         if with_needed:
-            yield _what_is_needed(with_needed, weighted=self.weighted)
+            yield _what_is_needed(with_needed, self.noun, weighted=self.weighted)
 
     def _rule_of(self, verdict: Verdict) -> str:
         """Write the rule of a verdict, with its group, and with its model where there are more."""
@@ -280,8 +294,8 @@ class Gate(Printed):
         if n_parts > 1:  # which share the risk of error
             comparison = f"compare(..., confidence={1 - (1 - self.confidence) / n_parts:.8g})"
         return (
-            f"users for {one_line(verdict.rule)!r}: choose the least gain G that matters, and call "
-            f"{comparison}.users_needed({arguments}) in Python"
+            f"{self.nouns} for {one_line(verdict.rule)!r}: choose the least gain G that matters, "
+            f"and call {comparison}.users_needed({arguments}) in Python"
         )
 
     def _method(self) -> str:
@@ -290,8 +304,8 @@ class Gate(Printed):
         if self.weighted:
             text = "one-sided, Student's t of the weighted mean difference (linearised variance)"
         text += (
-            ", corrected for skewness; to be safe, 'at least' is computed with an additional user "
-            "who has the lowest possible difference, 'at most' with one who has the highest"
+            f", corrected for skewness; to be safe, 'at least' is computed with an additional "
+            f"{self.noun} of the lowest possible difference, 'at most' with one of the highest"
         )
         if self.nested:
             text += "; runs: their variance added (Cochran and Cox's quantile)"
@@ -405,6 +419,7 @@ def judge(
         weighed=weighed,
         observed=frozenset(observed),
         n_resamples=comparison.n_resamples if has_runs else None,
+        noun=comparison.noun,
         origin=samples.origin,
     )
 
@@ -440,19 +455,20 @@ def _is_beyond_margin(verdict: Verdict) -> bool:
     return (verdict.difference - verdict.margin) * direction < 0
 
 
-def _what_is_needed(verdicts: Sequence[Verdict], *, weighted: bool) -> str:
+def _what_is_needed(verdicts: Sequence[Verdict], noun: str, *, weighted: bool) -> str:
     """Say what the numbers of needed users of these verdicts mean."""
     has_weight = " and a weight above 0" if weighted else ""
     of_group = ""
     if any(verdict.group is not None for verdict in verdicts):
         of_group = " of the rule's group"
     line = (
-        f"needed: size of a new sample, in users{of_group} with a value{has_weight}; all rules "
-        "that allow a loss hold together in 80 % of samples of these sizes if the models are equal"
+        f"needed: size of a new sample, in {plural(noun)}{of_group} with a value{has_weight}; all "
+        "rules that allow a loss hold together in 80 % of samples of these sizes if the models are "
+        "equal"
     )
     fewest = min(verdict.n_users or 0 for verdict in verdicts)
     if fewest < _FEW_TO_PLAN:
-        line += f"; a rough estimate, made from only {counted(fewest, 'user')}"
+        line += f"; a rough estimate, made from only {counted(fewest, noun)}"
     return line
 
 

@@ -99,27 +99,30 @@ def ends_of_means(records: Sequence[Any], few_users: str, noun: str = "user") ->
         )
 
 
-def ends_of_differences(records: Sequence[Any], few_users: str) -> Iterator[str]:
-    """Say which intervals of differences count one more user."""
+def ends_of_differences(
+    records: Sequence[Any], few_users: str, noun: str = "user"
+) -> Iterator[str]:
+    """Say which intervals of differences count one more user, as ``ends_of_means``."""
     for end, extreme, side in (("low", "lowest", "below"), ("high", "highest", "above")):
         names = _names_with(end, records)
         if names:
             yield (
                 f"difference of {names}: {few_users} have a difference {side} 0, and "
                 f"the sample may lack others, so {_ENDS[end]} of the interval is computed with an "
-                f"additional user of the {extreme} possible difference"
+                f"additional {noun} of the {extreme} possible difference"
             )
     names = _names_with("equal", records)
     if names:
         yield (
-            f"difference of {names}: it is equal for all users, so both ends of the interval are "
-            "computed with an additional user, of the lowest or the highest possible difference"
+            f"difference of {names}: it is equal for all {plural(noun)}, so both ends of the "
+            f"interval are computed with an additional {noun}, of the lowest or the highest "
+            "possible difference"
         )
     names = _names_without_interval(records)
     if names:
         yield (
-            f"difference of {names}: no interval, since it is equal for all users, and the range "
-            "of the metric is not known"
+            f"difference of {names}: no interval, since it is equal for all {plural(noun)}, and "
+            "the range of the metric is not known"
         )
 
 

@@ -36,14 +36,15 @@ class Movers(Printed):
     ----------
     gains, losses
         ``Mover`` records, the largest first; equal ones in the order of the users.
-    model, against
-        The two models.
+    model, against, noun
+        The two models, and the word for a user.
     """
 
     gains: tuple[Mover, ...]
     losses: tuple[Mover, ...]
     model: str
     against: str
+    noun: str = "user"
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a dict of plain values for each user."""
@@ -58,14 +59,14 @@ class Movers(Printed):
         columns = [
             named("metric"),
             named("kind"),
-            Column("user", lambda mover: one_line(mover.user), is_number=False),
+            Column(self.noun, lambda mover: one_line(mover.user), is_number=False),
             number(one_line(self.model), attrgetter("value"), places),
             number(one_line(self.against), attrgetter("against"), places),
             number("difference", attrgetter("difference"), places, "+"),
         ]
         note = f"difference: {one_line(self.model)} - {one_line(self.against)}"
         if not movers:
-            return [], [f"{note}; 0 for each user with a value of both"]
+            return [], [f"{note}; 0 for each {self.noun} with a value of both"]
         return [table(columns, movers)], [note]
 
 
@@ -107,4 +108,4 @@ def movers_of(
     sign = -1 if metric in comparison.lower_is_better else 1
     gains = largest_movers("gain", sign)
     losses = largest_movers("loss", -sign)
-    return Movers(gains=gains, losses=losses, model=model, against=against)
+    return Movers(gains=gains, losses=losses, model=model, against=against, noun=comparison.noun)

@@ -21,7 +21,7 @@ from recmetrics._core.options import one_of
 from recmetrics._core.results import this_version
 from recmetrics._core.spec import read_convention
 from recmetrics._core.types import Convention
-from recmetrics._printing import split
+from recmetrics._printing import plural, split
 from recmetrics._report.origins import Origin, definition_of, spelled_out
 from recmetrics._report.result_tables import spec_if_known
 from recmetrics._report.samples import Samples
@@ -183,7 +183,13 @@ class Compared:
     observed: frozenset[str] = frozenset()  # metrics without a known range, whose ends count
     # The metrics of users that a range of cutoffs alone names.
     untested: frozenset[str] = frozenset()
+    noun: str = "user"  # the word for a user
     samples: Samples  # the aligned values behind the numbers; no setting
+
+    @property
+    def nouns(self) -> str:
+        """The word for users."""
+        return plural(self.noun)
 
     @property
     def n_runs(self) -> dict[str, int]:

@@ -219,7 +219,7 @@ def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Ta
                 f"recmetrics.summary({result_tables.code_of_frame(source.path)})"
             )
             raise InputTypeError(msg)
-        values, _ = read_per_user(source)
+        values = read_per_user(source).values
     return result_tables.read_table("values", values, columns, _FORMS)
 
 

@@ -189,7 +189,7 @@ def _read_files(args: Namespace) -> Inputs:
 
     with at_fault("metrics"):
         metrics = [text for metric in args.metrics or () for text in expand_cutoffs(metric)]
-    runs, users = _read_runs(models, metrics)
+    runs, users, noun = _read_runs(models, metrics)
     group_of_user = None
     if args.by is not None:
         segments = Source("--by", args.by)
@@ -197,7 +197,7 @@ def _read_files(args: Namespace) -> Inputs:
         n_users = _n_rows(next(iter(runs.values()))[0])
         row_numbers = _UsersOfFile.of(Source("FILE", next(iter(models))), None, n_users)
         group_of_user = _read_groups(segments, users, row_numbers)
-    arguments = {"results": runs, "by": group_of_user, "baseline": baseline}
+    arguments = {"results": runs, "by": group_of_user, "baseline": baseline, "noun": noun}
     return arguments, None if users is None else users.ids
 
 
@@ -250,19 +250,19 @@ def _groups_without_ids(
 
 def _read_runs(
     models: Mapping[Path, str], metrics: Sequence[str]
-) -> tuple[dict[str, list[Any]], _UsersOfFile | None]:
+) -> tuple[dict[str, list[Any]], _UsersOfFile | None, str]:
     """Read the runs of each model, all in the order of the first file.
 
     ``metrics`` are those that are typed. Also gives the users of that file, None if no file has
-    ids.
+    ids, and its word for a user.
     """
     sources = [Source("FILE", path) for path in models]
-    values_and_ids = [read_per_user(source) for source in sources]
-    _leave_out_of_all_lists([values for values, _ in values_and_ids], metrics)
+    files = [read_per_user(source) for source in sources]
+    _leave_out_of_all_lists([file.values for file in files], metrics)
     runs: dict[str, list[Any]] = {name: [] for name in models.values()}
-    has_ids = any(ids is not None for _, ids in values_and_ids)
+    has_ids = any(file.ids is not None for file in files)
     first_users: _UsersOfFile | None = None
-    for source, name, (values, ids) in zip(sources, models.values(), values_and_ids, strict=True):
+    for source, name, (values, ids, _) in zip(sources, models.values(), files, strict=True):
         runs[name].append(values)
         if not has_ids:
             continue
@@ -275,7 +275,7 @@ def _read_runs(
             for metric, column in values.items():
                 if column.ndim:  # no metric of all lists
                     values[metric] = column[rows]
-    return runs, first_users
+    return runs, first_users, files[0].noun
 
 
 def _leave_out_of_all_lists(

@@ -397,6 +397,7 @@ def test_the_gate_and_the_movers_are_those_of_the_library(capsys):
                 "against": "old",
                 "gains": movers.to_records()[:2],
                 "losses": movers.to_records()[2:],
+                "noun": "user",
             }
         ],
     }

@@ -198,8 +198,9 @@ def test_values_per_group_go_through_compare(capsys):
             evaluated(capsys, f"{name}.csv", "-m", "mrr", "--per-user", f"{name}-out.{suffix}")
         argv = [f"groups-out.{suffix}", f"better-out.{suffix}", "--json"]
         assert main(["compare", *argv]) == 0
-        printed = json.loads(capsys.readouterr().out)
-        means = {each["model"]: (each["mean"], each["n_users"]) for each in printed["means"]}
+        document = json.loads(capsys.readouterr().out)
+        assert document["noun"] == "group"
+        means = {each["model"]: (each["mean"], each["n_users"]) for each in document["means"]}
         assert means == {"groups-out": (1 / 2, 2), "better-out": (1.0, 2)}
     with np.load("groups-out.npz") as found:
         assert list(found) == ["group", "mrr"]

@@ -114,7 +114,7 @@ def test_per_user_files_hold_ids_of_any_characters(files, capsys, suffix):
     path = files / f"values.{suffix}"
     argv = [files / "odd.parquet", files / "odd.parquet", "-m", "mrr", "--per-user", path]
     evaluated(capsys, *argv)
-    values, users = read_per_user(Source("FILE", path))
+    values, users, _ = read_per_user(Source("FILE", path))
     assert users == ids
     assert values["mrr"].tolist() == [1.0] * len(ids)
 

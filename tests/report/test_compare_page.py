@@ -53,7 +53,7 @@ def test_the_printed_table():
         "* significant: p < 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
         FEW,
         "d_z: mean / standard deviation of the differences",
-        "w/t/l: number of users for whom the model left of the minus is better, equal, worse "
+        "w/t/l: number of users where the model left of the minus is better, equal, worse "
         "(wins, ties, losses)",
     ]
     assert repr(found) == str(found)
@@ -613,7 +613,7 @@ def test_a_comparison_is_a_dict_for_json():
     assert (document["n_resamples"], document["observed"]) == (None, [])
     assert document["notes"] == str(found).split("\n\n")[-1].splitlines()
     summed = summary(Evaluation({"NDCG@10": OLD}), notes=["by hand"]).to_dict()
-    assert {*summed} - {"noun"} < {*document}
+    assert {*summed} < {*document}
     assert summed["definitions"]["NDCG@10"].startswith("ndcg(gain=linear, discount=log2, ideal=")
     assert summed["notes"] == ["by hand"]
     under = summary({"ndcg@10": OLD}).to_dict(convention="LensKit")
@@ -767,3 +767,24 @@ def test_no_note_on_p_where_nothing_bounds_the_difference():
     comparison = compare(models)
     assert np.isnan(comparison.differences[0].low)
     assert "p is larger than" not in str(comparison)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": [1.0, 2.0] * 3}, {"n_resamples": 100}])
+@pytest.mark.parametrize("n_runs", [1, 2])
+def test_the_noun_is_that_of_the_evaluations(n_runs, options):
+    """In the words of every page alone; so "queries" stand where "users" stand otherwise."""
+    new = [{"m": OLD, "x": [*NEW[:-1], NAN]}, {"m": NEW, "x": NEW}][:n_runs]
+
+    def words(noun):
+        old = Evaluation({"m": OLD, "x": OLD}, noun=noun)
+        found = compare({"old": old, "new": [Evaluation(run, noun=noun) for run in new]}, **options)
+        gate = found.gate(["m > 0", "x >= -0.1"])
+        movers = [found.movers(metric) for metric in ("m", "x")]
+        reports = [found, found.compact(), gate, *movers]
+        pages = [*map(str, reports), found.compact().to_latex(), found.to_latex()]
+        return re.sub("-{3,}", "", "\n".join(pages)).split()
+
+    of_users = " ".join(words("user"))
+    assert re.sub(r"\busers\b", "queries", re.sub(r"\buser\b", "query", of_users)) == " ".join(
+        words("query")
+    )

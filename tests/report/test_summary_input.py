@@ -58,6 +58,7 @@ def test_a_stream_of_models_has_users_as_their_comparison():
     stream.update({"old": [[2, 1]] * 9, "new": [[1, 2]] * 9}, [0, 1, 1] * 3)
     assert " over users, " in str(summary(stream))
     assert " over users, " in str(recmetrics.compare(stream))
+    assert " over rows, " in str(recmetrics.compare(stream, noun="row"))
     assert " over rows, " in str(summary(stream, noun="row"))
 
 
