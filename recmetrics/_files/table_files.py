@@ -644,17 +644,29 @@ def _with_numbers(
             if not columns.has_name_of_numbers(name):
                 frame = frame.drop(name)
         else:
-            row = numbers.is_null().arg_true()[0]
-            cell = (text[row] or "")[:40]
-            expected = "a number"
-            if name in columns.times and numbers.dtype != polars.Float64:
-                are_dates = numbers.null_count() < len(numbers)
-                expected = "a date" if are_dates else "a number or a date"
-                expected += " such as 2020-01-31"
-            elif name in columns.bools and not cell.strip():
-                expected += "; write 0 where an item is not relevant"
-            raise _in_row(source, layout, row, f"holds {cell!r} as {name}; expected {expected}")
+            raise _at_first_null(source, columns, layout, text, numbers)
     return frame
+
+
+def _at_first_null(
+    source: Source, columns: Columns, layout: _Layout, text: pl.Series, numbers: pl.Series
+) -> InputError:
+    """Make the error on the first cell of a column of text that is none of its ``numbers``."""
+    import polars
+
+    row = numbers.is_null().arg_true()[0]
+    cell = text[row]
+    if cell is None:
+        _refuse_short_rows(source, layout.separator)
+        cell = ""
+    expected = "a number"
+    if text.name in columns.times and numbers.dtype != polars.Float64:
+        are_dates = numbers.null_count() < len(numbers)
+        expected = "a date" if are_dates else "a number or a date"
+        expected += " such as 2020-01-31"
+    elif text.name in columns.bools and not cell.strip():
+        expected += "; write 0 where an item is not relevant"
+    return _in_row(source, layout, row, f"holds {cell[:40]!r} as {text.name}; expected {expected}")
 
 
 def _read_numbers(columns: Columns, text: pl.Series) -> pl.Series:

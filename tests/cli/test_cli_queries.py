@@ -241,6 +241,7 @@ def test_values_per_group_go_through_compare(capsys):
             "group,score,relevance\nq,1,1\nq,high,0\n",
             ", line 3: holds 'high' as score; expected a number",
         ),
+        ("group,score,relevance\nq,1\n", ", line 2: 2 fields; expected 3, as in the header"),
         (
             "group,score,relevance\nq,1,\n",
             ", line 2: holds '' as relevance; expected a number; write 0 where an item is not "
