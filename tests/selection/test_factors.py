@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from asserts import assert_identical, message_of
-from inside import METRICS
+from inside import METRICS, compiled
 from interruption import threads_in_blas
 from problems import JIT
 from sizes import patched
@@ -20,6 +20,13 @@ from recmetrics._core.threads import map_blocks
 TILE = 1152  # items of one tile
 NAN, INF = np.nan, np.inf
 FactorScores = factors.FactorScores
+
+
+@pytest.fixture(scope="module", autouse=True)
+def machine_code():
+    """``best`` calls kernels behind the door where work is counted, by which they are compiled."""
+    with compiled():
+        yield
 
 
 def best(scores, k, exclude=None, candidates=None, n_threads=2):
