@@ -45,6 +45,7 @@ def check(problem):
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "exclude holds (all|the one) relevant item")
         warnings.filterwarnings("ignore", "candidates have no relevant item")
+        warnings.filterwarnings("ignore", "item [0-9]+ is the target of several rows")
         warnings.filterwarnings("ignore", ".* have popularity 0; novelty")
         warnings.filterwarnings("ignore", "the mean of .* is plain, and the system")
         warnings.filterwarnings("ignore", ".* are scores and truth exchanged")
