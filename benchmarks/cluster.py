@@ -111,7 +111,7 @@ def measure_constants() -> Constants:
     request = Request(metrics)
     job = Job(request, NO_SIDE, request.cutoffs(shape[1]), shape[1], {}, this_version())
     place = slice(0, shape[0]), slice(0, shape[1])
-    leaving = best_of_chunk(scores, place, sets, job)
+    leaving = best_of_chunk(scores, place, sets, job=job)
     return Constants(
         product, selection, sizes[0], sizes[1], sum(part.nbytes for part in leaving) / shape[0]
     )

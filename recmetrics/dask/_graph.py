@@ -58,6 +58,7 @@ try:
     import dask
     import dask.array as da
     from dask.delayed import delayed
+    from dask.highlevelgraph import HighLevelGraph
     from dask.layers import ArrayBlockwiseDep, ArraySliceDep
 except ImportError as error:
     _msg = f"recmetrics.dask needs Dask; type: {install('dask')}"
@@ -102,8 +103,7 @@ class TaskGraph:
         """
         _warn_of_small_blocks(chunks, row_bytes)
         self._chunks = chunks
-        blocks = blocks_of(chunks)
-        shape = blocks[-1].stop, n_items
+        shape = sum(chunks), n_items
         profile = options.get("profile")
         inputs = dict(options)
         if isinstance(profile, da.Array):
@@ -118,24 +118,35 @@ class TaskGraph:
         }
         side_of_items = replace(side_data, values=of_items)
 
-        negative_hint = None if request.drops_negative else CLIP_OR_SCORE
-        sets = {"truth": _by_block(ground_truth, "truth", shape, blocks, negative_hint)}
+        arguments = {"truth": ground_truth}
         for name in ("exclude", "candidates"):
             if options.get(name) is not None:
-                sets[name] = _by_block(options[name], name, shape, blocks)
+                arguments[name] = options[name]
         if "profile" in side_data.values:  # else no metric reads it
-            sets["profile"] = _by_block(profile, "profile", shape, blocks)
+            arguments["profile"] = profile
         for name in request.strata:
-            values = options["strata"][name]
-            sets[f"of={name}"] = _by_block(values, f"strata[{name!r}]", shape, blocks)
+            arguments[f"strata[{name!r}]"] = options["strata"][name]
 
-        sets_of_all = {name: value for name, value in sets.items() if isinstance(value, SharedSet)}
-        self._sets = _sets_of_blocks(
-            [
-                {name: value[i] for name, value in sets.items() if isinstance(value, list)}
-                for i in range(len(blocks))
-            ]
-        )
+        sets_of_all = {}
+        sets_in_memory = {}
+        self._sets: list[Any] = []
+        for name, value in arguments.items():
+            negative_hint: str | None = ""
+            if name == "truth":
+                negative_hint = None if request.drops_negative else CLIP_OR_SCORE
+            if isinstance(value, da.Array):
+                self._sets += _sets_in_chunks(value, name, shape, chunks, negative_hint), "i"
+                continue
+            sets = read_part(value, name, shape, negative_hint).in_memory()
+            if isinstance(sets, SharedSet):  # one set for all users
+                sets_of_all[name] = sets
+            else:
+                sets_in_memory[name] = sets
+        sets_of_blocks = [
+            {name: sets.take(users) for name, sets in sets_in_memory.items()}
+            for users in blocks_of(chunks)
+        ]
+        self._sets += SetsInMemory(sets_of_blocks), "i"
         cutoffs = request.cutoffs(n_items)
         job = Job(request, side_of_items, cutoffs, n_items, sets_of_all, this_version())
         self._job = job
@@ -172,7 +183,7 @@ class TaskGraph:
     def _tasks(
         self, function: Callable[..., Any], array: Any, chunks: tuple[Any, Any], **shared: Any
     ) -> Any:
-        """Make a task of each chunk, ``function(chunk, place, sets, job, **shared)``.
+        """Make a task of each chunk, ``function(chunk, place, *sets, job, **shared)``.
 
         ``chunks`` are the numbers of users and of items from which the places are made.
         The results are an array of objects, which has one for each chunk.
@@ -184,8 +195,7 @@ class TaskGraph:
             "ij",
             ArraySliceDep(chunks),
             "ij",
-            self._sets,
-            "i",
+            *self._sets,
             job=self._job_of_tasks,
             **shared,
             adjust_chunks={"i": 1, "j": 1},
@@ -196,6 +206,8 @@ class TaskGraph:
         # Dask fuses the task that makes a chunk with its only reader if that has no two readers
         # itself. So this is done before the values and the lists are read.
         (fused,) = dask.optimize(results)
+        # The inputs that are persisted live as long as a graph that is not optimised has them.
+        fused.dask = HighLevelGraph.merge(results.dask, fused.dask)
         return fused
 
     def values(self, measured: Any, *, lazy: bool) -> dict[str, Any]:
@@ -292,16 +304,14 @@ def _check_chunks(array: Any, name: str) -> None:
     check_form(array._meta, name)  # a worker checks it, too: Dask may not know the form
 
 
-def _task(function: Callable[..., Any]) -> Callable[..., Task]:
-    """Give a function that makes a task of each call."""
-    return delayed(function, pure=False)  # type: ignore[no-any-return]
-
-
 def _shared(value: Any) -> Task:
     """Make a task of a value that many tasks read, so that it is sent to a worker once.
 
     A Dask array is concatenated.
     """
+    if isinstance(value, da.Array):
+        (chunk,) = value.rechunk(-1).to_delayed(optimize_graph=False).ravel()
+        return delayed(itself)(chunk)
     return delayed(value, traverse=False, pure=False)
 
 
@@ -337,15 +347,6 @@ def _merge(
     )
 
 
-def _sets_of_blocks(sets_of_blocks: Sequence[Mapping[str, Any]]) -> Any:
-    """The sets of each block: as they are, or, where tasks read some, an array of objects."""
-    if all(isinstance(part, ItemSets) for sets in sets_of_blocks for part in sets.values()):
-        return SetsInMemory(sets_of_blocks)
-    return da.concatenate(
-        [da.from_delayed(_task(dict)(sets), (1,), object) for sets in sets_of_blocks]
-    )
-
-
 def _warn_of_small_blocks(chunks: Sequence[int], row_bytes: int) -> None:
     """Warn where a cluster takes longer to send the tasks of blocks than to do them."""
     mean_bytes = sum(chunks) * row_bytes / len(chunks)
@@ -362,57 +363,47 @@ def _warn_of_small_blocks(chunks: Sequence[int], row_bytes: int) -> None:
     warnings.warn(msg, RecmetricsWarning, stacklevel=5)
 
 
-def _chunk_rows(array: Any) -> list[list[Chunk]]:
-    """The chunks of each block of users; a chunk of no item is left out, unless all are such."""
-    blocks, item_ranges = (blocks_of(chunks) for chunks in array.chunks)
-    columns = [i for i, items in enumerate(item_ranges) if items.stop > items.start] or [0]
-    return [
-        [Chunk(chunk_tasks[i], users, item_ranges[i]) for i in columns]
-        for users, chunk_tasks in zip(blocks, array.to_delayed(), strict=True)
-    ]
+def _sets_in_chunks(
+    array: Any, name: str, shape: tuple[int, int], chunks: Sequence[int], negative_hint: str | None
+) -> Any:
+    """Make a task for each block that reads its part of a Dask array, item sets or a profile.
 
-
-def _by_block(
-    value: Any,
-    name: str,
-    shape: tuple[int, int],
-    blocks: Sequence[slice],
-    negative_hint: str | None = "",
-) -> list[Task | ItemSets] | SharedSet:
-    """The part of ``value``, item sets or a profile in any form, for each block of users.
-
-    The parts of a Dask array are tasks. ``name`` and ``negative_hint`` are those of ``read_part``.
+    ``name`` and ``negative_hint`` are those of ``read_part``.
     """
-    if isinstance(value, da.Array):
-        return _chunks_by_block(value, name, shape, blocks, negative_hint)
-    sets = read_part(value, name, shape, negative_hint).in_memory()
-    if isinstance(sets, SharedSet):  # one set for all users
-        return sets
-    return [sets.take(users) for users in blocks]
-
-
-def _chunks_by_block(
-    array: Any,
-    name: str,
-    shape: tuple[int, int],
-    blocks: Sequence[slice],
-    negative_hint: str | None,
-) -> list[Task]:
-    """Make a task for each block that reads its part of a Dask array, as ``_by_block``."""
     _check_chunks(array, name)
     if name == "truth" and array.shape == shape[:1]:  # one item index for each user
-        return [_task(read_classes)(_shared(array[users]), users, shape[1]) for users in blocks]
+        return da.blockwise(
+            read_classes,
+            "i",
+            array.rechunk((chunks,)),
+            "i",
+            ArraySliceDep((chunks,)),
+            "i",
+            n_items=shape[1],
+            adjust_chunks={"i": 1},
+            align_arrays=False,
+            dtype=object,
+            meta=_NO_OBJECT,
+        )
     if name != "profile":
         check_shape(array, shape, name)
-    chunk_rows = _chunk_rows(array)
-    tasks = []
-    for users in blocks:
-        overlapping = []
-        for chunk_row in chunk_rows:
-            row_users = chunk_row[0].users
-            if row_users.start < users.stop and row_users.stop > users.start:
-                overlapping.append(chunk_row)
+    row_ranges, item_ranges = (blocks_of(lengths) for lengths in array.chunks)
+    # A chunk of no item is left out, unless all are such.
+    columns = [j for j, items in enumerate(item_ranges) if items.stop > items.start] or [0]
+    chunk_rows = [
+        [(Chunk, (array.name, i, j), users, item_ranges[j]) for j in columns]
+        for i, users in enumerate(row_ranges)
+    ]
+    starts = [users.start for users in row_ranges]
+    stops = [users.stop for users in row_ranges]
+    read = partial(read_chunks, name, negative_hint)
+    graph_name = "read_chunks-" + dask.base.tokenize(array.name, chunks, name, negative_hint)
+    tasks = {}
+    for block, users in enumerate(blocks_of(chunks)):
+        first = np.searchsorted(stops, users.start, side="right")
+        last = np.searchsorted(starts, users.stop, side="left")
         # A block of no user overlaps nothing: the first chunk row gives it the number of items.
-        overlapping = overlapping or chunk_rows[:1]
-        tasks.append(_task(read_chunks)(name, overlapping, users, negative_hint))
-    return tasks
+        overlapping = chunk_rows[first:last] or chunk_rows[:1]
+        tasks[graph_name, block] = (read, users, overlapping)
+    graph = HighLevelGraph.from_collections(graph_name, tasks, dependencies=[array])
+    return da.Array(graph, graph_name, ((1,) * len(chunks),), dtype=object)

@@ -62,6 +62,9 @@ from recmetrics._core.types import FloatArray, IntArray
 Place = tuple[slice, slice]
 """The users and the items of a chunk."""
 
+Sets = Mapping[str, ItemSets]
+"""Sets of the users of a block, by argument."""
+
 Best = Rows
 """Items of each user, those of equal scores in ascending order; their values are the scores."""
 
@@ -73,7 +76,7 @@ class Job(NamedTuple):
     side: Side  # side information on items: no profile, which is on users, and no strata
     cutoffs: Cutoffs
     n_items: int
-    sets: Mapping[str, ItemSets]  # those that are one set for all users, by argument
+    sets: Sets  # those that are one set for all users, by argument
     version: str  # of the package in the process that made the tasks
 
     @property
@@ -148,23 +151,21 @@ def check_version(job: Job) -> None:
         in_worker.warn(msg, RecmetricsWarning, stacklevel=2)
 
 
-def _users_of(place: Place, sets: Mapping[str, ItemSets], job: Job) -> Users:
-    """Combine the sets of the users of a block, by argument, with those of all users."""
+def _users_of(place: Place, parts: Sequence[Sets], job: Job) -> Users:
+    """Combine the sets of the users of a block, from several sources, with those of all users."""
     block, _ = place
     everyone = slice(0, block.stop - block.start)
-    sets = dict(sets)
-    for name, shared_set in job.sets.items():
-        sets[name] = shared_set.take(everyone)
+    sets = {name: shared_set.take(everyone) for name, shared_set in job.sets.items()}
+    for part in parts:
+        sets |= part
 
-    truth = sets.pop("truth")
-    exclude = sets.pop("exclude", None)
-    candidates = sets.pop("candidates", None)
     values = dict(job.side.values)
     if "profile" in sets:
-        values["profile"] = sets.pop("profile")
-    strata = {name.removeprefix("of="): stratum for name, stratum in sets.items()}
+        values["profile"] = sets["profile"]
+    strata = {name: sets[f"strata[{name!r}]"] for name in job.request.strata}
     side = replace(job.side, values=values, strata=strata)
-    return Users(truth, exclude, candidates, side, job.n_items, block)
+    exclude = sets.get("exclude")
+    return Users(sets["truth"], exclude, sets.get("candidates"), side, job.n_items, block)
 
 
 def read_part(
@@ -182,8 +183,8 @@ def read_part(
 
 
 def read_chunks(
-    name: str, chunk_rows: Sequence[Sequence[Chunk]], users: slice, negative_hint: str | None
-) -> ItemSets:
+    name: str, negative_hint: str | None, users: slice, chunk_rows: Sequence[Sequence[Chunk]]
+) -> Sets:
     """Read the item sets of ``users`` from the chunks of a Dask array that hold them.
 
     Each chunk row has the chunks of the same users, in the order of their items. Its first and last
@@ -199,13 +200,15 @@ def read_chunks(
         sets = [_read_chunk(name, chunk, rows, negative_hint) for chunk in chunk_row]
         sets_of_chunk_rows.append(side_by_side(sets))
     n_items = chunk_rows[-1][-1].items.stop
-    return SparseSets(one_below_another(sets_of_chunk_rows), n_items)
+    return {name: SparseSets(one_below_another(sets_of_chunk_rows), n_items)}
 
 
-def read_classes(classes: Any, users: slice, n_items: int) -> ItemSets:
-    """Read the index of the one relevant item of each of ``users``, (n_users,), -1 for none."""
+def read_classes(classes: Any, place: tuple[slice], n_items: int) -> Sets:
+    """Read the index of the one relevant item of each user, (n_users,), -1 for none."""
+    (users,) = place
     with _errors_at(f"in the truth from user {users.start} on"), at_fault("truth"):
-        return read_item_sets(classes, "truth", (users.stop - users.start, n_items))
+        sets = read_item_sets(classes, "truth", (users.stop - users.start, n_items))
+        return {"truth": sets}
 
 
 @contextmanager
@@ -235,7 +238,7 @@ def _users_in(block: slice) -> str:
     return f"among users {block.start} .. {block.stop - 1}"
 
 
-def best_of_chunk(array: Any, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Best:
+def best_of_chunk(array: Any, place: Place, *sets: Sets, job: Job) -> Best:
     """Select the best items of each user within a chunk of scores.
 
     An item among the k best of all chunks is among the k best of its own chunk. So only the k best
@@ -315,25 +318,20 @@ def side_by_side(rows_of_ranges: Sequence[Rows]) -> Rows:
     )
 
 
-def measure_rows(array: Any, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Measured:
+def measure_rows(array: Any, place: Place, *sets: Sets, job: Job) -> Measured:
     """Measure users by their whole rows of scores."""
     scores = ScoreMatrix(Chunk(array, *place).checked("pred_scores"))
     return _measure(scores, place, sets, job)
 
 
-def measure_best(best: Best, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Measured:
+def measure_best(best: Best, place: Place, *sets: Sets, job: Job) -> Measured:
     """Measure users by the lists made of their best items."""
     rankings = Rankings(FlatLists(best.items, best.start))
     return _measure(rankings, place, sets, job)
 
 
 def measure_factors(
-    array: Any,
-    place: Place,
-    sets: Mapping[str, ItemSets],
-    job: Job,
-    item_factors: npt.NDArray[Any],
-    item_bias: Any,
+    array: Any, place: Place, *sets: Sets, job: Job, item_factors: npt.NDArray[Any], item_bias: Any
 ) -> Measured:
     """Measure users by their factors and those of all items."""
     user_factors = Chunk(array, *place).checked("user_factors")
@@ -341,7 +339,7 @@ def measure_factors(
     return _measure(scores, place, sets, job)
 
 
-def _measure(scores: Source, place: Place, sets: Mapping[str, ItemSets], job: Job) -> Measured:
+def _measure(scores: Source, place: Place, sets: Sequence[Sets], job: Job) -> Measured:
     """Compute the values of a block, and what metrics of all lists read.
 
     The latter are the lists themselves, or how often each item is in them, whichever is smaller.

@@ -308,6 +308,27 @@ def test_the_task_that_makes_a_chunk_ranks_it():
         assert count_tasks(scores, ["ndcg@5", "coverage@5"]) == 3 * 5 + n_merging
 
 
+def test_the_time_of_a_graph_is_in_proportion_to_its_blocks():
+    def count_calls(n_users):
+        scores = da.zeros((n_users, N_ITEMS), chunks=(1, -1))
+        truth = da.zeros((n_users, N_ITEMS), chunks=(1, -1))
+        n_calls = 0
+
+        def count(frame, event, arg):  # noqa: ARG001
+            nonlocal n_calls
+            n_calls += event in ("call", "c_call")
+
+        sys.setprofile(count)
+        try:
+            recmetrics.dask.compute(scores, truth, "ndcg@5", lazy=True)
+        finally:
+            sys.setprofile(None)
+        return n_calls
+
+    count_calls(1)  # to do what Dask does once
+    assert count_calls(400) < 8 * count_calls(50)
+
+
 def test_keys_are_those_of_the_inputs():
     def key(truth, **options):
         scores = in_chunks(SCORES, (5, 6))
@@ -597,6 +618,26 @@ def test_chunks_stay_on_the_workers(client):
     (persisted,) = dask.persist(lazy)  # as distributed.progress takes them
     expected = Metrics.compute(scores.compute(), TRUTH, ["ndcg@5", "coverage@5"])
     assert_identical({text: np.asarray(value) for text, value in persisted.items()}, expected)
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_lazy_results_keep_what_is_persisted_for_them():
+    def persisted(array, chunks):
+        return in_chunks(array, chunks).persist()
+
+    compute, compute_factors = recmetrics.dask.compute, recmetrics.dask.compute_factors
+    classes = np.arange(N_USERS)
+    for function, arguments in (
+        (compute, [(SCORES, (5, 6)), (TRUTH, (4, 7))]),
+        (compute, [(SCORES, (5, -1)), (classes, 4)]),
+        (compute_factors, [(USER_FACTORS, (5, -1)), (ITEM_FACTORS, (9, -1)), (TRUTH, (4, 7))]),
+    ):
+        # A cluster forgets what no array knows, and the results alone know these.
+        lazy = function(*(persisted(*argument) for argument in arguments), "ndcg@5", lazy=True)
+        (got,) = dask.compute(lazy)
+        in_memory = [array for array, _ in arguments]
+        expected = getattr(Metrics, function.__name__)(*in_memory, "ndcg@5")
+        assert_identical(got, expected)
 
 
 @pytest.mark.usefixtures("_cluster")
