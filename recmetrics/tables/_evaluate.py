@@ -307,12 +307,8 @@ def evaluate_table(
     """
     check_flag("return_summary", return_summary)
     path: Any = options.get("per_user")
-    if path is not None and (not isinstance(path, str | PathLike) or not str(path)):
-        msg = (
-            "per_user must be the path of a file to write, such as 'per_user.parquet', got "
-            f"{path!r}"
-        )
-        raise ArgumentError(msg, argument="per_user")
+    if path is not None:
+        _check_path(path)
     request, system = _read_request(metrics_list, options)
     needs = needed_tables(request)
     tables = {name: table for name, table in options.items() if name in needs and table is not None}
@@ -340,6 +336,20 @@ def evaluate_table(
     if not is_one_call:
         _warn_as_summary(summary, summary.dividing_notes)
     return table
+
+
+def _check_path(path: Any) -> None:
+    """Refuse a ``per_user`` that is no path, or the name of another file than Parquet."""
+    if not isinstance(path, str | PathLike) or not str(path):
+        msg = (
+            "per_user must be the path of a file to write, such as 'per_user.parquet', got "
+            f"{path!r}"
+        )
+        raise ArgumentError(msg, argument="per_user")
+    if Path(path).suffix.lower() not in ("", ".parquet", ".pq"):
+        parquet = str(Path(str(path).removesuffix(".gz")).with_suffix(".parquet"))
+        msg = f"per_user={str(path)!r} must be a Parquet file; type per_user={parquet!r}"
+        raise ArgumentError(msg, argument="per_user")
 
 
 def columns_read(

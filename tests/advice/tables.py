@@ -558,6 +558,14 @@ LISTS = [
         altered="Metrics.compute_groups(-scores, labels, ['auc'], ids=users)",
     ),
     Case(
+        "must be a Parquet file; type",
+        TABLES,
+        "tables.evaluate_table(recs, truth, 'mrr', in_order=True, per_user='values.csv.gz')",
+        ["values.parquet", 1 / 2, 1.0],
+        altered="per_user='values'",
+        then="[*map(str, Path().glob('values*')), *answer.collect()['mrr']]",
+    ),
+    Case(
         "tables.evaluate_table(recs, truth, ...)",
         TABLES + "popularity = pd.DataFrame({'item': ['x', 'y'], 'popularity': [1.0, 0.5]})",
         "tables.RecListAnalysis().add_metric('novelty@2')",

@@ -947,3 +947,12 @@ def test_a_file_of_values_is_named_by_a_path(path):
     message = f"^per_user must be the path of a file to write, .*, got {re.escape(repr(path))}$"
     with pytest.raises(ArgumentError, match=message):
         evaluated("mrr", RECS, per_user=path)
+
+
+@pytest.mark.parametrize("name", ["values.csv", "values.TSV", "values.csv.gz", "values.xlsx"])
+def test_a_file_of_values_is_parquet(name, tmp_path):
+    path = tmp_path / name
+    message = f"must be a Parquet file; type per_user='{tmp_path / 'values.parquet'}'"
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        evaluated("mrr", RECS, per_user=path)
+    assert not path.exists()
