@@ -509,7 +509,7 @@ def _by_model(scores: Any, read: Callable[[Any], Source]) -> dict[str, Source]:
     if not scores:
         msg = "the dict of models is empty; expected the scores or rankings of one or more models"
         raise InputError(msg)
-    return {name: read(scores_of_model) for name, scores_of_model in scores.items()}
+    return {str(name): read(scores_of_model) for name, scores_of_model in scores.items()}
 
 
 def _read_prediction(

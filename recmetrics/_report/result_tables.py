@@ -36,7 +36,7 @@ from recmetrics._core.spec import COUNT_COLUMNS, Definition, MetricSpec, expand_
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._files import suffix_of, weight_names
 from recmetrics._report.bounds import Floats
-from recmetrics._report.groups import Rows
+from recmetrics._report.groups import Rows, plain
 from recmetrics._report.origins import UNKNOWN, Origin, are_one, spelled_out
 from recmetrics._report.settings import several
 
@@ -237,7 +237,9 @@ def _parts_of(source: Any) -> tuple[Any, Mapping[str, Any], Origin]:
     if isinstance(source, Mapping):
         names = weight_names(source)
         weights = {metric: source[key] for metric, key in names.items()}
-        return {key: source[key] for key in source if key not in names.values()}, weights, UNKNOWN
+        # Names of NumPy are printed as np.str_('ndcg').
+        values = {plain(key): source[key] for key in source if key not in names.values()}
+        return values, weights, UNKNOWN
     if callable(getattr(source, "compute", None)):
         origin = UNKNOWN
         if isinstance(source, Accumulator):

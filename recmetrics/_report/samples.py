@@ -263,7 +263,7 @@ def read_samples(
         results = tables_of_models(
             read_table("results", results, columns, "a dict of name and result")
         )
-    _check_names(results, levels)
+    results, levels = _by_plain_names(results, levels)
     runs = {model: _read_runs(model, result, columns) for model, result in results.items()}
     tables, labels, users = _in_one_order(runs, columns.labels)
     model_tables = list(chain.from_iterable(tables.values()))
@@ -380,8 +380,11 @@ def _common_weights(tables: Sequence[Table]) -> dict[str, Floats]:
     return common_weights
 
 
-def _check_names(results: Any, levels: Any) -> None:
-    """Refuse fewer than two models, and names that are blank or not unique."""
+def _by_plain_names(results: Any, levels: Any) -> Iterable[dict[str, Any]]:
+    """Give results and levels by names of Python's; those of NumPy print as ``np.str_('a')``.
+
+    Fewer than two models, and names that are blank or not unique, are refused.
+    """
     if isinstance(results, str | PathLike):
         msg = (
             "results is the name of a file; to read its table first, type "
@@ -408,6 +411,7 @@ def _check_names(results: Any, levels: Any) -> None:
         if name in results and name in levels:
             msg = f"{name!r} is the name of a model and of a level; expected different names"
             raise InputError(msg)
+    return [dict(zip(map(str, named), named.values(), strict=True)) for named in (results, levels)]
 
 
 def _stacked(tables: Sequence[Table]) -> dict[str, Floats]:

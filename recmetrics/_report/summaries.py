@@ -21,7 +21,7 @@ from recmetrics._files import Source, read_per_user
 from recmetrics._printing import Grid, Printed, grids, named, number, one_line, plural, split
 from recmetrics._report import legends, result_tables, statistics
 from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean
-from recmetrics._report.groups import Rows, in_order_of, read_users
+from recmetrics._report.groups import Rows, in_order_of, plain, read_users
 from recmetrics._report.merged import each_model, read_sums
 from recmetrics._report.origins import UNKNOWN, Origin
 from recmetrics._report.records import Mean, document, frame_of, widened_ends
@@ -199,9 +199,10 @@ def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Ta
     if isinstance(values, Mapping):
         results = values.values()
         if results and all(isinstance(result, Mapping | str | PathLike) for result in results):
+            names = [repr(plain(name)) for name in values]
             msg = (
-                f"values holds the results of several models, {', '.join(map(repr, values))}; "
-                f"expected one: type recmetrics.summary(values[{next(iter(values))!r}]), or "
+                f"values holds the results of several models, {', '.join(names)}; "
+                f"expected one: type recmetrics.summary(values[{names[0]}]), or "
                 "recmetrics.compare(values) for all of them"
             )
             raise InputTypeError(msg)

@@ -942,3 +942,19 @@ def test_one_definition_of_two_conventions_is_compared():
         "recall@2[least]": 0,
         "recall@2[greatest]": 1,
     }
+
+
+def test_names_of_numpy_are_plain():
+    old, new = np.array(["old", "new"])
+    [hit] = np.array(["hit@1"])
+    results = {old: {hit: OLD}, new: {hit: NEW}}
+    levels = {np.str_("chance"): {hit: [0.5] * len(OLD)}}
+    stream = StreamEvaluator("hit@1", keep="means")
+    stream.update({old: [[1, 2]] * 9, new: [[2, 1]] * 9}, [[1, 0]] * 9)
+    for comparison in (compare(results, levels=levels), compare(stream)):
+        names = {*comparison.models, *comparison.levels, *comparison.metrics}
+        assert {type(name) for name in names} == {str}
+    assert recmetrics.summary(results[new]).records[0].metric.__class__ is str
+    message = message_of(InputTypeError, recmetrics.summary, results)
+    assert message.startswith("values holds the results of several models, 'old', 'new'; ")
+    assert "type recmetrics.summary(values['old']), or" in message
