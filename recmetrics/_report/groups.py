@@ -202,6 +202,8 @@ def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
     """
     require_per_user(name, noun, labels, n_users)
     dtype = getattr(labels, "dtype", None)
+    if hasattr(type(labels), "dask"):  # which is no sequence
+        labels = np.asarray(labels)
     if isinstance(dtype, np.dtype) and dtype.kind == "M":
         entries = list(np.asarray(labels))  # tolist() would make integers of nanoseconds
     else:

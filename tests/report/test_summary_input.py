@@ -396,6 +396,17 @@ BAD = [
 ]  # fmt: skip
 
 
+def test_labels_and_weights_in_arrays_of_dask():
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    days = np.array(["2026-01-01", "2026-01-02", "2026-01-01"], "M8[ns]")
+    for labels in (np.array([0, 1, 0]), days):
+        found, expected = (
+            summary({"m": [1.0, 2.0, 6.0]}, by=array(labels), weights=array(np.array([1, 1, 3])))
+            for array in (da.from_array, np.array)
+        )
+        assert found.to_records() == expected.to_records()
+
+
 def test_labels_that_are_tensors_of_one_number():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     found = summary({"m": [1.0, 2.0, 3.0]}, by=list(torch.tensor([0, 1, 0])))
