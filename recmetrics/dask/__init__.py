@@ -84,7 +84,9 @@ def compute(
     Warns
     -----
     RecmetricsWarning
-        As in ``Metrics.compute``, once for all blocks. There is no warning with ``lazy``.
+        As in ``Metrics.compute``, once for all blocks, but neither with ``lazy`` nor where scores
+        and truth seem to be exchanged. On a cluster, with ``lazy`` too, if the blocks hold less
+        than 5 MB of scores on average.
     """
     check_array(pred_scores, "pred_scores", "recmetrics.Metrics.compute")
     check_flag("lazy", lazy)
