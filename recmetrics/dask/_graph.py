@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
@@ -397,7 +398,8 @@ def _sets_in_chunks(
     starts = [users.start for users in row_ranges]
     stops = [users.stop for users in row_ranges]
     read = partial(read_chunks, name, negative_hint)
-    graph_name = "read_chunks-" + dask.base.tokenize(array.name, chunks, name, negative_hint)
+    # A cluster warns of a task that another call had fused differently under the same name.
+    graph_name = f"read_chunks-{uuid4()}"
     tasks = {}
     for block, users in enumerate(blocks_of(chunks)):
         first = np.searchsorted(stops, users.start, side="right")

@@ -339,6 +339,19 @@ def test_keys_are_those_of_the_inputs():
     assert len(keys) == 4
 
 
+def test_tasks_that_read_chunks_are_those_of_one_call():
+    """Two calls may fuse them differently, and a cluster warns of two tasks of one name."""
+
+    def names(truth):
+        lazy = recmetrics.dask.compute(in_chunks(SCORES, (5, 6)), truth, "ndcg@5", lazy=True)
+        return {name for name in lazy["ndcg@5"].dask.layers if name.startswith("read_chunks")}
+
+    truth = in_chunks(TRUTH, (4, 7))
+    first = names(truth)
+    assert first
+    assert first.isdisjoint(names(truth))
+
+
 # --- Mistakes ------------------------------------------------------------------------------------
 
 
