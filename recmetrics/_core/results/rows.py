@@ -156,6 +156,13 @@ class UserTable:
         self.offered: BoolArray = np.zeros(n_items if depth else 0, np.bool_)
         self.invalid: IntArray | None = None  # (2, users), where there were any
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copy arrays that cannot be written, such as those of a file that joblib maps."""
+        for name, array in state.items():
+            if isinstance(array, np.ndarray):
+                state[name] = np.require(array, requirements="W")
+        vars(self).update(state)
+
     def plus(self, batches: Sequence[Batch], values: FloatArray, request: Request) -> Self:
         """Write batches into this table, and return it; of a user the last row counts.
 
