@@ -447,7 +447,16 @@ class StreamEvaluator(Accumulator):
                 "StreamEvaluator(..., keep='means')"
             )
             raise ArgumentError(msg)
-        (n_rows, _), *_ = (scores.shape for scores in sources.values())
+        first_model, *_ = sources
+        n_rows, n_items = sources[first_model].shape
+        for model, scores in sources.items():
+            if scores.shape[1] != n_items:
+                msg = (
+                    f"the model {first_model!r} has scores of {n_items} items, and {model!r} of "
+                    f"{scores.shape[1]}; expected the same items of each, with the score -inf for "
+                    "an item that a model does not know"
+                )
+                raise InputError(msg, argument="scores")
         # The batch waits to be measured, while the caller may write the next one into its arrays.
         labels = np.empty(0)
         if by is not None:

@@ -426,12 +426,14 @@ def test_models_are_the_same_in_every_update_and_part():
         (InputTypeError, {1: OLD}, {}, "a dict holds models by their names"),
         (InputTypeError, {" ": OLD}, {}, "a dict holds models by their names"),
         (InputError, {}, {}, "the dict of models is empty"),
+        (InputError, SCORES | {"x": OLD[:, 1:]}, {},
+         "the model 'old' has scores of 30 items, and 'x' of 29;"),
         (InputTypeError, SCORES, {"by": [0.5] * N_EVENTS}, "by has labels of dtype float64"),
         (InputTypeError, SCORES, {"by": [None] * N_EVENTS}, "by has labels of dtype object"),
         (InputError, SCORES, {"by": range(N_EVENTS)}, "by names 240 different groups; expected at"),
         (InputError, SCORES, {"weights": [-1.0] * N_EVENTS}, "weights holds -1.0 for user 0"),
     ],
-)
+)  # fmt: skip
 def test_a_batch_that_is_refused(error, scores, options, message):
     stream = StreamEvaluator("mrr", keep="means")
     assert message_of(error, lambda: stream.update(scores, TRUTH, **options)).startswith(message)
