@@ -1,6 +1,6 @@
-"""Measure an update of an Evaluator, a stream with groups, and a validation beside torchmetrics.
+"""Measure updates of an Evaluator, merges, streams with groups, a validation beside torchmetrics.
 
-    python benchmarks/evaluator.py           all three, some minutes
+    python benchmarks/evaluator.py           all four, some minutes
     python benchmarks/evaluator.py --quick   fewer repeats and users, to check that the script works
 
 The update is compared with its kernels alone, which get arrays that are prepared before the clock
@@ -10,7 +10,7 @@ starts. The difference is the time of the Python code. Run it on a machine witho
 import argparse
 import itertools
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -138,6 +138,27 @@ def streams(n_batches: int, repeats: int) -> None:
         print(f"  {f'{n_groups} {name}':<28}{show(ratio)}")
 
 
+def merges(repeats: int) -> None:
+    """Print the merge of states of small parts among many users, over that among few."""
+    n_parts, n_rows = 40, 100
+    sizes = {"few": n_parts * n_rows, "many": 100 * n_parts * n_rows}
+    problem = make((n_rows, 200))
+    states: dict[str, list[dict[str, Any]]] = {}
+    for name, n_users in sizes.items():
+        states[name] = []
+        for users in np.array_split(np.arange(n_parts * n_rows), n_parts):
+            part = Evaluator(problem.truth, ["mrr", "hit@10"], users=users, n_users=n_users)
+            part.update(problem.scores)
+            states[name].append(part.state())
+
+    def merged(name: str) -> dict[str, Any]:
+        return reduce(Evaluator.merge, map(Evaluator.from_state, states[name])).counts()
+
+    print(f"\nA merge of {n_parts} x {n_rows} of {sizes['many']:,} users, over all of them")
+    ratio = in_turn(partial(merged, "many"), partial(merged, "few"), repeats)
+    print(f"  {'states':<28}{show(ratio)}")
+
+
 def validations(problem: Problem, repeats: int) -> None:
     """Print a whole validation beside that of torchmetrics, batch by batch."""
     import torch
@@ -185,7 +206,7 @@ def show(ratio: Ratio) -> str:
 
 
 def main() -> None:
-    """Run all three."""
+    """Run all four."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="checks the script alone")
     quick = parser.parse_args().quick
@@ -193,6 +214,7 @@ def main() -> None:
     print(f"{about['processor']}, {about['cores']} cores; {about['date']}\n")
     updates(5 if quick else 51)
     streams(5 if quick else 100, 1 if quick else 9)
+    merges(1 if quick else 9)
     users, items = SMALL
     # torchmetrics goes through the users one by one: more of them only take longer.
     problem = make((users // 50 if quick else users // 10, items), "informed")

@@ -589,8 +589,9 @@ def part(of, **options):
     [
         [slice(40, 60), slice(0, 15), slice(15, 40)],
         np.array_split(np.random.default_rng(3).permutation(60), 3),
+        np.array_split(np.random.default_rng(3).permutation(60), 12),
     ],
-    ids=["offsets", "ids"],
+    ids=["offsets", "ids", "small"],
 )
 def test_parts_need_their_own_truth_alone(parts, way):
     expected = part(slice(0, 60))
@@ -602,6 +603,16 @@ def test_parts_need_their_own_truth_alone(parts, way):
         whole.merge(other)
     assert_identical(whole.compute(), expected.compute())
     assert whole.counts() == expected.counts()
+
+
+@pytest.mark.filterwarnings("ignore::recmetrics.NotUpdatedWarning")
+def test_the_state_of_a_small_part_takes_the_memory_of_its_users():
+    """A table of all users would take 17 MB."""
+    one = Evaluator([[0], [1]], ["hit@1", "mrr"], n_items=2, users=[70, 5], n_users=1_000_000)
+    one.update_ranked([[0, 1], [0, 1]])
+    again = Evaluator.from_state(one.state())
+    assert len(pickle.dumps(again)) < 100_000
+    assert again.compute()["mrr"][[5, 70]].tolist() == [1 / 2, 1 / 1]
 
 
 def test_a_part_goes_on_after_a_merge():

@@ -39,6 +39,7 @@ from recmetrics._core.types import BoolArray, FloatArray, IntArray, UserValues
 # At most so many users, relevant items, and bytes of lists, values or sums wait: 8 MB together.
 MAX_WAITING = 1 << 15, 1 << 17, 1 << 22
 MAX_WAITING_BATCHES = 256  # the arrays of a batch take a kilobyte even without a user
+_SMALL_PART = 8  # more of the users than 1 in 8 are found faster in a table of all
 
 
 class Kept(NamedTuple):
@@ -88,7 +89,11 @@ class Store:
     @classmethod
     def holding(cls, request: Request, schema: Schema, part: UserRows | Totals) -> Self:
         """Make the store of a part that was saved."""
-        store = cls(request, schema.keep, schema.shape, schema.data, schema.version)
+        of_part = None
+        n_users = schema.shape[0] or 0
+        if isinstance(part, UserRows) and len(part.users) < n_users // _SMALL_PART:
+            of_part = np.unique(part.users)  # so that thousands of parts need no tables of all
+        store = cls(request, schema.keep, schema.shape, schema.data, schema.version, of_part)
         store._schema = schema
         store.take(schema, part)
         return store
