@@ -22,7 +22,7 @@ import numpy.typing as npt
 from recmetrics._core.errors import ArgumentError, InputTypeError, install
 from recmetrics._core.evaluator import Evaluator
 from recmetrics._core.options import ForBatches, NoShared, takes
-from recmetrics._core.results import UserRows, for_logger
+from recmetrics._core.results import Store, UserRows, for_logger
 from recmetrics._core.selection import read_scores
 from recmetrics._core.spec import MetricsList
 from recmetrics._core.types import Scores, Truth, WhichUsers
@@ -216,8 +216,10 @@ class RankingMetrics(Metric):
         lists[is_item] = items
         values = value_bits.view(np.float64).reshape(len(users), self._n_values).T
         offered = self.offered.cpu().numpy().astype(np.bool_)
-        store = self._evaluator._results.empty()
-        store.take(store.schema, UserRows(users, values, lists, offered))
+        own_store = self._evaluator._results
+        rows = UserRows(users, values, lists, offered)
+        store = Store.holding(own_store.request, own_store.schema, rows)
+        store.user_weights = own_store.user_weights
         return Evaluator._of(store)
 
     def _array(self, name: str) -> npt.NDArray[np.int64]:

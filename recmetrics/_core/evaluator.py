@@ -332,10 +332,13 @@ class Evaluator(Accumulator):
         means = {}
         with np.errstate(all="ignore"):  # of infinite values
             weights_of_systems = self.user_weights
-            for text, values in self._results.compute().items():
+            users, values_of_rows = self._results.values_of_rows()
+            for text, values in values_of_rows.items():
                 user_weights = None  # a metric of all lists has none
                 if values.ndim:
                     user_weights = weighed_together(weights, weights_of_systems.get(text))
+                if user_weights is not None:
+                    user_weights = user_weights[users]
                 means[text] = mean_of(values, user_weights)
         return for_logger(means, prefix, at)
 

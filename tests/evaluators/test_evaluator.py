@@ -615,6 +615,19 @@ def test_the_state_of_a_small_part_takes_the_memory_of_its_users():
     assert again.compute()["mrr"][[5, 70]].tolist() == [1 / 2, 1 / 1]
 
 
+@pytest.mark.filterwarnings("ignore::recmetrics.NotUpdatedWarning")
+def test_an_undefined_user_of_a_part_is_named_among_all():
+    one = Evaluator(
+        [[0], [], []], "hit@1", n_items=2, undefined="raise", users=[70, 5, 2], n_users=90
+    )
+    one.update_ranked([[0, 1], [0, 1]])
+    for read in (one.mean, one.compute):
+        message = message_of(UndefinedMetricError, read)
+        assert message.startswith(
+            "hit@1 is undefined: 1 of 90 users has no relevant item, the first is user 5;"
+        )
+
+
 def test_a_part_goes_on_after_a_merge():
     one = part(slice(50, 60), users=slice(50, 60), n_users=60)
     one.merge(part(slice(0, 50), users=slice(0, 50), n_users=60))

@@ -4,9 +4,11 @@ import inspect
 import pickle
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from asserts import assert_identical, message_of
 from interruption import interrupt, values_in
 
@@ -127,6 +129,20 @@ def test_forward_gives_the_batch_and_keeps_all():
         assert floats(metric(torch.from_numpy(scores[users]), users=users)) == means(batch)
     whole = Metrics.compute(scores, truth, metrics, **options)
     assert floats(metric.compute()) == means(whole)
+
+
+def test_forward_takes_the_memory_of_its_batch():
+    """An array of all users would take 8 MB."""
+    one_item = sp.csr_array(np.ones((1_000_000, 1)))
+    metric = RankingMetrics(one_item, ["hit@1", "mrr"])
+    scores = torch.ones((2, 1))
+    metric(scores, users=[3, 5])
+    tracemalloc.start()
+    means = metric(scores, users=[999_999, 7])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_000_000
+    assert floats(means) == {"hit@1": 1.0, "mrr": 1.0}
 
 
 def test_reset_forgets_all(expected):

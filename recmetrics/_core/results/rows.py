@@ -144,7 +144,7 @@ class UserTable:
         self, request: Request, n_users: int, n_items: int, of_part: IntArray | None = None
     ) -> None:
         self._of_all = request, n_users, n_items
-        self._of_part = of_part
+        self.of_part = of_part
         if of_part is not None:
             n_users = len(of_part)
         self._cutoffs = request.cutoffs(n_items)
@@ -169,12 +169,12 @@ class UserTable:
         ``values`` are those of all batches, (metrics, rows). Users outside a part are written into
         a table of all users, which is returned.
         """
-        if self._of_part is not None:
+        if self.of_part is not None:
             users_of_batches = [as_indices(batch.users) for batch in batches]
-            if not np.isin(np.concatenate(users_of_batches), self._of_part).all():
+            if not np.isin(np.concatenate(users_of_batches), self.of_part).all():
                 return self.whole().plus(batches, values, request)
             batches = [
-                batch._replace(users=np.searchsorted(self._of_part, users_of_batch))
+                batch._replace(users=np.searchsorted(self.of_part, users_of_batch))
                 for batch, users_of_batch in zip(batches, users_of_batches, strict=True)
             ]
         for batch in batches:
@@ -204,7 +204,7 @@ class UserTable:
 
     def whole(self) -> Self:
         """Give this table, or for a part one of all users."""
-        if self._of_part is None:
+        if self.of_part is None:
             return self
         table = type(self)(*self._of_all)
         batch = self.part().batch()
@@ -213,7 +213,7 @@ class UserTable:
     def part(self) -> UserRows:
         """The rows of all updated users."""
         rows = np.flatnonzero(self.updated)
-        users = rows if self._of_part is None else self._of_part[rows]
+        users = rows if self.of_part is None else self.of_part[rows]
         invalid = self.invalid
         if invalid is not None:
             invalid = invalid[:, rows]

@@ -17,6 +17,7 @@ class RowNames(NamedTuple):
 
     noun: str = "user"
     name: Callable[[int], str] = "user {}".format  # of the row of this number
+    n: int | None = None  # of all rows, where the values are of a part of them
 
 
 _ROUNDING = 1e-9  # by which a value may be outside its bounds
@@ -52,7 +53,7 @@ def settled(
     elif is_missing.ndim and is_missing.any():
         n_missing = int(is_missing.sum())
         row = int(is_missing.argmax())
-        refuse_missing(text, definition, n_missing, is_missing.size, rows, row)
+        refuse_missing(text, definition, n_missing, rows.n or is_missing.size, rows, row)
     elif is_missing.any():
         msg = f"{text} is undefined ({metric.undefined}); give {_accepting(metric)}"
         raise UndefinedMetricError(msg)

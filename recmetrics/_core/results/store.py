@@ -30,7 +30,13 @@ from recmetrics._core.results.keys import key_of
 from recmetrics._core.results.measure import system_values, user_rows
 from recmetrics._core.results.rows import Batch, Events, KeptLists, UserRows, UserTable
 from recmetrics._core.results.saved import Schema, Shape, reading, this_version
-from recmetrics._core.results.settle import EVENTS, ROWS_ARE_USERS, refuse_missing, settled
+from recmetrics._core.results.settle import (
+    EVENTS,
+    ROWS_ARE_USERS,
+    RowNames,
+    refuse_missing,
+    settled,
+)
 from recmetrics._core.results.totals import Totals
 from recmetrics._core.selection import Selection, Slots, exposures, join
 from recmetrics._core.spec import Cutoffs, Request, number_for
@@ -374,17 +380,32 @@ class Store:
 
     def compute(self) -> dict[str, UserValues]:
         """Give the values of all rows and the metrics of all lists, with ``undefined=`` applied."""
+        users, values = self.values_of_rows()
+        for text, values_of_part in values.items():
+            if values_of_part.ndim and not isinstance(users, slice):
+                values[text] = np.full(self.n_users, np.nan)
+                values[text][users] = values_of_part
+        return values
+
+    def values_of_rows(self) -> tuple[UserIndex, dict[str, UserValues]]:
+        """Give the users whose rows are kept, and what ``compute`` gives of these rows alone.
+
+        The users are a slice of all rows, or those of a part in ascending order.
+        """
         row_names = EVENTS
-        if self.keep == "rows":
-            row_names = ROWS_ARE_USERS
+        users: UserIndex = slice(None)
         definitions = self.request.definitions
         with self._lock:
             table = self.content()
             if isinstance(table, UserTable):
-                table = table.whole()
+                row_names = ROWS_ARE_USERS
+                of_part = table.of_part
+                if of_part is not None:
+                    users = of_part
+                    row_names = RowNames(name=lambda row: f"user {of_part[row]}", n=self.n_users)
             values = dict(zip(self._per_user, table.values.copy(), strict=True))
             values |= self.list_values()
-            return {
+            return users, {
                 text: settled(values[text], text, definitions[text], table.updated, row_names)
                 for text in definitions
             }
