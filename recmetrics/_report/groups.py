@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.inputs import are_permuted, is_missing
-from recmetrics._core.results import MAX_GROUPS, read_raw_weights, read_weights, require_per_user
+from recmetrics._core.results import check_groups, read_raw_weights, read_weights, require_per_user
 from recmetrics._report.bounds import Floats
 
 Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
@@ -186,12 +186,7 @@ def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
                 "give such users a label of their own, such as 'unknown'"
             )
             raise InputError(msg, argument="by")
-    if len(members) > MAX_GROUPS:
-        msg = (
-            f"by names {len(members):,} different groups; expected at most {MAX_GROUPS}: "
-            "put users into bins first, such as quartiles of their activity"
-        )
-        raise InputError(msg, argument="by")
+    check_groups(members)
     return {label: np.array(users, np.intp) for label, users in members.items()}
 
 

@@ -330,14 +330,13 @@ def _samples_of(
         model: {metric: column[np.newaxis] for metric, column in columns_of_model.items()}
         for model, columns_of_model in values.items()
     }
-    labels = {group for group, _, _ in joint.samples} - {None}
     return SummedSamples(
         models=tuple(values),
         metrics=metrics,
         system=frozenset(metrics) - frozenset(sums.per_user),
         values=values,
         runs=runs,
-        groups=dict.fromkeys((None, *sorted(labels)), _NO_USERS),
+        groups=dict.fromkeys((None, *sorted(joint.groups)), _NO_USERS),
         bounds={metric: bounds_if_known(metric) for metric in metrics},
         rounding=dict.fromkeys(metrics, ROUNDING),
         weights=np.empty(0) if sums.n_weightless else None,

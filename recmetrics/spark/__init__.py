@@ -21,6 +21,7 @@ from typing import Any
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, RecmetricsError
 from recmetrics._core.options import check_count
+from recmetrics._core.results import check_groups
 from recmetrics._core.spec import MetricsList, parse
 from recmetrics._report import Comparison, Summary, ValueReader, ValueSums
 from recmetrics._report import compare as compare_values
@@ -536,6 +537,7 @@ def _sum_on_workers(values: Any, reader: ValueReader, chunks: int | None) -> Val
         msg = "values has no row"
         raise InputError(msg, argument="values")
     sums_of_buckets: list[ValueSums] = [pickle.loads(row.sums) for row in rows]
+    check_groups(set().union(*(sums.joint.groups for sums in sums_of_buckets)))
     return reduce(ValueSums.joined, sums_of_buckets)
 
 

@@ -456,6 +456,24 @@ def test_groups_of_some_updates_alone():
         plain.update(SCORES, TRUTH, by=GROUPS)
 
 
+def test_groups_of_all_updates_and_parts_are_counted():
+    def add(stream, first):
+        stream.update(SCORES, TRUTH, by=first + np.arange(N_EVENTS) % 30)
+        return stream
+
+    stream = add(StreamEvaluator("mrr", keep="means"), 0)
+    before = stream.state()
+    too_many = "by names 55 different groups; expected at most 50"
+    for give in (
+        lambda: add(stream, 25),
+        lambda: stream.merge(add(StreamEvaluator("mrr", keep="means"), 25)),
+    ):
+        assert message_of(InputError, give).startswith(too_many)
+        np.testing.assert_equal(stream.state(), before)
+    groups = recmetrics.summary(add(stream, 20)).groups
+    assert groups == tuple(range(50))
+
+
 def test_an_undefined_event_under_raise():
     stream = stream_of(metrics="mrr", undefined="raise")
     with pytest.raises(UndefinedMetricError, match=r"^mrr is undefined"):

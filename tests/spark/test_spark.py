@@ -434,6 +434,12 @@ def test_values_that_are_not_compared(columns, options, error, expected, spark):
         assert recmetrics.spark.compare(values, metrics=["mrr"]).metrics == ("mrr",)
 
 
+def test_groups_of_all_buckets_are_counted(spark):
+    values = spark.range(60).selectExpr("id AS user", "id AS segment", "0.5D AS mrr")
+    message = message_of(InputError, recmetrics.spark.summary, values, by="segment", chunks=4)
+    assert message.startswith("by names 60 different groups; expected at most 50")
+
+
 def test_values_without_rows(spark):
     values = spark.sql("SELECT 'u' AS user, 0.5D AS mrr").limit(0)
     assert message_of(InputError, recmetrics.spark.summary, values) == "values has no row"

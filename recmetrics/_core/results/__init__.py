@@ -23,7 +23,7 @@ truth of a user is *swallowed* if ``exclude`` holds all of the user's relevant i
 from recmetrics._core.results.joint import JointSums
 from recmetrics._core.results.keys import for_logger, key_of, spec_of
 from recmetrics._core.results.means import (
-    MAX_GROUPS,
+    check_groups,
     dot,
     mean_of,
     read_floats,

@@ -110,6 +110,11 @@ class JointSums(NamedTuple):
         """The names of the models, in the order given; "" for the only one of a stream."""
         return tuple(dict.fromkeys(model for _, model, _ in self.samples))
 
+    @property
+    def groups(self) -> set[Any]:
+        """The labels of the groups; empty without groups."""
+        return {group for group, _, _ in self.samples} - {None}
+
     def in_order(self, places: list[int]) -> Self:
         """Put the metrics into another order, that of their ``places`` in these sums."""
         arrays: list[Any] = [array[:, places] for array in self[1:]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from recmetrics._core.inputs import Users, as_array, half_to_single
 from recmetrics._core.spec import MetricSpec, Request, UserWeight
 from recmetrics._core.types import FloatArray
 
-MAX_GROUPS = 50  # more are numbers that a person has not put into bins
+_MAX_GROUPS = 50  # more are numbers that a person has not put into bins
 _LARGEST_WEIGHT = 1e90  # so that no sum of third powers overflows, or is 0
 
 
@@ -186,10 +186,15 @@ def read_groups(labels: Any, n_users: int) -> npt.NDArray[Any]:
             "with a label such as 'unknown' for those without a group"
         )
         raise InputTypeError(msg, argument="by")
-    if len(np.unique(array)) > MAX_GROUPS:
+    check_groups(np.unique(array))
+    return array
+
+
+def check_groups(groups: Sized) -> None:
+    """Refuse more different groups than a person reads, or sums stay small for."""
+    if len(groups) > _MAX_GROUPS:
         msg = (
-            f"by names {len(np.unique(array)):,} different groups; expected at most {MAX_GROUPS}: "
+            f"by names {len(groups):,} different groups; expected at most {_MAX_GROUPS}: "
             "put users into bins first, such as quartiles of their activity"
         )
         raise InputError(msg, argument="by")
-    return array

@@ -17,7 +17,7 @@ import math
 import operator
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, Self, cast
 
@@ -27,6 +27,7 @@ import numpy.typing as npt
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.inputs import InvalidItems, Side, UserIndex, Users, as_indices, digests_of
 from recmetrics._core.results.keys import key_of
+from recmetrics._core.results.means import check_groups
 from recmetrics._core.results.measure import system_values, user_rows
 from recmetrics._core.results.rows import Batch, Events, KeptLists, UserRows, UserTable
 from recmetrics._core.results.saved import Schema, Shape, reading, this_version
@@ -59,7 +60,7 @@ class Kept(NamedTuple):
     next_user: int = 0  # the first row of the next batch where it does not name its users
     has_merged: bool = False  # users that no batch named may have been updated
     models: tuple[str, ...] | None = None  # of the events, None without any
-    groups: str | None = None  # what the groups of the events are, ``_groups_in_words``
+    groups: frozenset[Any] | None = None  # of the events, empty without ``by``; None without any
 
 
 class Store:
@@ -270,9 +271,8 @@ class Store:
             self.check_size(n_items, size[0])
             if batch.events is not None:
                 models = batch.events.models
-                groups = _groups_in_words(batch.events.labels)
                 self._check_models(models)
-                self._check_groups(groups)
+                groups = self._with_groups(np.unique(batch.events.labels).tolist())
                 self._append(batch, n_items=n_items, models=models, groups=groups)
                 return
             next_user = 0
@@ -301,18 +301,25 @@ class Store:
         )
         raise ArgumentError(msg)
 
-    def _check_groups(self, groups: str) -> None:
-        """Refuse events with other groups than those before, of which no report can be made.
+    def _with_groups(self, labels: Iterable[Any]) -> frozenset[Any]:
+        """Give the groups so far with those of more events.
 
-        ``groups`` is of ``_groups_in_words``.
+        Too many are refused, and labels of another type, of which no report can be made.
         """
-        if self._kept.groups in (None, groups):
-            return
-        msg = (
-            f"earlier updates had {self._kept.groups}, and this one has {groups}; expected the "
-            "group of each event in every update, all integers or all strings, or in none"
-        )
-        raise ArgumentError(msg, argument="by")
+        groups = frozenset(labels)
+        known_groups = self._kept.groups
+        if known_groups is not None:
+            words = _groups_in_words(groups)
+            known_words = _groups_in_words(known_groups)
+            if words != known_words:
+                msg = (
+                    f"earlier updates had {known_words}, and this one has {words}; expected the "
+                    "group of each event in every update, all integers or all strings, or in none"
+                )
+                raise ArgumentError(msg, argument="by")
+            groups |= known_groups
+        check_groups(groups)
+        return groups
 
     def _append(self, entry: Batch | Totals, **changes: Any) -> None:
         """Append an entry to the log, which is written into the content first if it is full.
@@ -493,10 +500,8 @@ class Store:
             groups = self._kept.groups
             if part.has_events:
                 models = part.joint.models
-                labels = [group for group, _, _ in part.joint.samples if group is not None]
-                groups = _groups_in_words(np.asarray(labels))
                 self._check_models(models)
-                self._check_groups(groups)
+                groups = self._with_groups(part.joint.groups)
             n_items = self.n_items if schema.shape[1] is None else schema.shape[1]
             self._append(part, n_items=n_items, models=models, groups=groups)
 
@@ -659,11 +664,12 @@ def _lists_of(selection: Selection) -> tuple[IntArray, BoolArray]:
     return np.empty((len(selection.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
 
 
-def _groups_in_words(labels: npt.NDArray[Any]) -> str:
+def _groups_in_words(groups: frozenset[Any]) -> str:
     """Say of what type the labels of groups are; no label is of events without groups."""
-    if not labels.size:
+    if not groups:
         return "no by="
-    return "by= of strings" if labels.dtype.kind == "U" else "by= of integers"
+    is_text = isinstance(next(iter(groups)), str)
+    return "by= of strings" if is_text else "by= of integers"
 
 
 def _models_in_words(models: tuple[str, ...]) -> str:
