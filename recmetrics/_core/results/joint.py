@@ -125,7 +125,8 @@ class JointSums(NamedTuple):
         if samples == self.samples:
             return self
         sums = self.none(samples, self.counts.shape[1])
-        rows = [samples.index(sample) for sample in self.samples]
+        places = dict(zip(samples, range(len(samples)), strict=True))
+        rows = [places[sample] for sample in self.samples]
         for array, own_array in zip(sums[1:], self[1:], strict=True):
             array[rows] = own_array
         return sums
