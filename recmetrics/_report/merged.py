@@ -304,6 +304,12 @@ def _refuse_only_of_values(arguments: Mapping[str, Any]) -> None:
     if not names:
         return
     argument = names[0]
+    if argument == "model":
+        msg = (
+            "model= names the column of a table that holds the models, and a stream has the names "
+            "of its updates; leave model= out: the report has each model of the stream"
+        )
+        raise ArgumentError(msg, argument=argument)
     if argument not in ("by", "weights"):
         raise ArgumentError(needs_values(f"{argument}="), argument=argument)
     keywords = ", ".join(f"{name}={name}" for name in ("by", "weights") if name in names)

@@ -397,6 +397,14 @@ def test_what_needs_values_says_so(ask, purpose):
     assert message.startswith(needed)
 
 
+@pytest.mark.parametrize("report", [recmetrics.compare, recmetrics.summary])
+def test_the_models_of_a_stream_have_no_column(report):
+    message = message_of(ArgumentError, report, stream_of(), model="old")
+    assert message.startswith("model= names the column of a table that holds the models, and a str")
+    assert "leave model= out: the report has each model" in message
+    assert {mean.model for mean in report(stream_of()).means} == {*SCORES}
+
+
 @pytest.mark.parametrize("name", ["by", "weights"])
 def test_what_comes_too_late_is_named_alone(name):
     message = message_of(ArgumentError, recmetrics.compare, stream_of(slice(9)), **{name: GROUPS})
