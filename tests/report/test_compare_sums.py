@@ -402,7 +402,7 @@ def test_the_models_of_a_stream_have_no_column(report):
     message = message_of(ArgumentError, report, stream_of(), model="old")
     assert message.startswith("model= names the column of a table that holds the models, and a str")
     assert "leave model= out: the report has each model" in message
-    assert {mean.model for mean in report(stream_of()).means} == {*SCORES}
+    assert {*report(stream_of()).models} == {*SCORES}
 
 
 @pytest.mark.parametrize("name", ["by", "weights"])
