@@ -420,7 +420,13 @@ class Evaluator(Accumulator):
         if users is None:
             user_index: UserIndex = self._following(n_rows, source)
         else:
-            user_index = read_which_users(users, n_users=n_users, n_rows=n_rows, source=source)
+            user_index = read_which_users(
+                users,
+                n_users=n_users,
+                n_rows=n_rows,
+                source=source,
+                is_part=store.of_part is not None and self._users is not None,
+            )
         if self._users is None:
             msg = (
                 "this evaluator was made from a state and has no truth; to update, merge it into "

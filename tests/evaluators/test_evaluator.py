@@ -654,6 +654,16 @@ def test_a_part_that_is_refused(error, options, message):
     assert message_of(error, lambda: part(slice(0, 5), **options)).startswith(message)
 
 
+def test_the_users_of_an_update_count_within_the_part():
+    one = Evaluator(TRUTH, "mrr", users=slice(10, 13), n_users=20)
+    message = message_of(ShapeError, one.update, SCORES, slice(10, 13))
+    assert message.startswith("scores has 3 rows, but users= names 0 users; expected one user for")
+    assert "; users count within the part, 0 .. 2;" in message
+    assert message.endswith("leave users= out for the rows after the last batch")
+    one.update(SCORES)
+    assert one.counts()["mrr"] == UserCounts(2, 1, 17)
+
+
 def test_a_part_is_not_merged_with_an_evaluator_of_all():
     one = part(slice(0, 5), users=slice(0, 5), n_users=60)
     message = message_of(ArgumentError, lambda: part(slice(0, 60)).merge(one))

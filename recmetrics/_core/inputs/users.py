@@ -198,8 +198,13 @@ def read_set_if_given(
         return read_item_sets(value, name, shape, n_threads)
 
 
-def read_which_users(users: WhichUsers, *, n_users: int, n_rows: int, source: str) -> UserIndex:
-    """Read ``users=``, which names the user of each row of the ``source``, scores or ranking."""
+def read_which_users(
+    users: WhichUsers, *, n_users: int, n_rows: int, source: str, is_part: bool = False
+) -> UserIndex:
+    """Read ``users=``, which names the user of each row of the ``source``, scores or ranking.
+
+    ``is_part`` says that the users are rows of the truth of a part of the users.
+    """
     with at_fault("users"):
         if isinstance(users, slice):
             index = _sliced(users, n_users)
@@ -209,9 +214,15 @@ def read_which_users(users: WhichUsers, *, n_users: int, n_rows: int, source: st
             index = _indices(users, n_users, expected)
     n_named = len(as_indices(index))
     if n_named != n_rows:
+        hint = ""
+        if is_part:
+            hint = (
+                f"; users count within the part, 0 .. {n_users - 1}; leave users= out for the rows "
+                "after the last batch"
+            )
         msg = (
             f"{source} has {n_rows} rows, but users= names {n_named} users; expected one user "
-            "for each row"
+            f"for each row{hint}"
         )
         raise ShapeError(msg, argument="users")
     return index
