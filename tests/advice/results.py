@@ -88,6 +88,17 @@ CASES = [
         to="(this)",
     ),
     Case(
+        "state is that of another class, {}; type",
+        BOTH + "evaluator = Evaluator(truth, 'mrr')\n"
+        "evaluator.update(scores)\n"
+        "state = evaluator.state()\n",
+        "StreamEvaluator.from_state(state)",
+        MRR,
+        whole="",
+        altered="StreamEvaluator.from_state(state)",
+        then="answer.compute()",
+    ),
+    Case(
         "the stream has keep='means' and keeps no",
         BOTH + "def streamed(stream):\n    stream.update(scores, truth)\n"
         "    return stream.compute()\nstream = StreamEvaluator('mrr', keep='means')\n",

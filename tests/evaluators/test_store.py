@@ -284,6 +284,20 @@ def test_a_callable_is_in_no_state(kind):
     assert pickle.loads(pickle.dumps(one)).mean() == one.mean()
 
 
+@pytest.mark.parametrize(
+    ("kind", "reader"), [("users", StreamEvaluator), ("values", Evaluator), ("means", Evaluator)]
+)
+def test_the_state_of_the_other_class_is_named(kind, reader, tmp_path):
+    state = filled(kind).state()
+    writer = type(made(kind)).__name__
+    message = message_of(InputError, reader.from_state, state)
+    expected = f"state is that of another class, {writer}; type {writer}.from_state(state)"
+    assert message == expected
+    np.savez(tmp_path / "state.npz", **state)
+    with np.load(tmp_path / "state.npz") as file:
+        assert message_of(InputError, reader.from_state, file) == expected
+
+
 DAMAGED = [
     ("users", "users", [0, 1, 3], ""),
     ("users", "users", [0.0, 1.0, 2.0], ""),

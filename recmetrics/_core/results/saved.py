@@ -31,6 +31,11 @@ Shape = tuple[int | None, int | None]  # users and items, None where these are n
 FORM = 2
 # The names of the arrays in a saved state that have a text for each metric, and of all of text.
 _METRIC_FIELDS = ("metrics", "specs", "modules", "undefined", "ties", "weights")
+_CLASSES = {  # that write the states of each ``keep``
+    "rows": "Evaluator",
+    "values": "StreamEvaluator",
+    "means": "StreamEvaluator",
+}
 _DTYPES = {"b": np.bool_, "i": np.int64, "f": np.float64}
 _TEXT_FIELDS = (*_METRIC_FIELDS, "nan", "keep", "data", "version")
 
@@ -194,6 +199,13 @@ def reading(
     if "metrics" not in state and "form" not in state:
         msg = f"state names no metrics; {expected_state}"
         raise InputError(msg)
+    keep = str(state.get("keep"))
+    if keep in _CLASSES and keep not in keeps:
+        writer_class = _CLASSES[keep]
+        msg = (
+            f"state is that of another class, {writer_class}; type {writer_class}.from_state(state)"
+        )
+        raise InputError(msg, argument="state")
     _check_form(state)
     try:
         fields = {name: np.asarray(array) for name, array in state.items()}
