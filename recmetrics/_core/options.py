@@ -246,6 +246,8 @@ def _hint_for(
             "three, type tables.evaluate_table(dict(enumerate(ranking)), dict(enumerate(truth)), "
             "metrics, exclude=dict(enumerate(exclude)))"
         )
+    if name in ("by", "weights") and {"user_factors", "truth"} <= public.parameters.keys():
+        return f"; type stream.update((user_factors, item_factors), truth, {name}={name})"
     near = did_you_mean(name, public.parameters).replace("'?", "='?")
     return near and f"; {near}"
 

@@ -88,6 +88,19 @@ CASES = [
         to="(this)",
     ),
     Case(
+        "type stream.update((user_factors, item_factors), truth, ",
+        "stream = StreamEvaluator('mrr', keep='means')\n"
+        "user_factors = np.array([[1.0, 0], [1, 0]])\n"
+        "item_factors = np.array([[3.0, 1], [2, 2], [1, 3]])\n"
+        "truth = [1, 2]; weights = [3.0, 1.0]\n",
+        "stream.update_factors(user_factors, item_factors, truth, weights=weights)",
+        {"mrr": (3 * 1 / 2 + 1 / 3) / 4},
+        advice="type (.+)$",
+        whole="",
+        altered="stream.update((user_factors, item_factors), truth)",
+        then="stream.mean()",
+    ),
+    Case(
         "state is that of another class, {}; type",
         BOTH + "evaluator = Evaluator(truth, 'mrr')\n"
         "evaluator.update(scores)\n"
