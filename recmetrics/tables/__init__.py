@@ -7,6 +7,7 @@ _analysis      ``RecListAnalysis``, in the shape of LensKit's class
 _lenskit       LensKit's metrics under their names
 _columns       the columns that are read, and the one that orders the lists
 _forms         dicts and files -> tables
+_conversions   what is no table -> the code that makes one, for messages
 _frames        columns of any library's tables
 _ids           users and items of any type -> integers
 _list_cells    cells that hold lists as text are refused

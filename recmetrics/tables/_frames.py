@@ -20,6 +20,7 @@ from recmetrics._core.errors import (
     looks_like,
 )
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
+from recmetrics.tables._conversions import conversion_of
 
 try:
     import narwhals.stable.v2 as nw
@@ -122,13 +123,10 @@ def read_frame(value: Any, label: str) -> Frame:
         msg = f"{label} is lazy, expected {_EXPECTED_TABLE}; {advice}"
         raise InputTypeError(msg, argument=label)
     if frame is None or frame.implementation not in (PANDAS, POLARS, PYARROW):
-        msg = f"{label} is of type {type(value).__name__}, expected {_EXPECTED_TABLE}"
-        first = next(iter(value), "") if isinstance(value, list | tuple) else ""
-        if label in ("recs", "truth", "exclude") and isinstance(first, list | tuple | set):
-            msg += (
-                "; evaluate_table takes a dict of the items of each user, too: for a list of users "
-                f"0, 1, 2, ... type dict(enumerate({label}))"
-            )
+        msg = (
+            f"{label} is of type {type(value).__name__}, expected {_EXPECTED_TABLE}"
+            f"{conversion_of(value, label)}"
+        )
         raise InputTypeError(msg, argument=label)
     if frame.implementation is PYARROW:  # it cannot take rows of views
         views = [field.name for field in value.schema if str(field.type) == "string_view"]

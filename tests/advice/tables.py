@@ -358,6 +358,51 @@ FORMS = [
         altered="{'a': [5]}",
         then=MRR,
     ),
+    *(
+        Case(
+            "; for rows of {} type",
+            f"import pandas\nfrom recmetrics import tables\n{given}\n",
+            call,
+            value,
+            advice="type (pandas.+?)(?:;|$)",
+            altered=altered,
+            then=f"list(answer['{metric}'])",
+        )
+        for given, call, altered, metric, value in (
+            (  # of users 0 and 1, as of whom the four rows would be read, 0 has one of 7 and 8
+                "recs = {0: [7, 9], 1: [9, 8]}; truth = [(0, 7), (0, 8), (1, 8), (1, 9)]",
+                "tables.evaluate_table(recs, truth, 'recall@2')",
+                "dict(enumerate(truth))",
+                "recall@2",
+                [1 / 2, 2 / 2],
+            ),
+            (
+                "truth = {'a': ['x'], 'b': ['x']}\n"
+                "recs = [['a', 'x', 1], ['a', 'y', 2], ['b', 'x', 1]]",
+                CALL,
+                "{'a': ['x', 'y'], 'b': ['x']}",
+                "mrr",
+                [1 / 2, 1.0],
+            ),
+            (
+                "recs = {0: {7: 3, 8: 2}, 1: {8: 1}}; truth = {0: [8], 1: [8]}\n"
+                "exclude = np.array([[0, 7], [1, 9]])",
+                "tables.evaluate_table(recs, truth, 'mrr', exclude=exclude)",
+                "{0: [7], 1: [8]}",
+                "mrr",
+                [1.0, 1.0],
+            ),
+        )
+    ),
+    Case(
+        "; type pandas.DataFrame({})",
+        "import pandas\nfrom recmetrics import tables\ntruth = {'a': ['x']}\n"
+        "recs = [{'user': 'a', 'item': 'x', 'score': 1}, {'user': 'a', 'item': 'y', 'score': 2}]\n",
+        CALL,
+        [1 / 2],
+        altered="{'a': ['x', 'y']}",
+        then=MRR,
+    ),
     Case(
         "for a list of users 0, 1, 2, ... type",
         "from recmetrics import tables\nrecs = [['x', 'y'], ['x']]; truth = {1: ['x'], 0: ['y']}\n",

@@ -1,6 +1,7 @@
 """evaluate_table of dicts and of files, as other systems hold runs and judgements."""
 
 import gzip
+import re
 from datetime import datetime
 from pathlib import Path
 
@@ -338,7 +339,26 @@ def test_a_list_for_each_user_is_told_of_dicts(argument, chunks):
         f"... type dict(enumerate({argument}))"
     )
     lists[argument] = [{"user": 0, "item": "x"}]  # rows of a table
-    assert message_of(InputTypeError, values, **lists, chunks=chunks).endswith("a pyarrow Table")
+    message = message_of(InputTypeError, values, **lists, chunks=chunks)
+    assert message.endswith(f"a pyarrow Table; type pandas.DataFrame({argument})")
+
+
+def test_rows_of_two_or_three_are_told_of_a_table():
+    """Tuples are read as pairs; lists may be those of users, too, and of several lengths are."""
+    both = "for rows of user, item type .+; .+ for a list of users 0, 1, 2, ... type"
+    refused = (
+        ([("u", "x"), ("v", "x")], r"for rows of user, item type [^;]+$"),
+        ([["u", "x"], ["v", "x"]], both),
+        ([("u", "x"), ("v", "x", "y")], "Table; evaluate_table takes a dict"),
+        ([(["x"], [2.0]), (["y"], [1.0])], "Table; evaluate_table takes a dict"),
+        ([{"x", "y"}, {"x", "z"}], "Table; evaluate_table takes a dict"),
+        (np.ones((4, 2)), r"for rows of user, item type [^;]+$"),
+        (np.ones((4, 5)), "a pyarrow Table$"),
+        (np.array(0.0), "a pyarrow Table$"),
+        (np.array([("u", 1)], [("user", "U1"), ("item", int)]), r"type pandas.DataFrame\(truth\)$"),
+    )
+    for truth, told in refused:
+        assert re.search(told, message_of(InputTypeError, values, {"u": ["x"]}, truth)), truth
 
 
 @pytest.mark.parametrize("argument", ["pred_scores", "ground_truth", "exclude"])
