@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Sized
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,83 @@ def _conversion_of_rows(rows: Sequence[Any], label: str) -> str:
         f"{advice}; evaluate_table takes a dict of the items of each user, too: for a list of "
         f"users 0, 1, 2, ... type dict(enumerate({label}))"
     )
+
+
+def conversion_of_keys(key: tuple[Any, ...], value: Any, label: str, columns: Sequence[str]) -> str:
+    """Say what to make of a dict whose keys are tuples, such as ``key``, which has ``value``.
+
+    ``columns`` are the names of those of users, items and numbers.
+    """
+    if len(key) == 2 and isinstance(value, Number):
+        return (
+            f"; type pandas.DataFrame([(*pair, number) for pair, number in {label}.items()], "
+            f"columns={[*columns]})"
+        )
+    return f"; type {{'/'.join(map(str, key)): items for key, items in {label}.items()}}"
+
+
+def conversion_of_entries(dictionary: Mapping[Any, Any], user: Any, label: str, column: str) -> str:
+    """Say what to make of a dict that has neither a list nor a dict for ``user``.
+
+    ``column`` is the name of that of users.
+    """
+    entries = dictionary[user]
+    of_each = f"for user, items in {label}.items()"
+    if hasattr(entries, "assign"):  # a table of pandas
+        return f"; type pandas.concat([items.assign(**{{{column!r}: user}}) {of_each}])"
+    if hasattr(entries, "with_columns"):  # of polars
+        with_user = f"items.with_columns(polars.lit(user).alias({column!r}))"
+        return f"; type polars.concat([{with_user} {of_each}])"
+    if hasattr(entries, "reset_index"):  # a column of pandas
+        return (
+            f"; type {{user: items.tolist() {of_each}}} if its values are items, or "
+            f"{{user: items.to_dict() {of_each}}} if its index has them"
+        )
+    for items in dictionary.values():
+        if items is None or (isinstance(items, Sized) and not isinstance(items, str)):
+            return ""
+    return f"; for one item of each user type {{user: [item] for user, item in {label}.items()}}"
+
+
+def conversion_of_pairs(entries: Collection[Any], label: str) -> str:
+    """Say what to make of the pairs of an item and its number, or of the two lists, of a user."""
+    entries = entries if isinstance(entries, tuple) else list(entries)
+    first = entries[0]
+    of_each = f"for user, pairs in {label}.items()"
+    if _are_two_lists(entries):
+        place = 0
+        pair = "pairs"
+        if len(first) and _is_float(first[0]) and not _is_float(entries[1][0]):
+            place = 1
+            pair = "pairs[::-1]"
+        noun = NUMBERS.get(label, "number")
+        advice = f"; for ids and {noun}s type {{user: dict(zip(*{pair})) {of_each}}}"
+        if label == "recs":
+            advice += f"; for ids and distances type {{user: pairs[{place}] {of_each}}}"
+        return advice
+    if len(first) != 2:
+        return ""
+    if _is_float(first[0]) and not _is_float(first[1]):
+        return (
+            "; for pairs of a number and its item type {user: {item: number for number, item in "
+            f"pairs}} {of_each}}}"
+        )
+    return f"; for pairs of an item and its number type {{user: dict(pairs) {of_each}}}"
+
+
+def _are_two_lists(entries: Sequence[Any]) -> bool:
+    """Say whether a user has the list of all ids and that of all numbers, not a pair for each."""
+    first = entries[0]
+    if len(entries) != 2 or type(entries[1]) is not type(first) or len(entries[1]) != len(first):
+        return False
+    types = set(map(type, first))
+    if len(types) > 1:  # an item and its number
+        return False
+    other_types = set(map(type, entries[1]))
+    is_pair_of_lists = isinstance(entries, tuple) and not isinstance(first, tuple)
+    return len(first) != 2 or is_pair_of_lists or (len(other_types) == 1 and types != other_types)
+
+
+def _is_float(value: Any) -> bool:
+    """Say whether a value is a score rather than an id."""
+    return isinstance(value, float | np.floating)

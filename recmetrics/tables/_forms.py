@@ -27,6 +27,11 @@ from recmetrics._core.spec import SIDE
 from recmetrics._files import Columns as FileColumns
 from recmetrics._files import Source, as_frame, read_any, read_table
 from recmetrics.tables._columns import GRADES, OTHER_GRADES
+from recmetrics.tables._conversions import (
+    conversion_of_entries,
+    conversion_of_keys,
+    conversion_of_pairs,
+)
 from recmetrics.tables._frames import PANDAS, POLARS, PYARROW, AnyTable, as_names, read_frame
 
 
@@ -258,6 +263,8 @@ def from_dict(
 ) -> Any:
     """Make a table of a library of the items of each user."""
     names = _names(label, options)
+    if any(map(_method_of_column, set(map(type, dictionary.values())))):
+        dictionary = {user: _as_list(items) for user, items in dictionary.items()}
     if {names.user, names.item} <= dictionary.keys():
         constructor = "table" if library is PYARROW else "DataFrame"
         msg = (
@@ -278,6 +285,22 @@ def from_dict(
         )
         raise InputError(msg, argument=label)
     return frame.to_native()
+
+
+def _method_of_column(kind: type) -> str:
+    """Name the method that makes a list of a column of polars or pyarrow; "" for another type.
+
+    A column of pandas may have its items in its index or in its values.
+    """
+    if hasattr(kind, "columns") or hasattr(kind, "reset_index"):
+        return ""
+    return next((name for name in ("to_list", "to_pylist") if hasattr(kind, name)), "")
+
+
+def _as_list(items: Any) -> Any:
+    """Make a list of a column of polars or pyarrow; leave what is none."""
+    method = _method_of_column(type(items))
+    return getattr(items, method)() if method else items
 
 
 def users_without_items(
@@ -333,9 +356,9 @@ def _warn_if_exchanged(tables: Mapping[str, Any], options: Mapping[str, Any]) ->
 
 def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict[str, Any]:
     """Write the items of each user one below another, with their numbers where they have any."""
-    _refuse_keys(dictionary, label)
+    _refuse_keys(dictionary, label, names)
     values = list(dictionary.values())
-    have_numbers = _have_numbers(dictionary, values, label)
+    have_numbers = _have_numbers(dictionary, values, label, names.user)
     _refuse_nested(dictionary, values, label)
     # Python's own numbers and times, of which frames make the same columns as of lists.
     lists_or_dicts = [each.tolist() if hasattr(each, "tolist") else each for each in values]
@@ -358,19 +381,24 @@ def _user_of_type(values: list[Any], users: Iterable[Any]) -> dict[type, Any]:
     return {kind: first_users[kind] for kind in dict.fromkeys(map(type, values))}
 
 
-def _refuse_keys(dictionary: Mapping[Any, Any], label: str) -> None:
+def _refuse_keys(dictionary: Mapping[Any, Any], label: str, names: Names) -> None:
     """Refuse tuples where the ids of users are expected."""
     for kind, user in _user_of_type(list(dictionary), dictionary).items():
         if issubclass(kind, tuple):
             msg = (
-                f"{label} has the key {user!r:.60}, expected the id of a user; type "
-                f"{{'/'.join(map(str, key)): items for key, items in {label}.items()}}"
+                f"{label} has the key {user!r:.60}, expected the id of a user"
+                f"{conversion_of_keys(user, dictionary[user], label, names)}"
             )
             raise InputTypeError(msg, argument=label)
 
 
-def _have_numbers(dictionary: Mapping[Any, Any], entries: list[Any], label: str) -> bool:
-    """Say whether the items of each user have numbers; refuse what holds no items."""
+def _have_numbers(
+    dictionary: Mapping[Any, Any], entries: list[Any], label: str, column: str
+) -> bool:
+    """Say whether the items of each user have numbers; refuse what holds no items.
+
+    ``column`` is the name of that of users.
+    """
     user_of_kind = _user_of_type(entries, dictionary)
     for kind, user in user_of_kind.items():
         if issubclass(kind, Set) and label == "recs":
@@ -378,10 +406,10 @@ def _have_numbers(dictionary: Mapping[Any, Any], entries: list[Any], label: str)
             raise InputTypeError(msg, argument=label)
         is_tensor = hasattr(kind, "detach")
         if not is_tensor and not issubclass(kind, Mapping | Set | list | tuple | np.ndarray):
-            _refuse_entries(dictionary, label, user)
+            _refuse_entries(dictionary, label, user, column)
     for user, entries_of_user in dictionary.items():
         if getattr(entries_of_user, "ndim", 1) != 1:
-            _refuse_entries(dictionary, label, user)
+            _refuse_entries(dictionary, label, user, column)
     with_numbers = [kind for kind in user_of_kind if issubclass(kind, Mapping)]
     without_numbers = [kind for kind in user_of_kind if kind not in with_numbers]
     if with_numbers and without_numbers:
@@ -394,10 +422,15 @@ def _have_numbers(dictionary: Mapping[Any, Any], entries: list[Any], label: str)
     return bool(with_numbers)
 
 
-def _refuse_entries(dictionary: Mapping[Any, Any], label: str, user: Any) -> NoReturn:
+def _refuse_entries(dictionary: Mapping[Any, Any], label: str, user: Any, column: str) -> NoReturn:
+    """Refuse what a user has, which is no list or dict of items; ``column`` is that of users."""
+    entries = dictionary[user]
+    shown = f"{entries!r:.40}"
+    if hasattr(entries, "columns") or hasattr(entries, "reset_index"):  # of several lines
+        shown = f"a {type(entries).__name__}"
     msg = (
-        f"{label} of user {user!r} is {dictionary[user]!r:.40}; expected a list or a set of items, "
-        "or a dict from items to numbers"
+        f"{label} of user {user!r} is {shown}; expected a list or a set of items, or a dict from "
+        f"items to numbers{conversion_of_entries(dictionary, user, label, column)}"
     )
     raise InputTypeError(msg, argument=label)
 
@@ -414,11 +447,10 @@ def _refuse_nested(dictionary: Mapping[Any, Any], entries: list[Any], label: str
                 f"for user, items in {label}.items()}}"
             )
             raise InputTypeError(msg, argument=label)
-        if issubclass(kind, list | tuple):
+        if issubclass(kind, list | tuple | np.ndarray):
             msg = (
-                f"{label} of user {user!r} holds {item!r:.40}, expected the id of an item; for "
-                "pairs of an item and its number type "
-                f"{{user: dict(pairs) for user, pairs in {label}.items()}}"
+                f"{label} of user {user!r} holds {item!r:.40}, expected the id of an item"
+                f"{conversion_of_pairs(dictionary[user], label)}"
             )
             raise InputTypeError(msg, argument=label)
         if issubclass(kind, Mapping):

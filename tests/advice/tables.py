@@ -301,7 +301,79 @@ FORMS = [
         then="{model: list(values.iloc[:, 1]) for model, values in answer.items()}",
     ),
     Case(
-        "has the key {}, expected the id of a user",
+        "([(*pair, number) for pair, number in",
+        "import pandas\nfrom recmetrics import tables\n"
+        "recs = {('a', 'x'): 2.0, ('a', 'y'): 3.0, ('b', 'x'): 1.0}\n"
+        "truth = {'a': ['x'], 'b': ['x']}\n",
+        CALL,
+        [1 / 2, 1.0],
+        advice="type (.+)$",
+        altered="{'a': ['x'], 'b': ['x']}",
+        then=MRR,
+    ),
+    *(
+        Case(
+            says,
+            f"from recmetrics import tables\nrecs = {{'a': {lists}, 'b': {lists}}}\n"
+            "truth = {'a': [8], 'b': [7]}\n",
+            CALL,
+            value,
+            advice=rf"{says.split('{')[0]}.*?type (.+?)(?:;|$)",
+            altered="{user: [7] for user in recs}",
+            then=MRR,
+        )
+        for says, lists, value in (
+            ("; for ids and {}s type", "([7, 8, 9], [0.1, 0.3, 0.2])", [1.0, 1 / 3]),
+            ("; for ids and {}s type", "[[7, 8], [0.1, 0.2]]", [1.0, 1 / 2]),
+            ("; for ids and {}s type", "(np.array([7, 8]), np.array([1, 2]))", [1.0, 1 / 2]),
+            ("; for ids and {}s type", "(np.array([0.1, 0.2]), np.array([7, 8]))", [1.0, 1 / 2]),
+            ("; for ids and distances", "([7, 8], [0.1, 0.2])", [1 / 2, 1.0]),
+            ("; for ids and distances", "[[0.1, 0.2], [7, 8]]", [1 / 2, 1.0]),
+            ("; for pairs of a number", "[(0.1, 7), (0.2, 8)]", [1.0, 1 / 2]),
+        )
+    ),
+    Case(
+        "; for one item of each user type",
+        "from recmetrics import tables\n"
+        "recs = {'a': ['xy', 'zz'], 'b': ['zz', 'xy']}; truth = {'a': 'xy', 'b': 'xy'}\n",
+        CALL,
+        [1.0, 1 / 2],
+        advice="type (.+)$",
+        altered="{'a': ['zz'], 'b': ['xy']}",
+        then=MRR,
+    ),
+    *(
+        Case(
+            "if its values are items, or",
+            "import pandas\nfrom recmetrics import tables\n"
+            "recs = {'a': pandas.Series([1, 2], index=[1, 2])}; truth = {'a': [1]}\n",
+            CALL,
+            value,
+            advice=advice,
+            altered="{'a': [3]}",
+            then=MRR,
+        )
+        for advice, value in (("type (.+?) if", [1.0]), ("are items, or (.+?) if", [1 / 2]))
+    ),
+    *(
+        Case(
+            says,
+            f"import {library}\nfrom recmetrics import tables\n"
+            f"recs = {library}.DataFrame({{'item': ['x', 'y'], 'score': [1, 2]}})\n"
+            f"recs = {{'a': recs, 'b': recs[:1]}}; truth = {{'a': ['x'], 'b': ['x']}}\n",
+            CALL,
+            [1 / 2, 1.0],
+            altered="{'a': ['x'], 'b': ['x']}",
+            advice="numbers; type (.+)$",
+            then=MRR,
+        )
+        for says, library in (
+            ("; type pandas.concat([", "pandas"),
+            ("; type polars.concat([", "polars"),
+        )
+    ),
+    Case(
+        "; type {'/'.join(map(str, key)): items",
         "from recmetrics import tables\n"
         "recs = {('u', 1): ['x', 'y'], ('u', 2): ['x']}; truth = {'u/1': ['y'], 'u/2': ['x']}",
         CALL,

@@ -63,6 +63,22 @@ def test_tensors_in_dicts_are_lists_and_ids():
         assert "expected a list or a set of items" in told
 
 
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_columns_in_dicts_are_lists(chunks):
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    chunked = pyarrow.chunked_array([[3], [5]])
+    for column in (polars.Series([3, 5]), pyarrow.array([3, 5]), chunked, pandas.Index([3, 5])):
+        assert values({1: column, 2: []}, {1: [5], 2: [5]}, chunks=chunks) == {1: 1 / 2, 2: 0}
+        assert values({1: [5]}, {1: column}, chunks=chunks) == {1: 1}
+    with pytest.raises(InputError, match=r"row 1 .* is null or NaN, expected an id"):
+        values({1: pyarrow.array([3, None])}, {1: [5]}, chunks=chunks)
+    for table in (pyarrow.table({"item": [3]}), pandas.DataFrame({"item": [3]})):
+        told = message_of(InputTypeError, lambda recs=table: values({1: recs}, {1: [3]}))
+        assert told.startswith(f"recs of user 1 is a {type(table).__name__}; expected a list")
+
+
 @EVERY_KIND
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 @pytest.mark.parametrize("chunks", [None, 2])
@@ -220,7 +236,37 @@ def test_dicts_are_identified():
             {"u": ["x"]},
             {"u": "x"},
             "truth of user 'u' is 'x'; expected a list or a set of items, or a dict from items to "
+            "numbers; for one item of each user type {user: [item] for user, item in "
+            "truth.items()}",
+        ),
+        (
+            {"u": ["x"]},
+            {"u": ["x"], "v": "x"},
+            "truth of user 'v' is 'x'; expected a list or a set of items, or a dict from items to "
             "numbers",
+        ),
+        (
+            {"u": ["x"]},
+            {"u": None},
+            "truth of user 'u' is None; expected a list or a set of items, or a dict from items to "
+            "numbers",
+        ),
+        (
+            {"u": [["x", "y", "z"], "a"]},
+            {},
+            "recs of user 'u' holds ['x', 'y', 'z'], expected the id of an item",
+        ),
+        (
+            {"u": [(1, 2), (3, 0.5)]},
+            {},
+            "recs of user 'u' holds (1, 2), expected the id of an item; for pairs of an item and "
+            "its number type {user: dict(pairs) for user, pairs in recs.items()}",
+        ),
+        (
+            {"u": ["x"]},
+            {"u": ([], [])},
+            "truth of user 'u' holds [], expected the id of an item; for ids and relevances type "
+            "{user: dict(zip(*pairs)) for user, pairs in truth.items()}",
         ),
         (
             {1: np.array([1, 2]), 2: np.array([[1, 2]])},
