@@ -48,6 +48,20 @@ def _conversion_of_rows(rows: Sequence[Any], label: str) -> str:
     )
 
 
+def conversion_of_wide(table: Any, label: str, names: Sequence[str]) -> str:
+    """Say what makes rows of a pandas table with a column for each item; "" for another table.
+
+    ``names`` are those of the columns of ids, which the columns of such a table have as a whole.
+    """
+    keys = [name for name in names if name in table.columns or name in table.index.names]
+    if table.columns.name not in names or not keys or label not in ("recs", "truth"):
+        return ""
+    code = label
+    if not set(keys) <= set(table.columns):
+        code += ".reset_index()"
+    return f"; type {code}.melt({keys}, value_name={NUMBERS[label]!r}).dropna()"
+
+
 def conversion_of_keys(key: tuple[Any, ...], value: Any, label: str, columns: Sequence[str]) -> str:
     """Say what to make of a dict whose keys are tuples, such as ``key``, which has ``value``.
 

@@ -20,7 +20,7 @@ from recmetrics._core.errors import (
     looks_like,
 )
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
-from recmetrics.tables._conversions import conversion_of
+from recmetrics.tables._conversions import conversion_of, conversion_of_wide
 
 try:
     import narwhals.stable.v2 as nw
@@ -176,6 +176,7 @@ def require_same_kind(recs: Frame, frame: Frame, label: str, first: str = "recs"
 def require_columns(frame: Frame, label: str, names: Iterable[str]) -> None:
     """Refuse a table that lacks one of the columns."""
     columns: list[Any] = frame.columns  # of any type in pandas
+    names = list(names)
     for name in names:
         if not isinstance(name, str):
             is_number_of_column = isinstance(name, int) and name in columns
@@ -187,10 +188,15 @@ def require_columns(frame: Frame, label: str, names: Iterable[str]) -> None:
         if name not in columns:
             column_list = ", ".join(map(repr, columns)) or "none"
             msg = f"{label} has no column {name!r}; it has {column_list}"
+            rows_code = ""
+            if frame.implementation is PANDAS:
+                rows_code = conversion_of_wide(frame.to_native(), label, names)
             similar_names = [
                 text for text in columns if isinstance(text, str) and looks_like(text, name)
             ]
-            if frame.implementation is PANDAS and name in frame.to_native().index.names:
+            if rows_code:
+                msg += rows_code
+            elif frame.implementation is PANDAS and name in frame.to_native().index.names:
                 msg += f"; {name!r} is in its index: type {label}.reset_index()"
             elif similar_names and name in ("user", "item"):
                 msg += (

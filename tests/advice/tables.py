@@ -162,6 +162,25 @@ COLUMNS = [
         [1 / 2, 1.0],
         then=MRR,
     ),
+    *(
+        Case(
+            ".dropna()",
+            "import pandas as pd\nfrom recmetrics import tables\n"
+            "pairs = {'user': ['a', 'a', 'b'], 'item': [7, 8, 7]}\n"
+            "recs = pd.DataFrame({**pairs, 'score': [1, 2, 1]})\n"
+            "truth = pd.DataFrame({**pairs, 'relevance': [1, 0, 1]})\n"
+            f"{wide}\n",
+            CALL,
+            [1 / 2, 1.0],
+            altered="{'a': [7], 'b': [7]}",
+            then=MRR,
+        )
+        for wide in (
+            "recs = recs.pivot(index='user', columns='item', values='score')",
+            "recs = recs.pivot(index='user', columns='item', values='score').reset_index()",
+            "truth = truth.pivot(index='user', columns='item', values='relevance')",
+        )
+    ),
     Case(
         "if all tables have it, else rename it",
         TABLES + "recs = recs.rename(columns={'user': 'uid'}); "

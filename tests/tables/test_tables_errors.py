@@ -183,6 +183,9 @@ def test_what_is_no_table_is_refused():
     )
     with pytest.raises(InputError, match=r"'user' is in its index: type recs.reset_index\(\)"):
         RecListAnalysis(["user"]).compute(recs.set_index("user"), truth)
+    wide = recs.rename_axis("item", axis="columns")  # without a column of users there are no keys
+    with pytest.raises(InputError, match=r"no column 'user'; it has 'thing'$"):
+        RecListAnalysis(["user"]).compute(wide[["item"]].rename(columns=lambda _: "thing"), truth)
 
 
 def test_lists_must_be_told_apart():
