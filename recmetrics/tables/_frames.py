@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from numbers import Number
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from recmetrics._core.errors import (
     looks_like,
 )
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
-from recmetrics.tables._conversions import conversion_of, conversion_of_wide
+from recmetrics.tables._conversions import NUMBERS, conversion_of, conversion_of_wide
 
 try:
     import narwhals.stable.v2 as nw
@@ -79,6 +79,14 @@ _DATES_CODE = {  # code that makes dates of a column {1} of text of the table {0
 _EXPLODE_CODE = {
     PANDAS: "{0}.explode({2!r}).dropna(subset=[{1!r}]).infer_objects()",
     POLARS: "{0}.explode({2!r}).drop_nulls({1!r})",
+}
+# Code that makes ids of the pairs in column {1} of the table {0}, and a column {2} of the numbers;
+# {3} is the place or the name of the id in a pair, and {4} that of the number.
+_PAIRS_CODE = {
+    PANDAS: "{0}.assign(**{{{2!r}: lambda rows: rows[{1!r}].astype(object).str[{4!r}], "
+    "{1!r}: lambda rows: rows[{1!r}].astype(object).str[{3!r}]}})",
+    POLARS: "{0}.with_columns(polars.col({1!r}).{5}({3!r}).alias({1!r}), "
+    "polars.col({1!r}).{5}({4!r}).alias({2!r}))",
 }
 _DROP_CODE = {PANDAS: ".drop(columns={0!r})", POLARS: ".drop({0!r})"}
 # Code that gives a column {1} of dates of the table {0} the time zone {2}; {3} is a unit of time.
@@ -366,6 +374,53 @@ def holds_lists(series: Series) -> bool:
     return isinstance(series.dtype, nw.List | nw.Array)
 
 
+class Pairs(NamedTuple):
+    """Where the id and the number of each pair are that a column holds in place of an id."""
+
+    id: Any
+    number: Any
+    in_lists: bool  # a cell is a list of pairs
+    are_records: bool
+
+
+def pairs_in(series: Series) -> Pairs | None:
+    """Find the pairs that a column holds; None if the first list or record has none."""
+    inner: Any = getattr(series.dtype, "inner", series.dtype)
+    if isinstance(inner, nw.Struct):  # it may have no rows
+        record = {field.name: 0.0 if field.dtype.is_float() else 0 for field in inner.fields}
+        return _pairs_of_records(record, in_lists=inner is not series.dtype)
+    lists = (list, tuple, np.ndarray)
+    for cell in series.drop_nulls().to_list():
+        if isinstance(cell, dict):
+            return _pairs_of_records(cell, in_lists=False)
+        if not isinstance(cell, lists) or not len(cell):
+            continue
+        first = cell[0]
+        if isinstance(first, dict):
+            return _pairs_of_records(first, in_lists=True)
+        in_lists = isinstance(first, lists)
+        pair = first if in_lists else cell
+        are_floats = [isinstance(value, float | np.floating) for value in pair]
+        if len(pair) != 2 or (not in_lists and are_floats[0] == are_floats[1]):
+            return None
+        if are_floats == [True, False]:  # the number is first
+            return Pairs(1, 0, in_lists, are_records=False)
+        return Pairs(0, 1, in_lists, are_records=False)
+    return None
+
+
+def _pairs_of_records(record: dict[Any, Any], *, in_lists: bool) -> Pairs | None:
+    """Name the id and the number of a record, which is the one float or has a name of scores."""
+    floats = [name for name, value in record.items() if isinstance(value, float | np.floating)]
+    scores = [name for name in record if looks_like(str(name), "score")]
+    numbers = floats if len(floats) == 1 else scores
+    names = [name for name in record if name not in numbers]
+    names.sort(key=lambda name: not looks_like(str(name), "item"))
+    if len(numbers) != 1 or not names:
+        return None
+    return Pairs(names[0], numbers[0], in_lists, are_records=True)
+
+
 def code_of(
     table: Frame | Series, label: str, dropped: Sequence[str]
 ) -> tuple[nw.Implementation, str, str]:
@@ -387,17 +442,25 @@ def code_of(
 def refuse_lists(
     label: str, series: Series, others: Sequence[str] = (), dropped: Sequence[str] = ()
 ) -> NoReturn:
-    """Refuse a column of ids that holds lists.
+    """Refuse a column of ids that holds lists or pairs.
 
     Columns ``others`` of the table hold lists of the same lengths; ``dropped`` ordered the lists.
     """
-    library, table, drop = code_of(series, label, dropped)
-    code = _EXPLODE_CODE[library].format(table + drop, series.name, [series.name, *others])
+    name = series.name
+    pairs = pairs_in(series)
+    noun = "lists"
+    library, code, drop = code_of(series, label, dropped)
+    if pairs is None or pairs.in_lists:
+        code = _EXPLODE_CODE[library].format(code + drop, name, [name, *others])
+    if pairs is not None:
+        noun = "lists of pairs" if pairs.in_lists else "pairs"
+        method = "struct.field" if pairs.are_records else "list.get"
+        number = NUMBERS.get(label, "number")
+        code = _PAIRS_CODE[library].format(code, name, number, pairs.id, pairs.number, method)
     if series.implementation is PYARROW:
         code = f"pyarrow.table({code})"
     msg = (
-        f"{label}, column {series.name!r} holds lists, expected one id in each row; type "
-        f"{label} = {code}"
+        f"{label}, column {name!r} holds {noun}, expected one id in each row; type {label} = {code}"
     )
     raise InputTypeError(msg, argument=label)
 

@@ -18,6 +18,7 @@ from recmetrics.tables._frames import (
     Frame,
     code_of,
     holds_lists,
+    pairs_in,
     refuse_lists,
 )
 
@@ -122,13 +123,15 @@ def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
 
 
 def _refuse_lists(label: str, frame: Frame, item: str, order_columns: Sequence[str]) -> None:
-    """Refuse lists that are no text.
+    """Refuse lists that are no text, and pairs of an item and its number.
 
     Their items are in order: numbers of whole lists do not order them, other lists may.
     """
     types = (nw.List, nw.Array, nw.Object)
     series = frame.get_column(item)
-    if isinstance(series.dtype, types) and holds_lists(series):
+    if not isinstance(series.dtype, (*types, nw.Struct)):
+        return
+    if holds_lists(series) or pairs_in(series.drop_nulls()[0:1]):
         lists = []
         for name in frame.columns:
             column = frame.get_column(name)

@@ -38,6 +38,13 @@ ARROW = (
 
 POLARS = "recs = polars.DataFrame(recs); truth = polars.DataFrame(truth)"
 IN_PARTS = "tables.evaluate_table(recs, truth, 'mrr', chunks=2)"
+# Lists of items and their scores, in which the second item of the first user is first.
+PAIRS = "recs['item'] = [[('y', 0.1), ('x', 0.3)], [('x', 0.2)]]"
+RECORDS = (
+    "recs['item'] = [[{'votes': 4, 'score': 1, 'item': 'y'}, {'votes': 2, 'score': 3, 'item': 'x'}]"
+    ", [{'votes': 3, 'score': 2, 'item': 'x'}]]"
+)
+EXPLODED = "; recs = recs.explode('item')"
 # The code that makes a frame of a table stands behind the code that is typed next.
 FIRST_READ = r"(?=.*before this, type (.+)\)$)(.+?) \(before"
 
@@ -206,7 +213,7 @@ BY = [
 IDS = [
     *(
         Case(
-            "holds lists, expected one id in each row; type",
+            "holds {}, expected one id in each row; type",
             TABLES + "import polars\nimport pyarrow\n"
             "recs = pd.DataFrame({'user': ['a', 'b'], 'item': [['x', 'y'], ['x']]})\n" + changed,
             call,
@@ -239,6 +246,26 @@ IDS = [
                 MRR,
             ),
             (ARROW, CALL, "(.+)$", "answer['mrr'].to_pylist()"),
+            (PAIRS, CALL, "(.+)$", MRR),
+            (PAIRS + EXPLODED, CALL, "(.+)$", MRR),
+            (RECORDS, CALL, "(.+)$", MRR),
+            (RECORDS + EXPLODED, CALL, "(.+)$", MRR),
+            (f"{RECORDS}; {POLARS}", CALL, "(.+)$", MRR),
+            (f"{RECORDS}; {POLARS}{EXPLODED}", CALL, "(.+)$", MRR),
+            (f"{RECORDS}\n{ARROW}", CALL, "(.+)$", "answer['mrr'].to_pylist()"),
+            (
+                f"{RECORDS}; {POLARS}{EXPLODED}; recs = recs.lazy()",
+                IN_PARTS,
+                FIRST_READ,
+                "sorted(answer['mrr'])",
+            ),
+            (
+                "recs['item'] = [[(0.1, 'y'), (0.3, 'x')], [(0.2, 'x')]]; recs['rank'] = 1",
+                CALL,
+                "(.+)$",
+                MRR,
+            ),
+            ("recs['item'] = [[['y', 1], ['x', 3]], [['x', 2]]]", CALL, "(.+)$", MRR),
             ("", IN_PARTS, FIRST_READ, "sorted(answer['mrr'])"),
             ("recs['rank'] = [1, 1]", IN_PARTS, FIRST_READ, "sorted(answer['mrr'])"),
             (ARROW, IN_PARTS, FIRST_READ, "sorted(answer['mrr'])"),

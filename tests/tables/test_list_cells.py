@@ -95,6 +95,38 @@ def test_lists_of_pairs_and_records_get_no_code(cell, kind):
     )
 
 
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ([[], [(7, 2), (8, 3)]], "holds lists of pairs, expected one id in each row"),
+        ([[[7, 0.2], [8, 0.3]], []], "holds lists of pairs, expected one id in each row"),
+        ([(7, 0.2), (8, 0.3)], "holds pairs, expected one id in each row"),
+        ([[(0.2, 7)], [(0.3, 8)]], r"\.str\[0\], 'item': .+\.str\[1\]"),
+        ([{"n": 1, "iid": 7, "est": 2}, None], r"\.str\['est'\], 'item': .+\.str\['iid'\]"),
+        ([[{"n": 1, "iid": 7, "w": 0.5}], []], r"\.str\['w'\], 'item': .+\.str\['iid'\]"),
+        ([(7, 8), (8, 7)], "holds lists, expected one id"),  # of ids
+        ([[("u", 7, 0.2)], []], "holds lists, expected one id"),
+        ([[{"low": 0.1, "high": 0.2}], []], "holds lists, expected one id"),
+        ([[{"score": 0.1}], []], "holds lists, expected one id"),
+        ([[], []], "holds lists, expected one id"),
+        ([{"iid": 7}, {"iid": 8}], "holds a dict in row 0"),
+    ],
+)
+def test_pairs_are_seen_by_their_numbers(cells, told):
+    """Elements that are neither two, nor a record with one number, may be ids."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    recs = pandas.DataFrame({"user": [1, 2], "item": cells})
+    with pytest.raises(InputTypeError, match=f"recs, column 'item' .*{told}"):
+        evaluate_table(recs, pandas.DataFrame({"user": [1], "item": [7]}), "mrr")
+
+
+def test_records_in_both_tables_are_ids():
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    items = [{"shop": 1, "code": 7}, {"shop": 2, "code": 7}]
+    recs = polars.DataFrame({"user": [1, 1], "item": items})
+    assert evaluate_table(recs, recs[1:], "mrr")["mrr"].to_list() == [1 / 2]
+
+
 @EVERY_KIND
 def test_brackets_in_titles_are_none_of_lists(kind):
     recs = {"user": [1, 2], "item": ["['Heat (1995)', 'Up']", "['Up']"]}
