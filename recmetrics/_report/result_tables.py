@@ -536,6 +536,13 @@ def _read_values(
     if not isinstance(metric, str):
         msg = f"{label}: names of metrics must be strings"
         raise InputError(msg)
+    if isinstance(column, Mapping):
+        msg = (
+            f"{label} is a dict, expected the values of all users; for {{user: {{metric: value}}}} "
+            "type pandas.DataFrame(values).T.rename_axis('user'), for {metric: {user: value}} type "
+            "pandas.DataFrame(values).rename_axis('user')"
+        )
+        raise InputTypeError(msg)
     spec = spec_if_known(metric)
     bounds = _UNBOUNDED if spec is None else spec.bounds
     array = read_reals(label, column)

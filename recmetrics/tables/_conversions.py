@@ -21,6 +21,10 @@ def conversion_of(value: Any, label: str) -> str:
         return _conversion_of_rows(list(value), label)
     if isinstance(value, list | tuple) and value:
         return _conversion_of_rows(value, label)
+    if hasattr(value, "reset_index"):
+        return _conversion_of_column(value, label)
+    if type(value).__name__ == "RecordBatch":
+        return f"; type pyarrow.Table.from_batches([{label}])"
     return ""
 
 
@@ -46,6 +50,25 @@ def _conversion_of_rows(rows: Sequence[Any], label: str) -> str:
         f"{advice}; evaluate_table takes a dict of the items of each user, too: for a list of "
         f"users 0, 1, 2, ... type dict(enumerate({label}))"
     )
+
+
+def _conversion_of_column(column: Any, label: str) -> str:
+    """Say what to make of a column of pandas, whose index has the users, or pairs of user and item.
+
+    Without their names, one level may be the numbers of rows alone.
+    """
+    are_pairs = column.index.nlevels == 2 and label in NUMBERS
+    first = next(iter(column), None)
+    if label in NUMBERS and isinstance(first, Collection) and not isinstance(first, str):
+        return f"; for the items of each user type {label}.to_dict()"
+    code = label
+    if None in column.index.names:
+        if not are_pairs:
+            return ""
+        code += ".rename_axis(['user', 'item'])"
+    if column.name is not None:
+        return f"; type {code}.reset_index()"
+    return f"; type {code}.reset_index(name={NUMBERS[label]!r})" if are_pairs else ""
 
 
 def conversion_of_wide(table: Any, label: str, names: Sequence[str]) -> str:

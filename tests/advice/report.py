@@ -600,6 +600,23 @@ CASES = [
         altered="metrics=['coverage@5']",
         then=COMPARED,
     ),
+    *(
+        Case(
+            "expected the values of all users; for",
+            "import pandas\nold = pandas.DataFrame({'mrr': [0.0, 0.5]}, index=['a', 'b'])\n"
+            f"values = {values}; results = {{'old': old.rename_axis('user'), 'new': values}}\n",
+            "recmetrics.compare(results)",
+            [3 / 4 - 1 / 4],
+            advice=advice,
+            to="results['new']",
+            altered="old.rename_axis('user')",
+            then=COMPARED,
+        )
+        for values, advice in (
+            ("{'b': {'mrr': 1.0}, 'a': {'mrr': 0.5}}", "type (.+?), for {metric"),
+            ("{'mrr': {'b': 1.0, 'a': 0.5}}", "{user: value}} type (.+)$"),
+        )
+    ),
     Case(
         "{} has no column 'model'",
         LONG,

@@ -512,6 +512,41 @@ FORMS = [
             ),
         )
     ),
+    *(
+        Case(
+            says,
+            TABLES + f"import pyarrow\nrecs['score'] = [2, 1, 1]\n{given}\n",
+            CALL,
+            [1 / 2, 1.0],
+            altered="{'a': ['y'], 'b': ['y']}",
+            then="answer['mrr'].to_numpy().tolist()",
+        )
+        for says, given in (
+            (
+                "; for the items of each user type",
+                "truth = truth.groupby('user')['item'].agg(list)",
+            ),
+            ("; type {}.reset_index()", "truth = truth.set_index('user')['item']"),
+            ("; type {}.reset_index()", "recs = recs.set_index(['user', 'item'])['score']"),
+            (
+                "; type {}.reset_index(name=",
+                "recs = pd.Series([2, 1, 1], pd.MultiIndex.from_frame(recs[['user', 'item']]))",
+            ),
+            (
+                "; type {}.reset_index(name=",
+                "recs = pd.Series({('a', 'x'): 2, ('a', 'y'): 1, ('b', 'x'): 1})",
+            ),
+            (
+                "; type {}.reset_index(name=",
+                "truth = pd.Series({('a', 'y'): 1, ('b', 'x'): 2, ('a', 'x'): 0})",
+            ),
+            (
+                "; type pyarrow.Table.from_batches",
+                "recs = pyarrow.RecordBatch.from_pandas(recs)\n"
+                "truth = pyarrow.Table.from_pandas(truth)",
+            ),
+        )
+    ),
     Case(
         "; type pandas.DataFrame({})",
         "import pandas\nfrom recmetrics import tables\ntruth = {'a': ['x']}\n"

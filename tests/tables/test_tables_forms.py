@@ -407,6 +407,20 @@ def test_rows_of_two_or_three_are_told_of_a_table():
         assert re.search(told, message_of(InputTypeError, values, {"u": ["x"]}, truth)), truth
 
 
+def test_columns_without_names_get_no_code():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    truth = pandas.DataFrame({"user": ["u"], "item": ["x"]})
+    for column in (truth["item"], pandas.Series(["x"], ["u"]).rename_axis("user")):
+        message = message_of(InputTypeError, values, {"u": ["x"]}, column)
+        assert message.endswith(
+            "is of type Series, expected a pandas or polars DataFrame or a pyarrow Table"
+        )
+    shares = truth["item"].value_counts(normalize=True)
+    options = {"popularity": shares}
+    message = message_of(InputTypeError, evaluate_table, truth, truth, "novelty@2", **options)
+    assert message.endswith("a pyarrow Table; type popularity.reset_index()")
+
+
 @pytest.mark.parametrize("argument", ["pred_scores", "ground_truth", "exclude"])
 def test_arrays_name_the_door_of_dicts(argument):
     inputs = {"pred_scores": [[1.0, 2.0]], "ground_truth": [[0, 1]], argument: QRELS}
