@@ -227,9 +227,9 @@ class Comparison(Compared, Printed):
         ------
         ArgumentError
             If the pair or metric is not in the comparison, if a model of the pair has several runs,
-            if the true difference breaks the rule with ``margin``, if the differences have no
-            spread (with ``margin``, only where the range of the metric is not known), or if more
-            than 10^15 users are needed.
+            if no user has a value for both models, if the true difference breaks the rule with
+            ``margin``, if the differences have no spread (with ``margin``, only where the range of
+            the metric is not known), or if more than 10^15 users are needed.
         """
         pair = self._pair(model, against)
         check_known("metric", metric, self.metrics)
@@ -243,6 +243,9 @@ class Comparison(Compared, Printed):
                     "variation between runs; to plan users alone, compare one run of each model"
                 )
                 raise ArgumentError(msg)
+        if not self.samples.of(None, metric, *pair).n_users:
+            msg = f"no user has a value of {metric} for both {pair[0]!r} and {pair[1]!r}"
+            raise ArgumentError(msg)
         with at_fault("difference"):
             difference = self._read_difference(
                 metric, difference, pair, may_be_0=margin is not None

@@ -690,6 +690,16 @@ def test_the_rule_of_a_metric_whose_lower_values_are_better_has_its_users():
         compared([0.0] * 120, [0.5, 0.0] * 60).users_needed("ndcg@10", 0, margin="-1%")
 
 
+def test_users_without_values_of_both_models_are_none_to_plan_with():
+    values = {"old": {"mrr": [np.nan, 0.5, 0.5]}, "new": {"mrr": [0.5, np.nan, np.nan]}}
+    comparison = recmetrics.compare(values)
+    for difference, margin in (("1%", None), (0.01, None), (0, "-1%")):
+        with pytest.raises(
+            ArgumentError, match=r"^no user has a value of mrr for both 'new' and 'old'$"
+        ):
+            comparison.users_needed("mrr", difference, margin=margin)
+
+
 def test_equal_models_need_the_users_that_the_gate_names():
     verdict = only(even().gate("ndcg@10 >= -0.03"))
     assert verdict.verdict == "open"
