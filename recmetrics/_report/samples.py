@@ -755,6 +755,19 @@ def _require_same_columns(first_table: Table, table: Table) -> None:
             "frame of all models, or the rows of one model each"
         )
         raise InputError(msg)
+    if not (table.keys and first_table.keys) and table.keys != first_table.keys:
+        identified = table if table.keys else first_table
+        placed = first_table if table.keys else table
+        msg = (
+            f"the lists of {identified.name} are identified by the columns {[*identified.keys]}, "
+            f"and those of {placed.name} by their place alone; expected ids in both"
+        )
+        if identified.keys == ("index",):  # of pandas, without a name
+            msg += (
+                "; for ids in the index type "
+                "{name: frame.rename_axis('user') for name, frame in results.items()}"
+            )
+        raise InputError(msg)
     if table.keys != first_table.keys:
         msg = (
             f"the lists of {first_table.name} are identified by the columns "

@@ -600,6 +600,17 @@ CASES = [
         altered="metrics=['coverage@5']",
         then=COMPARED,
     ),
+    Case(
+        "; for ids in the index type",
+        "import pandas\nfirst = pandas.DataFrame({'mrr': [0.0, 0.25, 0.5]})\n"
+        "second = pandas.DataFrame({'mrr': [1.0, 0.5, 0.0]}, index=[2, 1, 0])\n"
+        "results = {'old': first, 'new': second}\n",
+        "recmetrics.compare(results)",
+        [0],  # by place, 0 would be below 0.5
+        advice="type (.+)$",
+        altered="{'old': first, 'new': second.reset_index(drop=True)}",
+        then="[each.losses for each in answer.differences]",
+    ),
     *(
         Case(
             "expected the values of all users; for",
