@@ -301,7 +301,12 @@ def read_table(source: Source, columns: Columns) -> pl.DataFrame:
 
 
 def _without_rows(source: Source) -> InputError:
-    return InputError(f"{source} has no rows; expected at least one")
+    hint = ""
+    if suffix_of(source.path) != ".parquet":
+        with source.open_text(errors="replace") as file:
+            if file.readline().endswith("\r"):
+                hint = "; its lines end with '\\r' alone, expected '\\n'"
+    return InputError(f"{source} has no rows; expected at least one{hint}")
 
 
 def _refuse_null_ids(

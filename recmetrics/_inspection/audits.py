@@ -135,13 +135,16 @@ class Audit:
     def __str__(self) -> str:
         lines = [f"  {meaning}: {fact}" for meaning, fact in self._lines()]
         if not lines:
-            return f"{self._head()}: nothing odd"
+            return f"{self._head()}: {self._without_findings()}"
         return "\n".join([self._head(), *lines])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return facts_in_html(self._head(), [*self._lines()] or [("nothing odd", "")])
+        return facts_in_html(self._head(), [*self._lines()] or [(self._without_findings(), "")])
+
+    def _without_findings(self) -> str:
+        return "nothing odd" if self.n_users else "no user to check"
 
     def _head(self) -> str:
         n_items = "an unknown number of" if self.n_items is None else f"{self.n_items:,}"

@@ -99,6 +99,9 @@ def test_its_repr_is_the_report_and_a_notebook_shows_it_as_a_table():
     pairs = zip(cells[2::2], cells[3::2], strict=True)
     assert [f"  {meaning}: {users}" for meaning, users in pairs] == lines
     assert "nothing odd" in audit([[2, 1, 0]], [[0, 1, 0]], k=2)._repr_html_()
+    nobody = audit(np.zeros((0, 5)), [])
+    assert str(nobody) == "0 users x 5 items, float64, k = 10: no user to check"
+    assert "no user to check" in nobody._repr_html_()
 
 
 @pytest.mark.parametrize(

@@ -672,7 +672,9 @@ def test_a_table_with_a_column_for_each_number_has_a_header(tmp_path):
         ("user,item,score,score\n1,7,3,4\n", "recs 'bad.csv' has the column 'score' twice; "
          "expected every name once"),
         ("user,item,score\n", "recs 'bad.csv' has no rows; expected at least one"),
-        ("user,item,score\r1,7,3\r", "recs 'bad.csv' has no rows; expected at least one"),
+        ("user,item,score\r\n", "recs 'bad.csv' has no rows; expected at least one"),
+        ("user,item,score\r1,7,3\r", "recs 'bad.csv' has no rows; expected at least one; its lines "
+         "end with '\\r' alone, expected '\\n'"),
         ("user,item,score\n1,7,3\n\xff,8,4\n", "recs 'bad.csv': byte 0xff is not text; save it as "
          "UTF-8"),
         ("", "recs 'bad.csv' is empty; expected a table .csv, .tsv, .inter or .parquet with a "
