@@ -86,13 +86,11 @@ class Moments(NamedTuple):
         if weights is not None:
             second_squares = weights.second_squares - 2 * shift * weights.second_distances
             second_squares += shift**2 * weights.second + (weight * (distance - shift)) ** 2
-            second_distances = weights.second_distances - shift * weights.second
-            second_distances += weight**2 * (distance - shift)
             weights = WeightSums(
                 first=weights.first + weight,
                 second=weights.second + weight**2,
                 third=weights.third + weight**3,
-                second_distances=second_distances,
+                second_distances=math.nan,  # only to add one more user, which nobody does
                 second_squares=second_squares,
             )
         return Moments(self.n + 1, self.mean + shift, squares, cubes, weights)

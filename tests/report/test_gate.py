@@ -76,6 +76,11 @@ def test_a_loss_of_all_that_the_baseline_has_leaves_the_values_of_the_candidate(
     verdict = only(many(metric="clicks").gate("clicks >= -100%"))
     assert verdict.margin == pytest.approx(-0.25, rel=1e-12)
     assert verdict.at_least == pytest.approx(-0.25 + bound(NEW * 40, 0, 0.95), rel=1e-9)
+    # new + 0.5 old is at least 0, as both are.
+    contrast = [new + 0.5 * old for new, old in zip(NEW, OLD, strict=True)] * 40
+    verdict = only(many(metric="clicks").gate("clicks >= -150%"))
+    assert verdict.margin == pytest.approx(-0.375, rel=1e-12)
+    assert verdict.at_least == pytest.approx(-0.375 + bound(contrast, 0, 0.95), rel=1e-9)
 
 
 def test_where_lower_is_better_the_upper_bound_decides():

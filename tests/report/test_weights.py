@@ -88,6 +88,17 @@ def test_users_of_little_weight_do_not_stand_for_a_side(source):
     assert mean.low == pytest.approx(max(0.0, centre - error * (q + shift * (1 + 2 * q**2))))
 
 
+def test_users_of_much_weight_are_no_more_users_than_they_are():
+    """5 users lose who weigh as much as 12 of those who decide the mean."""
+    differences = np.repeat([-0.1, 0.02], [5, 95])
+    weights = np.repeat([10.0, 1.0], [5, 95])
+    assert weights[:5].sum() * weights.sum() / np.sum(weights**2) > 12
+    values = {"old": {"ndcg@10": np.full(100, 0.5)}, "new": {"ndcg@10": 0.5 + differences}}
+    [found] = compare(values, weights=weights).differences
+    assert found.widened == ("low",)
+    assert found.low == pytest.approx(-0.158, abs=0.001)  # -0.050 without an additional user
+
+
 def test_users_of_equal_weight_count_as_without_weights():
     hits = np.repeat([0.0, 1.0], [10, 30])
     weights = np.full(40, 0.1)  # by their rounded sums, 10 users are 9.999999999999998
