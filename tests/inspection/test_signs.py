@@ -107,6 +107,17 @@ def test_equally_many_candidates_are_a_sample():
     assert estimate == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.parametrize(
+    ("ranks", "is_sampled"), [((10, 11), True), ((10, 10), False), ((11, 11), False)]
+)
+def test_lists_are_samples_where_targets_stand_in_both_halves(ranks, is_sampled):
+    """Short lists whose relevant items all are at one end are those of a model."""
+    lists = []
+    for user, (target, others) in enumerate(zip(TARGETS, candidates_of(20), strict=True)):
+        lists.append(np.insert(others[others != target], ranks[user % 2] - 1, target))
+    assert ("sampled" in signs(audit_ranked(lists, TRUTH))) == is_sampled
+
+
 def test_samples_of_users_with_several_relevant_items_estimate_auc_alone():
     """The 10 relevant items are above 2/3 of the 190 others: a share that the sample has, too."""
     rng = np.random.default_rng(1)
