@@ -60,7 +60,7 @@ def _conversion_of_column(column: Any, label: str) -> str:
     are_pairs = column.index.nlevels == 2 and label in NUMBERS
     first = next(iter(column), None)
     if label in NUMBERS and isinstance(first, Collection) and not isinstance(first, str):
-        return f"; for the items of each user type {label}.to_dict()"
+        return f"; evaluate_table takes a dict of these lists, too: type {label}.to_dict()"
     code = label
     if None in column.index.names:
         if not are_pairs:
@@ -95,6 +95,8 @@ def conversion_of_keys(key: tuple[Any, ...], value: Any, label: str, columns: Se
             f"; type pandas.DataFrame([(*pair, number) for pair, number in {label}.items()], "
             f"columns={[*columns]})"
         )
+    if len(key) == 1:  # as groupby of a list with one name gives it
+        return f"; type {{key: items for (key,), items in {label}.items()}}"
     return f"; type {{'/'.join(map(str, key)): items for key, items in {label}.items()}}"
 
 
@@ -105,6 +107,11 @@ def conversion_of_entries(dictionary: Mapping[Any, Any], user: Any, label: str, 
     """
     entries = dictionary[user]
     of_each = f"for user, items in {label}.items()"
+    if column in getattr(entries, "columns", ()) and set(entries[column]) != {user}:
+        return (
+            "; for a table of each model type {model: evaluate_table(table, truth, ...) for model, "
+            f"table in {label}.items()}}"
+        )
     if hasattr(entries, "assign"):  # a table of pandas
         return f"; type pandas.concat([items.assign(**{{{column!r}: user}}) {of_each}])"
     if hasattr(entries, "with_columns"):  # of polars
@@ -123,10 +130,12 @@ def conversion_of_entries(dictionary: Mapping[Any, Any], user: Any, label: str, 
 
 def conversion_of_pairs(entries: Collection[Any], label: str) -> str:
     """Say what to make of the pairs of an item and its number, or of the two lists, of a user."""
-    entries = entries if isinstance(entries, tuple) else list(entries)
+    is_tuple = isinstance(entries, tuple)
+    # As values of Python, also those of arrays and tensors.
+    entries = [entry.tolist() if hasattr(entry, "tolist") else entry for entry in entries]
     first = entries[0]
     of_each = f"for user, pairs in {label}.items()"
-    if _are_two_lists(entries):
+    if _are_two_lists(entries, is_tuple=is_tuple):
         place = 0
         pair = "pairs"
         if len(first) and _is_float(first[0]) and not _is_float(entries[1][0]):
@@ -147,8 +156,11 @@ def conversion_of_pairs(entries: Collection[Any], label: str) -> str:
     return f"; for pairs of an item and its number type {{user: dict(pairs) {of_each}}}"
 
 
-def _are_two_lists(entries: Sequence[Any]) -> bool:
-    """Say whether a user has the list of all ids and that of all numbers, not a pair for each."""
+def _are_two_lists(entries: Sequence[Any], *, is_tuple: bool) -> bool:
+    """Say whether a user has the list of all ids and that of all numbers, not a pair for each.
+
+    ``is_tuple`` says that the user has a tuple, as functions return it.
+    """
     first = entries[0]
     if len(entries) != 2 or type(entries[1]) is not type(first) or len(entries[1]) != len(first):
         return False
@@ -156,7 +168,7 @@ def _are_two_lists(entries: Sequence[Any]) -> bool:
     if len(types) > 1:  # an item and its number
         return False
     other_types = set(map(type, entries[1]))
-    is_pair_of_lists = isinstance(entries, tuple) and not isinstance(first, tuple)
+    is_pair_of_lists = is_tuple and not isinstance(first, tuple)
     return len(first) != 2 or is_pair_of_lists or (len(other_types) == 1 and types != other_types)
 
 

@@ -447,7 +447,8 @@ def _refuse_nested(dictionary: Mapping[Any, Any], entries: list[Any], label: str
                 f"for user, items in {label}.items()}}"
             )
             raise InputTypeError(msg, argument=label)
-        if issubclass(kind, list | tuple | np.ndarray):
+        is_tensor = hasattr(kind, "detach") and item.ndim > 0
+        if is_tensor or issubclass(kind, list | tuple | np.ndarray):
             msg = (
                 f"{label} of user {user!r} holds {item!r:.40}, expected the id of an item"
                 f"{conversion_of_pairs(dictionary[user], label)}"

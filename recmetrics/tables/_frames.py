@@ -453,9 +453,9 @@ def refuse_lists(
     if pairs is None or pairs.in_lists:
         code = _EXPLODE_CODE[library].format(code + drop, name, [name, *others])
     if pairs is not None:
-        noun = "lists of pairs" if pairs.in_lists else "pairs"
-        method = "struct.field" if pairs.are_records else "list.get"
         number = NUMBERS.get(label, "number")
+        noun = f"pairs of an id and a {number}"
+        method = "struct.field" if pairs.are_records else "list.get"
         code = _PAIRS_CODE[library].format(code, name, number, pairs.id, pairs.number, method)
     if series.implementation is PYARROW:
         code = f"pyarrow.table({code})"

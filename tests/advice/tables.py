@@ -419,6 +419,32 @@ FORMS = [
         )
     ),
     Case(
+        "{key: items for (key,), items in",
+        "from recmetrics import tables\nrecs = {'a': ['x', 'y'], 'b': ['x']}\n"
+        "recs = {(user,): items for user, items in recs.items()}; truth = {'a': ['y'], 'b': ['x']}",
+        CALL,
+        [1 / 2, 1.0],
+        advice="type (.+)$",
+        altered="truth",
+        then=MRR,
+    ),
+    *(
+        Case(
+            "; for a table of each model type",
+            f"import {library}\nfrom recmetrics.tables import evaluate_table\n"
+            f"table = {library}.DataFrame({{'user': ['a', 'a'], 'item': ['x', 'y']}})\n"
+            "recs = {'m': table, 'n': table[1:]}; truth = table[1:]\n",
+            "evaluate_table(recs, truth, 'mrr')",
+            {"m": [1 / 2], "n": [1.0]},
+            advice="type (.+)$",
+            whole="-",
+            blank="'mrr'",
+            altered="{model: evaluate_table(table, table, 'mrr') for model, table in recs.items()}",
+            then="{model: list(values['mrr']) for model, values in answer.items()}",
+        )
+        for library in ("pandas", "polars")
+    ),
+    Case(
         "; type {'/'.join(map(str, key)): items",
         "from recmetrics import tables\n"
         "recs = {('u', 1): ['x', 'y'], ('u', 2): ['x']}; truth = {'u/1': ['y'], 'u/2': ['x']}",
@@ -523,7 +549,7 @@ FORMS = [
         )
         for says, given in (
             (
-                "; for the items of each user type",
+                "takes a dict of these lists, too: type",
                 "truth = truth.groupby('user')['item'].agg(list)",
             ),
             ("; type {}.reset_index()", "truth = truth.set_index('user')['item']"),

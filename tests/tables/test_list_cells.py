@@ -98,9 +98,9 @@ def test_lists_of_pairs_and_records_get_no_code(cell, kind):
 @pytest.mark.parametrize(
     ("cells", "told"),
     [
-        ([[], [(7, 2), (8, 3)]], "holds lists of pairs, expected one id in each row"),
-        ([[[7, 0.2], [8, 0.3]], []], "holds lists of pairs, expected one id in each row"),
-        ([(7, 0.2), (8, 0.3)], "holds pairs, expected one id in each row"),
+        ([[], [(7, 2), (8, 3)]], "holds pairs of an id and a score, expected one id in"),
+        ([[[7, 0.2], [8, 0.3]], []], "holds pairs of an id and a score, expected one id in"),
+        ([(7, 0.2), (8, 0.3)], "holds pairs of an id and a score, expected one id in"),
         ([[(0.2, 7)], [(0.3, 8)]], r"\.str\[0\], 'item': .+\.str\[1\]"),
         ([{"n": 1, "iid": 7, "est": 2}, None], r"\.str\['est'\], 'item': .+\.str\['iid'\]"),
         ([[{"n": 1, "iid": 7, "w": 0.5}], []], r"\.str\['w'\], 'item': .+\.str\['iid'\]"),

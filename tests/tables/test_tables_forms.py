@@ -58,6 +58,11 @@ def test_tensors_in_dicts_are_lists_and_ids():
     for tensors in ({1: torch.tensor([5]), 2: [five]}, {one: [five], two: {five}}):
         assert values({1: [3, 5], 2: [5]}, tensors) == {1: 1 / 2, 2: 1}
     assert values({one: [5], two: []}, truth) == {1: 1, 2: 0}
+    top = {user: torch.topk(torch.tensor([0.25, 0.0, 1.0, 0.5]), 2) for user in (1, 2)}
+    told = message_of(InputTypeError, lambda: values(top, {1: [3], 2: [2]}))
+    scored = "{user: dict(zip(*pairs[::-1])) for user, pairs in recs.items()}"
+    assert f"; for ids and scores type {scored}; for ids and distances" in told
+    assert values(eval(scored, {"recs": top}), {1: [3], 2: [2]}) == {1: 1 / 2, 2: 1}
     for tensor in (three, torch.tensor([[3, 5]])):
         told = message_of(InputTypeError, lambda recs=tensor: values({1: recs}, truth))
         assert "expected a list or a set of items" in told
