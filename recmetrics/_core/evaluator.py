@@ -9,12 +9,14 @@ import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputError, RecmetricsWarning, ShapeError, warn
 from recmetrics._core.inputs import (
+    UNLABELLED_SCORES,
     Rankings,
     ScoreMatrix,
     UserIndex,
     Users,
     array_of_indices,
     as_indices,
+    labels_of_users,
     read_labels,
     read_which_users,
     read_whole_users,
@@ -436,8 +438,9 @@ class Evaluator(Accumulator):
         batch = self._users.take(user_index)
         if isinstance(scores, ScoreMatrix):
             warn_if_exchanged(scores, batch.truth)
-        if scores.tables:
-            read_labels(scores.tables, batch.labels)
+        labels = self._users.labels
+        if labels or scores.tables is not UNLABELLED_SCORES:
+            read_labels(scores.tables, labels_of_users(labels, user_index))
         sink = store.sink(n_rows, store.cutoffs)
         return user_index, find_hits(scores, batch, store.request, sink, store.cutoffs)
 

@@ -22,7 +22,7 @@ from recmetrics._core.errors import (
     did_you_mean,
     install,
 )
-from recmetrics._core.inputs import is_missing, refuse_other_indexes
+from recmetrics._core.inputs import are_permuted, is_missing, refuse_other_indexes
 from recmetrics._core.results import (
     ROUNDING,
     SINGLE_ROUNDING,
@@ -684,12 +684,28 @@ def _require_one_definition(metric: str, definitions: Mapping[str, Definition]) 
 
 
 def require_one_index(tables: Iterable[Table], **entries: Any) -> None:
-    """Refuse Series of pandas whose indexes differ, as values in arrays or entries beside them."""
+    """Refuse Series of pandas whose indexes differ, as values in arrays or entries beside them.
+
+    One of row numbers in another order is refused beside an array, too.
+    """
     series: dict[str, Any] = {}
+    arrays = []
     for table in tables:
         series |= table.series
+        for metric, column in table.values.items():
+            label = f"metric {metric!r} of {table.name}"
+            if table.frame is None and column.ndim and label not in table.series:
+                arrays.append(label)
     if series:
         refuse_other_indexes(series | entries, _TO_MATCH)
+    for label, values in series.items():
+        if arrays and are_permuted(values.index.tolist()):
+            msg = (
+                f"{label} is a Series whose index has the row numbers from 0 in another order, and "
+                f"{arrays[0]} has no index; type values.sort_index() if these are the numbers of "
+                "the users, or values.to_numpy() if the users are in one order"
+            )
+            raise InputError(msg)
 
 
 def _require_metrics(table: Table, other: Table) -> None:

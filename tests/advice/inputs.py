@@ -574,6 +574,26 @@ INDICES = [
     ),
 ]
 
+# Tables of users and items with numbers, in another order than an array beside them has.
+PERMUTED = [
+    Case(
+        "has the numbers from 0 in another order as its {}",
+        f"import pandas, polars\n{BOTH}exclude = [[0], [1]]\n{name} = {table}",
+        "Metrics.compute(scores, truth, 'mrr', exclude=exclude)",
+        {"mrr": [1, 1 / 2]},
+        altered=f"{name}.to_numpy()",
+    )
+    for name, table in (
+        ("scores", "pandas.DataFrame(scores)[[1, 0, 2]]"),
+        ("scores", "polars.DataFrame(scores, ['0', '1', '2'])['1', '0', '2']"),
+        ("truth", "pandas.DataFrame(truth)[::-1]"),
+        ("truth", "pandas.DataFrame(truth, ['0', '1'])[::-1]"),
+        ("truth", "pandas.Series([0, 1], [1, 0])"),
+        ("truth", "pandas.Series([[0], [1]], [1, 0])"),
+        ("exclude", "pandas.DataFrame([[1, 0, 0], [0, 1, 0]])[[1, 0, 2]]"),
+    )
+]
+
 SHAPES = [
     Case(
         "it looks transposed: type {}.T",
@@ -827,4 +847,4 @@ SIDE = [
         altered="None",
     ),
 ]
-CASES = [*PAIRS, *ARRAYS, *INDICES, *SHAPES, *NEGATIVE, *FLAT_GROUPS, *SIDE]
+CASES = [*PAIRS, *ARRAYS, *INDICES, *PERMUTED, *SHAPES, *NEGATIVE, *FLAT_GROUPS, *SIDE]

@@ -53,6 +53,14 @@ HOURS = (
 LETTER = TWO + "import matplotlib; results = {'\u210a': old, 'new': new}\n"
 CASES = [
     Case(
+        "is a Series whose index has the row numbers from 0 in another",
+        "import pandas\nvalues = pandas.Series([0.0, 0.5, 1.0], [2, 0, 1])\n",
+        "recmetrics.compare({'old': {'mrr': values}, 'new': {'mrr': [1.0, 0.5, 0.5]}})",
+        {"wins": 2, "ties": 0, "losses": 1},
+        altered="values.to_numpy()",
+        then="{key: getattr(answer.differences[0], key) for key in ('wins', 'ties', 'losses')}",
+    ),
+    Case(
         "the picture has {} in place of",
         LETTER,
         "recmetrics.compare(results).plot()",

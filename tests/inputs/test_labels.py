@@ -253,3 +253,74 @@ def test_tables_of_polars_have_columns_alone():
     message = message_of(InputError, Metrics.compute, scores.to_pandas(), turned, "mrr")
     assert advised(message) == "truth.select([*scores.columns])"
     assert turned.select([*scores.to_pandas().columns]).equals(truth)
+
+
+NUMBERED = SCORES.set_axis([0, 1], axis=0).set_axis([0, 1, 2], axis=1)
+
+
+def test_numbers_in_another_order_beside_an_array():
+    """An array has the users and items 0, 1, 2, ...; a table that ``pivot`` makes may have not."""
+    turned = NUMBERED[[1, 0, 2]]
+    truth = TRUTH.to_numpy()
+    message = message_of(InputError, Metrics.compute, turned, truth, "mrr")
+    assert message == (
+        "scores has the numbers from 0 in another order as its columns, and truth has no labels, "
+        "so that both are read by position; type scores.sort_index(axis=1) if these are the "
+        "numbers of the items, or scores.to_numpy() if its rows and columns are in order"
+    )
+    users = pandas.DataFrame(np.eye(2), [1, 0])
+    for expected, call in (
+        ("scores", lambda: Metrics.compute(turned, [[1], [0]], "mrr")),
+        (
+            "truth",
+            lambda: Metrics.compute_ranked(
+                [[0, 1], [2, 0]], TRUTH.set_axis([1, 0, 2], axis=1), "mrr"
+            ),
+        ),
+        (
+            "ranking",
+            lambda: Metrics.compute_ranked(
+                pandas.DataFrame([[0, 1], [2, 0]], [1, 0]), truth, "mrr"
+            ),
+        ),
+        ("user_factors", lambda: Metrics.compute_factors(users, np.eye(3)[:, :2], truth, "mrr")),
+        ("exclude", lambda: Metrics.chance(truth, "mrr", exclude=turned < 0)),
+        (
+            "candidates",
+            lambda: Metrics.compute(NUMBERED.to_numpy(), truth, "mrr", candidates=turned > 0),
+        ),
+        ("a", lambda: recmetrics.overlap(turned, truth, "overlap")),
+    ):
+        message = message_of(InputError, call)
+        assert message.startswith(f"{expected} has the numbers from 0 in another order as its ")
+
+
+def test_numbers_in_another_order_of_all_tables():
+    """Or of one table alone, or of ranks: nothing contradicts them."""
+    turned = NUMBERED.loc[[1, 0], [1, 0, 2]]
+    truth = TRUTH.set_axis([1, 0], axis=0).set_axis([1, 0, 2], axis=1)
+    assert Metrics.compute(turned, truth, "mrr")["mrr"].tolist() == [1 / 3, 1 / 2]
+    assert Metrics.chance(truth, "hit@3")["hit@3"].tolist() == [1, 1]
+    ranking = pandas.DataFrame([[0, 1], [2, 0]], columns=[1, 0])
+    assert Metrics.compute_ranked(ranking, [[1], [0]], "mrr")["mrr"].tolist() == [1 / 2, 1 / 2]
+    arrays = turned.to_numpy(), truth.to_numpy()
+    assert Metrics.compute(*arrays, "mrr")["mrr"].tolist() == [1 / 3, 1 / 2]
+
+
+def test_numbers_in_another_order_in_batches():
+    truth = TRUTH.to_numpy()
+    evaluator = Evaluator(truth, "mrr")
+    turned = NUMBERED[::-1]
+    message = message_of(InputError, evaluator.update, turned)
+    assert advised(message).startswith("scores.sort_index() if ")
+    message = message_of(InputError, evaluator.update, NUMBERED[[1, 0, 2]])
+    assert advised(message).startswith("scores.sort_index(axis=1) if ")
+    evaluator.update(turned, users=[1, 0])  # which names the user of each row
+    assert evaluator.compute()["mrr"].tolist() == MRR
+    of_turned = Evaluator(TRUTH.set_axis([1, 0], axis=0), "mrr")
+    for users in (None, slice(0, 2)):
+        message = message_of(InputError, of_turned.update, NUMBERED.to_numpy(), users)
+        assert advised(message).startswith("truth.sort_index() if ")
+    stream = StreamEvaluator("mrr")
+    message = message_of(InputError, stream.update, turned, truth)
+    assert advised(message).startswith("scores.sort_index() if ")

@@ -1,16 +1,19 @@
 """The labels of tables, which name their users and items: tables in other orders are refused.
 
 All arguments are read by position. So a table whose labels stand in another order than those of
-another table of the call would give wrong numbers. Arrays have no labels. Those that pandas counts,
-where it is given none, say nothing, unless another table has the same numbers in another order.
+another table of the call would give wrong numbers. Those that pandas counts, where it is given
+none, say nothing, unless another table has the same numbers in another order. Arrays have no
+labels: their users and items are numbered from 0, so that a table with these numbers in another
+order is refused beside them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recmetrics._core.errors import InputError
+from recmetrics._core.inputs.arrays import are_permuted
 from recmetrics._core.types import IntArray
 
 # By argument: what its rows and its columns are.
@@ -21,7 +24,7 @@ _AXES = {
     "user_factors": ("users",),
     "item_factors": ("items",),
     "item_bias": ("items",),
-    "ranking": ("users",),
+    "ranking": ("users", "items"),  # its columns are ranks, and it names items by their numbers
     "truth": ("users", "items"),
     "exclude": ("users", "items"),
     "candidates": ("users", "items"),
@@ -39,9 +42,10 @@ _NEVER_ZERO = {"scores", "a", "b", "user_factors", "item_factors", "similarity"}
 class Labels(NamedTuple):
     """The labels of the rows or of the columns of a table."""
 
-    code: str  # how to type them
-    values: Any  # an index of pandas, or the names of the columns of polars
+    code: str  # how to type them; of an argument without labels, its name
+    values: Any = None  # an index of pandas, or the names of the columns of polars
     are_numbers: bool = False  # True for 0, 1, 2, ...
+    sorted_table: str = ""  # how to sort a table that has these numbers in another order
 
     @property
     def are_counted(self) -> bool:
@@ -55,6 +59,8 @@ class Labels(NamedTuple):
         """
         values = self.values
         other_values = others.values
+        if values is None or other_values is None:
+            return False
         if hasattr(values, "equals") and values.equals(other_values):
             return False
         if self.are_counted or others.are_counted:  # a part of a table may have any numbers
@@ -63,36 +69,25 @@ class Labels(NamedTuple):
 
 
 LabelsOfAxes = Mapping[str, tuple[Labels, ...]]
-"""By axis, such as "users": the labels that the tables of a call give it."""
+"""By axis, such as "users": the labels that the arguments of a call give it."""
 NO_LABELS: LabelsOfAxes = {}
-NO_TABLES: Mapping[str, Any] = {}
+_OF_ARRAYS: LabelsOfAxes = {"users": (Labels("truth"),), "items": (Labels("truth"),)}
+UNLABELLED_SCORES: Mapping[str, Any] = {"scores": ()}
 
 
-def tables_among(**arguments: Any) -> Mapping[str, Any]:
-    """The arguments that may have labels."""
-    return {
-        name: value
-        for name, value in arguments.items()
-        if hasattr(value, "columns") or hasattr(value, "iloc")
-    }
+def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -> LabelsOfAxes:
+    """Read the labels of the arguments of a call, and add them to the ``known`` ones.
 
-
-def read_labels(tables: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -> LabelsOfAxes:
-    """Read the labels of tables, by argument, and add them to the ``known`` ones of the call.
-
-    A table whose labels contradict those of an earlier one is refused. Anything else than a table
-    has no labels.
+    A table is refused if its labels contradict those of an earlier one, or if they are the numbers
+    from 0 in another order, and another argument of these users or items has no labels.
     """
     found = dict(known)
-    for name, table in tables.items():
+    for name, table in arguments.items():
+        if table is None:
+            continue
         others: dict[str, str] = {}  # the labels that it should have, by side
-        for side, axis in _sides(name, table, tables.get("genres")):
-            values = _values(getattr(table, side))
-            if values is None:
-                continue
-            kind = getattr(getattr(values, "dtype", None), "kind", "")
-            are_numbers = kind in ("i", "u") and np.array_equal(values, np.arange(len(values)))
-            labels = Labels(f"{name}.{side}", values, are_numbers)
+        for side, axis in zip(("index", "columns"), _axes(name, table, arguments), strict=False):
+            labels = _labels(name, table, side)
             contradicted = filter(labels.contradict, found.get(axis, ()))
             earlier = next(contradicted, None)
             if earlier is None:
@@ -107,42 +102,96 @@ def read_labels(tables: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -> L
                 f"{name}.to_numpy() if its rows and columns are in order"
             )
             raise InputError(msg, argument=name.partition("[")[0])
+    for axis, labels_of_axis in found.items():
+        _refuse_permuted(axis, labels_of_axis)
     return found
+
+
+def _refuse_permuted(axis: str, labels_of_axis: Sequence[Labels]) -> None:
+    """Refuse numbers from 0 in another order beside an argument without labels."""
+    unlabelled = ""
+    permuted = None
+    for labels in labels_of_axis:
+        if labels.values is None:
+            unlabelled = unlabelled or labels.code
+        elif labels.sorted_table:
+            permuted = permuted or labels
+    if permuted is None or not unlabelled:
+        return
+    name, _, side = permuted.code.rpartition(".")
+    msg = (
+        f"{name} has the numbers from 0 in another order as its {side.partition('[')[0]}, and "
+        f"{unlabelled} has no labels, so that both are read by position; type "
+        f"{permuted.sorted_table} if these are the numbers of the {axis}, or {name}.to_numpy() if "
+        "its rows and columns are in order"
+    )
+    raise InputError(msg, argument=name.partition("[")[0])
 
 
 def labels_of_users(labels: LabelsOfAxes, users: slice | IntArray) -> LabelsOfAxes:
     """The labels of a batch, which has some of the users.
 
-    Users that are numbered from 0 have none, since pandas counts those of each batch anew.
+    Users that are numbered from 0 have none, since pandas counts those of each batch anew. Indices
+    of ``users`` name the users of the rows, whatever their order. Where nothing has labels, the
+    truth has none.
     """
+    labels = labels or _OF_ARRAYS
+    is_slice = isinstance(users, slice)
     index = f"{users.start}:{users.stop}" if isinstance(users, slice) else "users"
     labels_of_batch = []
     for labels_of_all in labels.get("users", ()):
-        if not labels_of_all.are_numbers:
-            code = f"{labels_of_all.code}[{index}]"
-            labels_of_batch.append(Labels(code, labels_of_all.values[users]))
+        code = f"{labels_of_all.code}[{index}]"
+        if labels_of_all.values is not None and not labels_of_all.are_numbers:
+            sorted_table = labels_of_all.sorted_table if is_slice else ""
+            values = labels_of_all.values[users]
+            labels_of_batch.append(Labels(code, values, sorted_table=sorted_table))
+        elif is_slice:
+            labels_of_batch.append(Labels(labels_of_all.code.partition(".")[0]))
     return {**labels, "users": tuple(labels_of_batch)}
 
 
-def _sides(name: str, table: Any, genres: Any) -> Iterator[tuple[str, str]]:
-    """The attributes that hold the labels of a table, each with the axis that it names."""
+def _axes(name: str, table: Any, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say what the rows and the columns of an argument are."""
     axes = _AXES.get(name, _AXES["candidates"])
-    if not hasattr(table, "columns"):
+    is_of_candidates = name not in _AXES or name == "candidates"
+    if is_of_candidates and len(getattr(table, "shape", ())) != 2:
+        # A flag for each item, lists of users, or the items of all users.
         kind = getattr(getattr(table, "dtype", None), "kind", "")
-        if name not in _AXES or name == "candidates":  # a flag for each item, or lists of users
-            axes = {"b": ("items",), "O": ("users",)}.get(kind, ())
-        axes = axes[:1]
-    elif name == "profile" and getattr(genres, "shape", (0, 0))[1:] == table.shape[1:]:
-        axes = ("users", "genres")
-    for side, axis in zip(("index", "columns"), axes, strict=False):
-        if hasattr(table, side):
-            yield side, axis
+        return {"b": ("items",), "O": axes}.get(kind, ())
+    if name == "profile":
+        genres = arguments.get("genres")
+        if getattr(genres, "shape", (0, 0))[1:] == getattr(table, "shape", ())[1:]:
+            return "users", "genres"
+    return axes
 
 
-def _values(labels: Any) -> Any:
-    """An index of pandas, or the names of the columns of polars; None for anything else."""
-    is_of_polars = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
-    return labels if is_of_polars or hasattr(labels, "is_unique") else None
+def _labels(name: str, table: Any, side: str) -> Labels:
+    """Read the index or the columns of an argument."""
+    values: Any = getattr(table, side, None)
+    is_of_polars = isinstance(values, list) and all(isinstance(label, str) for label in values)
+    if not is_of_polars and not hasattr(values, "is_unique"):
+        return Labels(name)
+    if name == "ranking" and side == "columns":
+        return Labels(name)
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    are_numbers = kind in ("i", "u") and np.array_equal(values, np.arange(len(values)))
+    sorted_table = "" if are_numbers else _sorted(name, side, values)
+    return Labels(f"{name}.{side}", values, are_numbers, sorted_table)
+
+
+def _sorted(name: str, side: str, labels: Any) -> str:
+    """Say how to sort a table whose labels are the numbers from 0 in another order; else ""."""
+    if are_permuted([*labels]):
+        return f"{name}.sort_index({'axis=1' if side == 'columns' else ''})"
+    numbers = []
+    for label in labels:
+        if not isinstance(label, str) or not label.isdecimal():
+            return ""
+        numbers.append(int(label))
+    if not are_permuted(numbers):
+        return ""
+    rows = "" if side == "columns" else ".loc"
+    return f"{name}{rows}[sorted({name}.{side}, key=int)]"
 
 
 def _in_order(name: str, table: Any, others: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ from recmetrics._core.inputs.arrays import (
     starts_of,
     users_of_entries,
 )
-from recmetrics._core.inputs.labels import NO_TABLES, tables_among
+from recmetrics._core.inputs.labels import UNLABELLED_SCORES
 from recmetrics._core.inputs.sets import UserIndex, entries_of
 from recmetrics._core.jit import add_work, kernel
 from recmetrics._core.options import one_of
@@ -208,13 +208,13 @@ class Rankings:
     ) -> None:
         one_of("repeats", repeats, Invalid)
         one_of("unknown", unknown, Invalid)
-        self.tables = NO_TABLES
+        self.tables = UNLABELLED_SCORES
         if isinstance(ranking, FlatLists):
             self.lists = ranking
         else:
             with at_fault("ranking"):
                 self.lists = _as_lists(ranking)
-            self.tables = tables_among(ranking=ranking)
+            self.tables = {"ranking": ranking}
         self.repeats = repeats
         self.unknown = unknown
         # Rankings do not give the catalogue: its size is that of the caller, or unknown.

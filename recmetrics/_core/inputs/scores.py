@@ -29,7 +29,7 @@ from recmetrics._core.inputs.arrays import (
     check_matrix,
     is_half,
 )
-from recmetrics._core.inputs.labels import NO_TABLES
+from recmetrics._core.inputs.labels import UNLABELLED_SCORES
 from recmetrics._core.inputs.row_order import TILE_ROWS, has_columns, in_rows
 from recmetrics._core.inputs.sets import ItemSets, Rows, SharedSet, Users, entries_of
 from recmetrics._core.inputs.sparse import as_scipy, stored_entries
@@ -87,7 +87,7 @@ _NATIVE: dict[np.dtype[Any], tuple[Any, Any]] = {
 class ScoreMatrix:
     """The score matrix of one call: checked, and read block by block."""
 
-    tables = NO_TABLES  # the scores as given, where their users or items have labels
+    tables = UNLABELLED_SCORES  # the scores as given, where their users or items have labels
 
     def __init__(self, scores: Any) -> None:
         self.array = as_array(scores, "scores")

@@ -24,7 +24,7 @@ from recmetrics._core.inputs.arrays import (
     starts_of,
     users_of_entries,
 )
-from recmetrics._core.inputs.labels import NO_LABELS, LabelsOfAxes, labels_of_users
+from recmetrics._core.inputs.labels import NO_LABELS, LabelsOfAxes
 from recmetrics._core.inputs.row_order import in_rows
 from recmetrics._core.jit import add_work, helper, kernel
 from recmetrics._core.options import thread_count
@@ -591,7 +591,7 @@ class Users(NamedTuple):
     n_items: int | None = None  # the size of the catalogue; None where nothing gives it
     chosen: UserIndex = slice(0, None)  # the indices of these users in the call
     first_item: int = 0  # of the range of the catalogue that the sets are cropped to
-    labels: LabelsOfAxes = NO_LABELS  # of all tables of the call
+    labels: LabelsOfAxes = NO_LABELS  # of all arguments of the call, if one has any
 
     def user_at(self, row: int) -> int:
         """The index of the user in a row."""
@@ -612,8 +612,6 @@ class Users(NamedTuple):
     def take(self, users: UserIndex) -> "Users":
         """Take some of the users, in the order given."""
         batch = self._changed(lambda sets: sets.take(users))
-        if self.labels:
-            batch = batch._replace(labels=labels_of_users(self.labels, users))
         return batch._replace(side=self.side.take(users), chosen=users)
 
     def _changed(self, change: Callable[[ItemSets], ItemSets]) -> "Users":

@@ -24,7 +24,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recmetrics._core.errors import DeviceMemoryError, InputTypeError
-from recmetrics._core.inputs import N_NAN, NAN_ROW, NO_TABLES, Rows, SharedSet, Users, check_2d
+from recmetrics._core.inputs import (
+    N_NAN,
+    NAN_ROW,
+    UNLABELLED_SCORES,
+    Rows,
+    SharedSet,
+    Users,
+    check_2d,
+)
 from recmetrics._core.selection.factors import SWAPPED, check_bias, check_factors
 from recmetrics._core.selection.hits import Hits, empty_hits
 from recmetrics._core.selection.lists import Lists, Reader
@@ -96,7 +104,7 @@ def refuse_full_memory() -> Iterator[None]:
 class DeviceScores:
     """The scores of one call as a tensor."""
 
-    tables = NO_TABLES  # tensors have no labels
+    tables = UNLABELLED_SCORES  # tensors have no labels
     if_transposed: str | None = None  # the hint where the truth has users and items exchanged
 
     def __init__(self, tensor: Any) -> None:

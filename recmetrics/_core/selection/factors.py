@@ -53,7 +53,6 @@ from recmetrics._core.inputs import (
     half_to_single,
     is_half,
     native,
-    tables_among,
 )
 from recmetrics._core.selection import kernels, memory
 from recmetrics._core.selection.hits import Hits
@@ -173,9 +172,11 @@ class FactorScores:
             self._user_factors = _read(user_factors, "user_factors", "user")
         with at_fault("item_factors"):
             self._item_factors = _read(item_factors, "item_factors", "item")
-        self.tables = tables_among(
-            user_factors=user_factors, item_factors=item_factors, item_bias=item_bias
-        )
+        self.tables = {
+            "user_factors": user_factors,
+            "item_factors": item_factors,
+            "item_bias": item_bias,
+        }
         check_factors(self._user_factors.shape, self._item_factors.shape)
         self.shape: tuple[int, int] = (len(self._user_factors), len(self._item_factors))
         self.dtype = np.result_type(

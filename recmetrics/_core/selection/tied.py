@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._core.inputs import NO_TABLES, Users, places_of_entries
+from recmetrics._core.inputs import Users, places_of_entries
 from recmetrics._core.selection.hits import Hits, empty_hits, join
 from recmetrics._core.selection.lists import Lists, Reader
 from recmetrics._core.selection.rankers import recommendable
@@ -27,7 +27,7 @@ class EqualScores(NamedTuple):
     @property
     def tables(self) -> Mapping[str, Any]:
         """The scores as given: none were."""
-        return NO_TABLES
+        return {}
 
 
 class TiedRanker:
