@@ -14,7 +14,7 @@ from recmetrics._core.inputs import (
     ScoreMatrix,
     UserIndex,
     Users,
-    array_of_indices,
+    advice_on_indices,
     as_indices,
     labels_of_users,
     read_labels,
@@ -120,7 +120,7 @@ class Evaluator(Accumulator):
 
     _keeps = ("rows",)
     _users: Users | None = None  # None where no update is taken
-    _array_of_indices = ""  # how to type a truth that may hold item indices; "" for any other
+    _advice_on_indices = ""  # on a truth that may hold item indices; "" for any other
 
     @takes(ForBatches)
     def __init__(
@@ -150,7 +150,7 @@ class Evaluator(Accumulator):
         request = Request(metrics_list, **shared)
         users_of_truth = read_whole_users(ground_truth, n_items, shared, request).owning_copy()
         self._users = users_of_truth
-        self._array_of_indices = array_of_indices(ground_truth)
+        self._advice_on_indices = advice_on_indices(ground_truth)
         n_rows = users_of_truth.truth.n_users
         of_part = None
         if users is not None or n_users is not None:
@@ -260,9 +260,9 @@ class Evaluator(Accumulator):
             contains an excluded item, or one that is not a candidate.
         """
         rankings = Rankings(ranking, repeats=repeats, unknown=unknown)
-        if self._array_of_indices:
+        if self._advice_on_indices:
             shape = self._n_rows, self._results.shape[1] or 0
-            refuse_indices(self._array_of_indices, shape, shape[1], rankings.largest_item)
+            refuse_indices(self._advice_on_indices, shape, shape[1], rankings.largest_item)
         self._take_in(rankings, users)
 
     @takes(NoShared)

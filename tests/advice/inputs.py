@@ -510,13 +510,13 @@ INDICES = [
         advice=", or (.+) if this is a mask",
     ),
     Case(
-        "truth may hold item indices or relevances",
+        "type list({}) for indices, {}.astype(float)",
         RANKING + "truth = np.array([[1, 2], [0, 2]])",
         "Metrics.compute_ranked(ranking, truth, 'recall@2')",
         {"recall@2": [1 / 2, 1 / 2]},
     ),
     Case(
-        "truth may hold item indices or relevances",
+        "type list({}) for indices, {}.astype(float)",
         "ranking = [[0, 1], [1, 0]]\ntruth = np.array([[0, 2], [2, 0]])",
         "Metrics.compute_ranked(ranking, truth, 'mrr')",
         {"mrr": [1 / 2, 1 / 2]},
@@ -592,6 +592,64 @@ PERMUTED = [
         ("truth", "pandas.Series([[0], [1]], [1, 0])"),
         ("exclude", "pandas.DataFrame([[1, 0, 0], [0, 1, 0]])[[1, 0, 2]]"),
     )
+]
+
+# A user and an item in each row: the relevant items have the ranks 2, 4 and 2.
+LEFT_OUT = (
+    "scores = np.array([[3.0, 2.0, 1.0, 0.0], [0.0, 1.0, 2.0, 3.0], [1.0, 0.0, 3.0, 2.0]])\n"
+    "ranking = np.argsort(-scores)\n"
+    "pairs = np.array([[0, 1], [1, 0], [2, 3]])\n"
+)
+OF_PAIRS = {"mrr": [1 / 2, 1 / 4, 1 / 2]}
+ROWS = [
+    *(
+        Case(
+            says,
+            LEFT_OUT + given,
+            call,
+            OF_PAIRS,
+            advice="and an item type (.+?)(?:;|, if not|$)",
+            altered=altered,
+        )
+        for says, given, call, altered in (
+            ("a user and an item type {}; {}", "truth = pairs", COMPUTE, "list(truth)"),
+            ("a user and an item type {}; {}", "truth = pairs[[1, 2, 0]]", COMPUTE, "truth[:, 1]"),
+            (
+                "; if each row is a user and an item type {}",
+                "truth = pairs",
+                COMPUTE_RANKED,
+                "list(truth)",
+            ),
+            (
+                "is a list of pairs, of which each is read as the two items",
+                "truth = [(1, 0), (2, 3), (0, 1)]",
+                COMPUTE,
+                "[item for _, item in truth]",
+            ),
+        )
+    ),
+    *(
+        Case(
+            says,
+            LEFT_OUT + f"exclude = {given}; truth = [2, 2, 0]",
+            "Metrics.compute(scores, truth, 'mrr', exclude=exclude)",
+            {"mrr": [1 / 2, 1 / 2, 1 / 2]},
+            advice="and an item type (.+?)(?:;|, if not|$)",
+            altered="[[0], [3], [1]]",
+        )
+        for says, given in (
+            ("a user and an item type {}; {}", "pairs"),
+            ("is a list of pairs, of which each is read as the two items", "[*map(tuple, pairs)]"),
+        )
+    ),
+    Case(
+        "is a list of pairs, of which each is read as the two items",
+        LEFT_OUT + "truth = [(0, 1), (1, 0), (2, 3)]",
+        "Metrics.compute(scores, truth, 'recall(denom=relevant)@2')",
+        {"recall(denom=relevant)@2": [1, 0, 1]},
+        advice="if not (.+)$",
+        altered="[1, 0, 3]",
+    ),
 ]
 
 SHAPES = [
@@ -847,4 +905,4 @@ SIDE = [
         altered="None",
     ),
 ]
-CASES = [*PAIRS, *ARRAYS, *INDICES, *PERMUTED, *SHAPES, *NEGATIVE, *FLAT_GROUPS, *SIDE]
+CASES = [*PAIRS, *ARRAYS, *INDICES, *PERMUTED, *ROWS, *SHAPES, *NEGATIVE, *FLAT_GROUPS, *SIDE]

@@ -50,7 +50,7 @@ from recmetrics._core.inputs.labels import UNLABELLED_SCORES, labels_of_users, r
 from recmetrics._core.inputs.ranked import FlatLists, InvalidItems, Rankings
 from recmetrics._core.inputs.read_sets import (
     CLIP_OR_SCORE,
-    array_of_indices,
+    advice_on_indices,
     check_shape,
     read_count,
     read_item_sets,

@@ -562,6 +562,26 @@ def may_be_indices(array: npt.NDArray[Any]) -> bool:
     return are_distinct(array[:1]) and are_distinct(array) and bool(array.max() > 1)
 
 
+def items_of_pairs(array: npt.NDArray[Any], typed: str) -> str:
+    """Write how to type the item of each user, (n_users,), where each row is a user and an item.
+
+    ``typed`` is the text with which to type the array. "" if its rows are no such pairs: the users
+    are 0 .. n_users - 1, each once. Numbers of which none is above 1 are taken as relevances.
+    """
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        return ""
+    if array.max(initial=0) <= 1:
+        return ""
+    users = array[:, 0]
+    order = np.argsort(users)
+    numbers = np.arange(len(users))
+    if not np.array_equal(users[order], numbers):
+        return ""
+    if np.array_equal(order, numbers):
+        return f"{typed}[:, 1]"
+    return f"{typed}[np.argsort({typed}[:, 0]), 1]"
+
+
 def are_distinct(rows: npt.NDArray[Any]) -> bool:
     """Say whether each row has distinct numbers >= 0, and after the last one only -1."""
     is_end = rows == -1

@@ -7,7 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, ShapeError, at_fault
+from recmetrics._core.errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    ShapeError,
+    at_fault,
+    warn,
+)
 from recmetrics._core.inputs.arrays import (
     OF_TABLES,
     UserLists,
@@ -22,6 +29,7 @@ from recmetrics._core.inputs.arrays import (
     in_order,
     is_real,
     is_sparse_tensor,
+    items_of_pairs,
     may_be_indices,
     one_behind_another,
     per_user,
@@ -84,6 +92,7 @@ def read_item_sets(
                 f"indices for each of the {n_users} users; type [] for a user without items"
             )
             raise ShapeError(msg)
+        _warn_of_pairs(value, lists, name)
         return SparseSets(_from_lists(lists, name, n_items, n_threads), n_items)
 
     array = as_array(value, name, "user" if name in _OF_USERS else _axis_of(value))
@@ -142,9 +151,9 @@ def read_ranked_truth(
 ) -> ItemSets:
     """Read the truth of rankings; ``shape`` is that of the rankings, with the caller's n_items."""
     n_users, n_items = shape
-    array = array_of_indices(truth)
-    if array:
-        refuse_indices(array, truth.shape, n_items, largest_item)
+    advice = advice_on_indices(truth)
+    if advice:
+        refuse_indices(advice, truth.shape, n_items, largest_item)
     truth, (_, n_items) = _whole(truth, "truth", n_items)
     # A matrix has n_items itself, and was compared with that of the caller.
     if len(getattr(truth, "shape", ())) == 2:
@@ -154,31 +163,34 @@ def read_ranked_truth(
     )
 
 
-def array_of_indices(truth: Any) -> str:
-    """Tell how to type the truth if it is an array that may hold item indices; else give ""."""
+def advice_on_indices(truth: Any) -> str:
+    """Say what to type for a truth that is an array that may hold item indices; else give ""."""
     is_sparse = sp.issparse(truth) or is_sparse_tensor(truth)
     if is_sparse or len(getattr(truth, "shape", ())) != 2:
         return ""
-    if not may_be_indices(as_array(truth, "truth")):
+    array = as_array(truth, "truth")
+    typed = "truth" if isinstance(truth, np.ndarray) else "np.asarray(truth)"
+    items = items_of_pairs(array, typed)
+    if not items and not may_be_indices(array):
         return ""
-    return "truth" if isinstance(truth, np.ndarray) else "np.asarray(truth)"
+    advice = f"type list({typed}) for indices, {typed}.astype(float) for relevances"
+    if items:
+        advice += f"; if each row is a user and an item type {items}"
+    return advice
 
 
 def refuse_indices(
-    array: str, shape: tuple[int, ...], n_items: int | None, largest_item: int
+    advice: str, shape: tuple[int, ...], n_items: int | None, largest_item: int
 ) -> None:
     """Refuse a truth of integers that may be indices, unless it has a column for each item.
 
-    ``array`` is how to type the truth, which has ``shape``. ``n_items`` is the caller's size of the
+    ``advice`` is that on the truth, which has ``shape``. ``n_items`` is the caller's size of the
     catalogue, ``largest_item`` the largest item of the rankings.
     """
     width = shape[1]
     if n_items == width and largest_item < width:
         return
-    msg = (
-        f"truth may hold item indices or relevances: integers of shape {tuple(shape)}; type "
-        f"list({array}) for indices, {array}.astype(float) for relevances"
-    )
+    msg = f"truth may hold item indices or relevances: integers of shape {tuple(shape)}; {advice}"
     raise InputTypeError(msg, argument="truth")
 
 
@@ -246,6 +258,21 @@ def read_train(train: Any, n_items: int | None) -> ItemSets:
         if isinstance(sets, DenseSets) and n_items is None:
             sets.refuse_pairs()
         return sets
+
+
+def _warn_of_pairs(value: Sequence[Any], lists: UserLists, name: str) -> None:
+    """Warn of tuples of a user and an item, as ``zip`` makes them: they are read as two items."""
+    if lists.indices is None or not value or type(value[0]) is not tuple or len(value[0]) != 2:
+        return
+    if {*map(type, value)} != {tuple} or {*map(len, value)} != {2}:
+        return
+    if items_of_pairs(_rows_of(lists), name):
+        item = "item" if name == "truth" else "[item]"
+        warn(
+            f"{name} is a list of pairs, of which each is read as the two items of a user, and the "
+            f"first are the numbers of the users; if each is a user and an item type [{item} for "
+            f"_, item in sorted({name})], if not [[*items] for items in {name}]"
+        )
 
 
 def _shared(array: npt.NDArray[Any], name: str, n_users: int, n_items: int | None) -> SharedSet:
@@ -439,7 +466,13 @@ def _hint_of_shape(
         return OF_TABLES
     is_narrow = shape[0] == n_users and 1 < shape[1] < (n_items or 0)
     if is_narrow and isinstance(array, np.ndarray) and array.dtype.kind in "iu":
-        return f"for item indices of each user type list({name})"
+        hint = f"for item indices of each user type list({name})"
+        items = items_of_pairs(array, name)
+        if items and name != "truth":
+            items = f"[[item] for item in {items}]"
+        if items:
+            hint = f"if each row is a user and an item type {items}; {hint}"
+        return hint
     return ""
 
 
