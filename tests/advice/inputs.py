@@ -652,6 +652,145 @@ ROWS = [
     ),
 ]
 
+FRAMES = [
+    *(
+        Case(
+            "is a table with lists in the column",
+            RANKED + f"import pandas, polars, pyarrow\nranking = {table}",
+            COMPUTE_RANKED,
+            MRR,
+            altered="ranking['items'][::-1]",
+        )
+        for table in (
+            "pandas.DataFrame({'items': ranking})",
+            "polars.DataFrame({'user': ['u', 'v'], 'items': ranking})",
+            "pyarrow.table({'items': ranking})",
+        )
+    ),
+    Case(
+        "is a table with lists in the column",
+        BOTH + "import polars; scores = polars.DataFrame({'scores': scores.tolist()})",
+        COMPUTE,
+        MRR,
+    ),
+    *(
+        Case(
+            "{} holds a list for each {}, expected an array",
+            BOTH + f"import pandas, polars, pyarrow\nscores = {column}(scores.tolist())",
+            COMPUTE,
+            MRR,
+            advice="for a matrix type (.+)$",
+        )
+        for column in ("pandas.Series", "polars.Series", "pyarrow.array")
+    ),
+    Case(
+        "{} is a LazyFrame",
+        BOTH + "import polars; scores = polars.DataFrame(scores).lazy()",
+        COMPUTE,
+        MRR,
+    ),
+    *(
+        Case(
+            "; type {}.astype(float)",
+            BOTH + f"import pandas; scores = pandas.DataFrame(scores).astype({dtype!r})",
+            COMPUTE,
+            MRR,
+            altered="scores.astype(object)",
+        )
+        for dtype in ("object", "category")
+    ),
+    Case(
+        "for the names of the genres type",
+        BOTH
+        + "import pandas; genres = ['old', 'new|old', 'new']\n"
+        + "profile = np.array([[1, 0, 0], [0, 1, 0]])",  # the items that are recommended
+        "Metrics.compute(scores, truth, 'calibration@1', genres=genres, profile=profile)",
+        {"calibration@1": [0, 0]},
+    ),
+    *(
+        Case(
+            "for the rankings of a search type",
+            BOTH + f"metrics_list = 'mrr'\nscores = {pair}",
+            COMPUTE,
+            MRR,
+            whole="-",
+            altered="Metrics.compute_ranked([[1, 0, 2], [0, 1, 2]], truth, metrics_list)",
+        )
+        for pair in (
+            "-np.sort(-scores), np.argsort(-scores)",
+            "np.argsort(-scores), -np.sort(-scores)",
+        )
+    ),
+]
+LISTS = [
+    *(
+        Case(
+            "[[row[{}] for row in rows] for rows",
+            f"ranking = [[1, 0], [0, 1]]\ntruth = [[1], [1]]\n{given}",
+            COMPUTE_RANKED,
+            {"mrr": [1, 1 / 2]},
+            advice=r"type (.+?)(?:;|$)",
+        )
+        for given in (
+            "ranking = [[{'item': item, 'score': -item} for item in items] for items in ranking]",
+            "truth = [[{'item_id': 1, 'rating': 5.0}], [{'item_id': 1, 'rating': 3.0}]]",
+        )
+    ),
+    *(
+        Case(
+            says,
+            f"import pandas, polars\n{BOTH}nan = np.nan\n{given}",
+            "Metrics.compute(scores, truth, 'mrr', exclude=exclude)",
+            {"mrr": [1, 1 / 2]},
+            advice="; type (.+) to leave",
+            altered="[[], []]",
+        )
+        for says, given in (
+            ("type {} to leave out NaN", "truth = [[1], [0, nan]]; exclude = [[0], [1]]"),
+            ("type {} to leave out NaN", "exclude = [[0.0], [1, nan]]"),
+            ("type {} to leave out NaN", "exclude = polars.Series([[0, None], [1]])"),
+            ("type {} to leave out None", "exclude = [[0], [1, None]]"),
+            ("type {} to leave out NA", "exclude = [[0], [1, pandas.NA]]"),
+        )
+    ),
+    Case(
+        "type {} to leave out NaN",
+        BOTH + "candidates = [[0, 1], [0, np.nan]]",
+        "Metrics.compute(scores, truth, 'mrr', candidates=candidates)",
+        {"mrr": [1 / 2, 1]},
+        advice="; type (.+) to leave",
+    ),
+    Case(
+        "if these come second, as behind whole distances, type",
+        TRUTH + "ranking = np.array([[1, 5], [2, 2]]), np.array([[0, 1], [2, 0]])",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2, 1 / 2]},
+        altered="ranking[0][:, ::-1]",
+    ),
+    *(
+        Case(
+            "is no item but fills up short lists type",
+            f"ranking = np.array({ranking})\ntruth = {truth}",
+            "Metrics.compute_ranked(ranking, truth, 'precision(denom=list)@3')",
+            {"precision(denom=list)@3": [1 / 1, 1 / 2]},
+            advice="short lists type (.+)$",
+        )
+        for ranking, truth in (
+            ("[[1, 9, 9], [2, 0, 9]]", "[[1], [0]]"),
+            ("[[1, 3, 3], [2, 0, 3]]", "np.array([[0, 1, 0], [1, 0, 0]])"),
+        )
+    ),
+    Case(
+        "type np.concatenate(scores) and np.concatenate(relevance)",
+        "scores = [[3.0, 2.0, 1.0], [1.0, 3.0]]; relevance = [[0, 1, 0], [1, 0]]",
+        "Metrics.compute_groups(scores, relevance, 'mrr')",
+        {"mrr": [1 / 2, 1 / 2]},
+        advice="type (.+) and (.+), with (.+)$",
+        to="scores relevance sizes",
+        altered="sizes=[1, 4]",
+    ),
+]
+
 SHAPES = [
     Case(
         "it looks transposed: type {}.T",
@@ -905,4 +1044,16 @@ SIDE = [
         altered="None",
     ),
 ]
-CASES = [*PAIRS, *ARRAYS, *INDICES, *PERMUTED, *ROWS, *SHAPES, *NEGATIVE, *FLAT_GROUPS, *SIDE]
+CASES = [
+    *PAIRS,
+    *ARRAYS,
+    *INDICES,
+    *PERMUTED,
+    *ROWS,
+    *FRAMES,
+    *LISTS,
+    *SHAPES,
+    *NEGATIVE,
+    *FLAT_GROUPS,
+    *SIDE,
+]

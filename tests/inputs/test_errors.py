@@ -943,3 +943,24 @@ def test_items_of_pandas_in_another_order_are_refused():
     assert np.isnan(Metrics.compute(scores, truth, metric, strata=of_tail)[metric])
     items = pandas.Series([2, 0], index=[1, 0])  # indices in any order, and no mask
     assert Metrics.compute(scores, truth, "hit@1", candidates=items)["hit@1"] == 1
+
+
+def test_what_cannot_be_converted_is_not_told_to_be():
+    """NumPy has no number for a name, an array or a dict."""
+    arrays = np.empty((2, 1), object)
+    arrays[:, 0] = [np.array([0, 1]), np.array([1, 0])]
+    message = message_of(InputTypeError, Metrics.compute_ranked, arrays, [[1], [0]], "mrr")
+    assert message == (
+        "ranking must hold integer item indices, got dtype object; expected the index of an item "
+        "in each place"
+    )
+    of_texts = {"features": ["red", "blue", "red"]}
+    for scores, keywords in ((SCORES, of_texts), ([[*"abc"]] * 2, {}), (arrays, {})):
+        call = Metrics.compute, scores, TRUTH, ["mrr", "diversity@2"][: 1 + len(keywords)]
+        message = message_of(InputTypeError, *call, **keywords)
+        assert message.partition("got dtype ")[2] in ("<U4", "<U1", "object")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    lists = pandas.Series([[3.0, 2.0, 1.0], [1.0, 3.0]])
+    message = message_of(InputTypeError, Metrics.compute, lists, TRUTH, "mrr")
+    assert message.startswith("scores must be a matrix of numbers, rows of the same length")
+    assert message.endswith("got rows of 2 to 3")

@@ -364,6 +364,27 @@ def test_frames_whose_dtypes_have_na(dtype):
         Metrics.compute([[3, 2, 1], [3, 2, 1]], missing, "mrr")
 
 
+def test_arrays_of_arrow_are_read_without_a_warning():
+    """Their way of DLPack is deprecated, and has no bools."""
+    array = pyarrow().array
+    scores = np.array([[3.0, 2.0, 1.0], [1.0, 3.0, 2.0]])
+    assert Metrics.compute(scores, array([1, 0]), "mrr")["mrr"].tolist() == [1 / 2, 1 / 3]
+    keywords = {"candidates": array([True, True, False])}
+    assert Metrics.compute(scores, array([1, 0]), "mrr", **keywords)["mrr"].tolist() == [
+        1 / 2,
+        1 / 2,
+    ]
+    keywords = {"strata": {"new": array([False, False, True])}}
+    assert Metrics.compute(scores, array([1, 0]), "share(of=new)@2", **keywords)[
+        "share(of=new)@2"
+    ].tolist() == [0.0, 1 / 2]
+    relevance = array([False, True, False])
+    values = Metrics.compute_groups(array([3.0, 2.0, 1.0]), relevance, "mrr", sizes=array([3]))
+    assert values["mrr"].tolist() == [1 / 2]
+    with pytest.raises(InputTypeError, match="truth is 1-d of dtype float64"):
+        Metrics.compute(scores, array([1, None]), "mrr")
+
+
 @pytest.mark.parametrize("dtype", ["Float64", "double[pyarrow]"])
 def test_factors_features_and_rankings_in_frames_whose_dtypes_have_na(dtype):
     if "pyarrow" in dtype:

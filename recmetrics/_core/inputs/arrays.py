@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import chain
+from numbers import Real
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -42,6 +43,7 @@ _CAST = dict.fromkeys("fOSU", "np.asarray({name}, np.float64)") | {
 def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
     """Convert ``value``, one entry per ``axis``, to a NumPy array, if possible without a copy."""
     if type(value) is np.ndarray:
+        _refuse_lists(value, name, axis)
         return value
     if isinstance(value, np.ma.MaskedArray):
         msg = (
@@ -59,7 +61,8 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         advice = f"scipy.sparse.vstack({argument})" if of_user else f"{name}.toarray()"
         msg = f"{name} is sparse ({type(value).__name__}), expected a dense array; type {advice}"
         raise InputTypeError(msg)
-    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+    is_of_arrow = hasattr(value, "to_pylist")  # whose DLPack warns, and has no bools
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__") and not is_of_arrow:
         return _from_dlpack(value, name)
 
     if hasattr(value, "isna") and hasattr(value, "columns"):  # a frame of pandas
@@ -69,7 +72,7 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         array = np.asarray(value)
     except (RuntimeError, TypeError, ValueError) as error:  # tensors raise the first
         if is_list:
-            _refuse_rows(value, name, error)
+            _refuse_rows(value, name, axis, error)
         msg = f"{name} must be a matrix of numbers, rows of the same length, got '{error}'"
         raise InputTypeError(msg) from None
     if is_list and array.ndim != 2:
@@ -80,6 +83,7 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
             f"got {value!r:.40} of type {type(value).__name__}"
         )
         raise InputTypeError(msg)
+    _refuse_lists(array, name, axis)
     return array
 
 
@@ -98,11 +102,35 @@ def _with_nan(frame: Any) -> Any:
     return frame.to_numpy(np.result_type(common_dtype, np.float32), na_value=np.nan)
 
 
-def _refuse_rows(rows: Sequence[Any], name: str, error: Exception) -> None:
-    """Refuse a list that NumPy cannot read as a matrix."""
+def _refuse_lists(array: npt.NDArray[Any], name: str, axis: str) -> None:
+    """Refuse a column of lists, which NumPy reads as objects."""
+    if array.dtype.kind != "O" or array.ndim != 1 or not array.size:
+        return
+    if not all(map(_is_collection, array)):
+        return
+    if axis == "row" or len(set(map(len, array))) > 1:
+        _refuse_rows(array, name, axis)
+    msg = (
+        f"{name} holds a list for each {axis}, expected an array of numbers; for a matrix type "
+        f"{call_on(name, 'np.stack(np.asarray({}))')}"
+    )
+    raise InputTypeError(msg)
+
+
+def _refuse_rows(
+    rows: Sequence[Any] | npt.NDArray[Any], name: str, axis: str, problem: object = ""
+) -> None:
+    """Refuse a list that NumPy cannot read as a matrix; ``problem`` is what it says."""
     _refuse_batches(rows, name)
-    problem = f"'{error}'"
+    problem = f"'{problem}'"
     lengths = {len(row) for row in rows if hasattr(row, "__len__")}
+    if axis == "row" and lengths:
+        msg = (
+            f"{name} has a list for each group, expected one number for each row; type "
+            "np.concatenate(scores) and np.concatenate(relevance), with sizes=[len(rows) for rows "
+            "in scores]"
+        )
+        raise InputTypeError(msg) from None
     if len(lengths) > 1:
         problem = f"rows of {min(lengths)} to {max(lengths)}"
     msg = f"{name} must be a matrix of numbers, rows of the same length, got {problem}"
@@ -111,9 +139,21 @@ def _refuse_rows(rows: Sequence[Any], name: str, error: Exception) -> None:
     raise InputTypeError(msg) from None
 
 
-def _refuse_batches(batches: Sequence[Any], name: str) -> None:
-    """Refuse a list of matrices: those of batches, or of several reasons to exclude items."""
-    if batches and all(getattr(batch, "ndim", 0) == 2 for batch in batches):
+def _refuse_batches(batches: Sequence[Any] | npt.NDArray[Any], name: str) -> None:
+    """Refuse a list of matrices: those of batches, or of several reasons to exclude items.
+
+    The pair of scores and item indices that a search returns is another thing.
+    """
+    if len(batches) and all(getattr(batch, "ndim", 0) == 2 for batch in batches):
+        kinds = [getattr(getattr(batch, "dtype", None), "kind", "") for batch in batches]
+        if name == "scores" and sorted(kinds) in (["f", "i"], ["f", "u"]):
+            place = 1 if kinds[0] == "f" else 0
+            msg = (
+                "scores is a pair of numbers and item indices, expected a matrix (n_users, "
+                "n_items); for the rankings of a search type "
+                f"Metrics.compute_ranked(scores[{place}], truth, metrics_list)"
+            )
+            raise ShapeError(msg) from None
         joined = "np.concatenate"
         if sp.issparse(batches[0]):
             joined = "scipy.sparse.vstack"
@@ -143,12 +183,49 @@ def _refuse_ids(value: Any, name: str, axis: str) -> None:
                 f"[{name}.get(user, []) for user in range(n_users)]"
             )
         raise InputTypeError(msg)
-    dtypes = getattr(value, "dtypes", ())
-    if hasattr(value, "columns") and any(str(dtype) in _TEXT_DTYPES for dtype in dtypes):
-        msg = f"{name} is a table with columns of text, expected an array of numbers; {OF_TABLES}"
+    if hasattr(value, "collect") and hasattr(value, "collect_schema"):  # of polars
+        msg = f"{name} is a LazyFrame, which has no values yet; type {name}.collect()"
         raise InputTypeError(msg)
+    dtypes = getattr(value, "dtypes", getattr(getattr(value, "schema", None), "types", ()))
+    if not hasattr(value, "columns"):
+        dtypes = ()
+    for column, dtype in enumerate(map(str, dtypes)):
+        if dtype == "object" or dtype.lower().startswith(_LIST_DTYPES):
+            _refuse_column_of_lists(value, column, name)
+    if not _TEXT_DTYPES.isdisjoint(map(str, dtypes)):
+        _refuse_texts(value, name)
     if axis == "user":
         _refuse_interactions(value, name)
+
+
+def _refuse_texts(table: Any, name: str) -> NoReturn:
+    """Refuse a table with columns of dtypes that mostly hold text."""
+    cells = np.asarray(table, np.object_)
+    if hasattr(table, "astype") and not any(isinstance(cell, str) for cell in cells.flat):
+        msg = f"{name} is a table with columns of objects or categories, expected numbers"
+        if _parses(cells):
+            msg += f"; type {name}.astype(float)"
+        raise InputTypeError(msg)
+    msg = f"{name} is a table with columns of text, expected an array of numbers; {OF_TABLES}"
+    raise InputTypeError(msg)
+
+
+def _refuse_column_of_lists(table: Any, place: int, name: str) -> None:
+    """Refuse a table with a list for each user or item in the column at ``place``."""
+    columns = getattr(table, "column_names", table.columns)  # the first of Arrow
+    column = np.asarray(table[columns[place]])
+    if column.ndim != 1 or not column.size or not all(map(_is_collection, column)):
+        return
+    typed = f"{name}[{columns[place]!r}]"
+    if name in ("scores", "features", "user_factors", "item_factors"):
+        call = f"np.stack(np.asarray({typed}))"
+    else:
+        call = f"list(np.asarray({typed}))"
+    msg = (
+        f"{name} is a table with lists in the column {columns[place]!r}, expected the lists alone; "
+        f"type {call} if its rows are in order"
+    )
+    raise InputTypeError(msg)
 
 
 def _refuse_interactions(table: Any, name: str) -> None:
@@ -337,21 +414,38 @@ def check_real(array: npt.NDArray[Any], name: str) -> None:
     elif not isinstance(array, np.ndarray):  # of Dask
         msg += f"; type {name}.astype(np.float64)" if array.dtype.kind in "fOSU" else ""
     elif array.dtype.kind in _CAST:
-        advice = f"type {_CAST[array.dtype.kind].format(name=name)}"
-        is_of_items = name in ("truth", "exclude", "candidates")
-        msg += f"; {OF_TABLES if is_of_items and holds_ids(array) else advice}"
+        advice = _advice_on_numbers(array, name)
+        msg += f"; {advice}" if advice else ""
     raise InputTypeError(msg)
+
+
+def _advice_on_numbers(array: npt.NDArray[Any], name: str) -> str:
+    """Say what to type for an array of another dtype; "" where it holds no numbers."""
+    if not holds_ids(array):
+        if array.dtype.kind != "c" and not _parses(array):
+            return ""
+        return f"type {_CAST[array.dtype.kind].format(name=name)}"
+    if name in ("truth", "exclude", "candidates"):
+        return OF_TABLES
+    if name == "genres" and array.ndim == 1:
+        return "for the names of the genres type pandas.Series(genres).str.get_dummies('|')"
+    return ""
 
 
 def holds_ids(array: npt.NDArray[Any]) -> bool:
     """Say whether an array holds text that is no number."""
     if array.dtype.kind not in "SU" and not any(isinstance(value, str) for value in array.flat):
         return False
+    return not _parses(array)
+
+
+def _parses(array: npt.NDArray[Any]) -> bool:
+    """Say whether NumPy can make numbers of an array."""
     try:
         array.astype(np.float64)
     except (TypeError, ValueError):
-        return True
-    return False
+        return False
+    return True
 
 
 def is_real(dtype: np.dtype[Any]) -> bool:
@@ -441,6 +535,7 @@ def per_user(value: Any, name: str) -> UserLists | None:
         if type(collection) is not np.ndarray:
             list_name = f"{name} of user {user}"
             lists[user] = as_array(in_order(collection, list_name), list_name)
+    _refuse_records(lists, name)
     _refuse_pairs(lists, name)
     return UserLists(lists, _indices_in(lists))
 
@@ -482,6 +577,25 @@ def _refuse_dicts(name: str) -> NoReturn:
     )
     if name == "truth":
         msg += _WITHOUT_NUMBERS
+    raise InputTypeError(msg)
+
+
+def _refuse_records(lists: Sequence[npt.NDArray[Any]], name: str) -> None:
+    """Refuse a dict for each item, such as of its index and its score."""
+    first = next((items.flat[0] for items in lists if items.size), None)
+    if not isinstance(first, Mapping):
+        return
+    fields = [field for field in first if looks_like(str(field), "item")]
+    msg = (
+        f"{name} holds dicts with {', '.join(map(repr, first))}, expected a collection of item "
+        "indices for each user"
+    )
+    if len(fields) == 1 and isinstance(first[fields[0]], str):
+        msg += f"; {OF_TABLES}"
+    elif len(fields) == 1:
+        msg += f"; type [[row[{fields[0]!r}] for row in rows] for rows in {name}]"
+        if name == "truth":
+            msg += _WITHOUT_NUMBERS
     raise InputTypeError(msg)
 
 
@@ -643,6 +757,21 @@ def first_fraction(array: npt.NDArray[Any]) -> str:
     return f"; the first that is no integer is {array[is_fraction][0]:g}, at index {place}"
 
 
+def advice_on_gaps(array: npt.NDArray[Any], name: str) -> str:
+    """Say what to type for the item indices of a user, if they are padded without a number."""
+    if array.ndim != 1 or array.dtype.kind not in "fO":
+        return ""
+    n_missing = 0
+    for number in array.tolist():
+        if is_missing(number):
+            n_missing += 1
+        elif not isinstance(number, Real) or number % 1 != 0:
+            return ""
+    if not n_missing:
+        return ""
+    return _advice_on_indices(array, name, is_of_pandas=False)
+
+
 def _advice_on_indices(array: npt.NDArray[Any], name: str, *, is_of_pandas: bool) -> str:
     """Say what to type for indices in an array of another dtype, perhaps padded without a number.
 
@@ -653,18 +782,25 @@ def _advice_on_indices(array: npt.NDArray[Any], name: str, *, is_of_pandas: bool
             return f"type {name}.fillna(-1).astype(int) if NaN ends a list"
         if array.ndim == 2:
             return f"type np.nan_to_num({name}, nan=-1).astype(np.int64) if NaN ends a list"
-        without_nan = call_on(name, "np.asarray({0})[~np.isnan({0})].astype(np.int64)")
+        without_nan = call_on(name, "np.asarray({0})[~np.isnan(np.asarray({0}))].astype(np.int64)")
         return f"type {without_nan} to leave out NaN"
     if array.dtype.kind == "O" and any(map(is_missing, array.flat)):
         if array.ndim == 2:
             return f"type pandas.DataFrame({name}).fillna(-1).astype(int) if NA ends a list"
+        if not _parses(array):  # NA, which is no number, as None is NaN
+            without_na = call_on(name, "[item for item in {} if pandas.notna(item)]")
+            return f"type {without_na} to leave out NA"
         without_none = call_on(name, "[item for item in {} if item is not None]")
         return f"type {without_none} to leave out None"
+    if not _parses(array):
+        return "expected the index of an item in each place"
     return f"type {call_on(name, 'np.asarray({}, np.int64)')} if these are indices"
 
 
 def is_missing(value: Any) -> bool:
     """Say whether a value is None or what data frames have in its place."""
+    if getattr(value, "shape", ()):  # an array, which is equal to none
+        return False
     try:
         if value is None or value != value:  # NaN and NaT differ from themselves
             return True

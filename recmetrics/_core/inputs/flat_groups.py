@@ -122,7 +122,7 @@ def note_on_leading_ties(scores: SparseScores, users: Users) -> str:
 
 def _flat(value: Any, name: str) -> npt.NDArray[Any]:
     """Read an array of one dimension that holds real numbers."""
-    array = as_array(value, name)
+    array = as_array(value, name, "row")
     if array.ndim != 1:
         hint = "for a matrix users x items use Metrics.compute"
         if array.ndim == 2 and 1 in array.shape:

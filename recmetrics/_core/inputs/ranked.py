@@ -283,6 +283,13 @@ def _as_lists(ranking: Any) -> FlatLists:
         parts = [as_array(part, "ranking") for part in ranking if hasattr(part, "dtype")]
         if sorted(part.dtype.kind for part in parts) in (["f", "i"], ["f", "u"]):
             ranking = _ids_without_padding(*parts)
+        elif len(parts) == 2 and parts[0].ndim == parts[1].ndim == 2:
+            msg = (
+                f"ranking is a pair of matrices of dtypes {parts[0].dtype} and {parts[1].dtype}, "
+                "expected item indices alone; if these come second, as behind whole distances, "
+                "type ranking[1]"
+            )
+            raise InputTypeError(msg)
     lists = per_user(ranking, "ranking")
     if lists is not None:
         if any(issubclass(collection, Set) for collection in set(map(type, ranking))):

@@ -1,7 +1,7 @@
 """Truth, exclude and candidates in any form -> the internal form, or an exact error."""
 
 from collections.abc import Callable, Sequence, Sized
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from recmetrics._core.errors import (
 from recmetrics._core.inputs.arrays import (
     OF_TABLES,
     UserLists,
+    advice_on_gaps,
     are_distinct,
     as_array,
     call_on,
@@ -92,7 +93,7 @@ def read_item_sets(
                 f"indices for each of the {n_users} users; type [] for a user without items"
             )
             raise ShapeError(msg)
-        _warn_of_pairs(value, lists, name)
+        _warn_of_pairs(lists, name)
         return SparseSets(_from_lists(lists, name, n_items, n_threads), n_items)
 
     array = as_array(value, name, "user" if name in _OF_USERS else _axis_of(value))
@@ -260,11 +261,11 @@ def read_train(train: Any, n_items: int | None) -> ItemSets:
         return sets
 
 
-def _warn_of_pairs(value: Sequence[Any], lists: UserLists, name: str) -> None:
+def _warn_of_pairs(lists: UserLists, name: str) -> None:
     """Warn of tuples of a user and an item, as ``zip`` makes them: they are read as two items."""
-    if lists.indices is None or not value or type(value[0]) is not tuple or len(value[0]) != 2:
+    if lists.indices is None or {*map(type, lists.collections)} != {tuple}:
         return
-    if {*map(type, value)} != {tuple} or {*map(len, value)} != {2}:
+    if {*map(len, lists.collections)} != {2}:
         return
     if items_of_pairs(_rows_of(lists), name):
         item = "item" if name == "truth" else "[item]"
@@ -353,16 +354,29 @@ def _stacked(lists: UserLists, name: str, n_items: int | None) -> npt.NDArray[An
     length = len(arrays[0]) if n_items is None else n_items
     for user, numbers in enumerate(arrays):
         if numbers.ndim != 1 or len(numbers) != length or not is_real(numbers.dtype):
-            length_words = "of the same length" if n_items is None else f"of length {n_items}"
-            msg = (
-                f"{name} of user {user} must be a 1-d array of integer item indices, or of "
-                f"relevances {length_words}; got {numbers.ndim}-d of shape {numbers.shape} and "
-                f"dtype {numbers.dtype}"
-            )
-            if holds_ids(numbers):
-                msg += f"; {OF_TABLES}"
-            raise InputTypeError(msg)
+            _refuse_numbers(arrays, user, name, n_items)
     return np.stack([half_to_single(numbers) for numbers in arrays])
+
+
+def _refuse_numbers(
+    arrays: Sequence[npt.NDArray[Any]], user: int, name: str, n_items: int | None
+) -> NoReturn:
+    """Refuse the numbers of a user, or of one whose item indices are padded without a number."""
+    advice = OF_TABLES if holds_ids(arrays[user]) else ""
+    for padded_user, numbers in enumerate(arrays):
+        advice_on_user = advice_on_gaps(numbers, f"{name} of user {padded_user}")
+        if advice_on_user and not advice:
+            user = padded_user
+            advice = advice_on_user
+    numbers = arrays[user]
+    length_words = "of the same length" if n_items is None else f"of length {n_items}"
+    msg = (
+        f"{name} of user {user} must be a 1-d array of integer item indices, or of "
+        f"relevances {length_words}; got {numbers.ndim}-d of shape {numbers.shape} and "
+        f"dtype {numbers.dtype}"
+    )
+    msg += f"; {advice}" if advice else ""
+    raise InputTypeError(msg)
 
 
 def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None, typed: str) -> Rows:

@@ -160,27 +160,39 @@ class ListRanker:
         """
         item = int(lists.items[lists.start[row] + place])
         rank = lists.rank_in(row, place)
+        items = self._rankings.lists.items
+        last_items = lists.items[lists.start[row] : lists.start[row + 1]][-2:]
         advice = ""
         if fault_code == kernels.OUTSIDE:
             expected = valid_indices(self.n_items)
             problem = f"item {item}, which is outside the catalogue; expected {expected}, or -1"
             if self.n_items is not None and item >= 0:
-                items = self._rankings.lists.items
                 advice = hint_of_index(_ANY_LIST, item, items, self.n_items)
             if self.n_items is not None and not advice:
                 advice = _ACCEPT_ADVICE.format("unknown")
+            if item == self.n_items and np.count_nonzero(items == item) > 1:
+                advice += _hint_of_padding(item, last_items[-1:])
         elif fault_code == kernels.AFTER_END:
             problem = f"item {item} after the end of the list; expected -1 only after the last item"
         else:
             problem = f"item {item} twice; expected each item once"
             advice = _ACCEPT_ADVICE.format("repeats")
-            last_items = lists.items[lists.start[row] : lists.start[row + 1]][-2:]
             if item == 0 and not last_items.any():
                 call = call_on(_ANY_LIST, "np.trim_zeros({}, 'b')")
                 advice = f", and -1 after the last one; if 0 is no item type {call}"
+            else:
+                advice += _hint_of_padding(item, last_items)
         user = self.users.user_at(first + row)
         msg = f"ranking of user {user} names at rank {rank} {problem}{advice}"
         raise InputError(msg, argument="ranking")
+
+
+def _hint_of_padding(item: int, last_items: IntArray) -> str:
+    """Say what to type if ``item`` fills up short lists; "" if it is not among the last ones."""
+    if (last_items != item).any():
+        return ""
+    call = call_on(_ANY_LIST, f"np.where(np.equal({{0}}, {item}), -1, {{0}})")
+    return f"; if {item} is no item but fills up short lists type {call}"
 
 
 def _narrow_blocks(rows: slice, lengths: IntArray) -> list[slice]:
