@@ -43,7 +43,8 @@ _CAST = dict.fromkeys("fOSU", "np.asarray({name}, np.float64)") | {
 def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
     """Convert ``value``, one entry per ``axis``, to a NumPy array, if possible without a copy."""
     if type(value) is np.ndarray:
-        _refuse_lists(value, name, axis)
+        if value.dtype.kind == "O":
+            _refuse_lists(value, name, axis)
         return value
     if isinstance(value, np.ma.MaskedArray):
         msg = (
@@ -83,7 +84,8 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
             f"got {value!r:.40} of type {type(value).__name__}"
         )
         raise InputTypeError(msg)
-    _refuse_lists(array, name, axis)
+    if array.dtype.kind == "O":
+        _refuse_lists(array, name, axis)
     return array
 
 
@@ -104,9 +106,7 @@ def _with_nan(frame: Any) -> Any:
 
 def _refuse_lists(array: npt.NDArray[Any], name: str, axis: str) -> None:
     """Refuse a column of lists, which NumPy reads as objects."""
-    if array.dtype.kind != "O" or array.ndim != 1 or not array.size:
-        return
-    if not all(map(_is_collection, array)):
+    if array.ndim != 1 or not array.size or not all(map(_is_collection, array)):
         return
     if axis == "row" or len(set(map(len, array))) > 1:
         _refuse_rows(array, name, axis)
