@@ -177,9 +177,9 @@ class StreamEvaluator(Accumulator):
         exclude, candidates, profile
             As in ``Metrics.compute``, for these rows.
         by
-            (n_batch,) the group of each event, such as a segment: integers or text. Needs
-            ``keep="means"``, in every update. ``recmetrics.summary`` and ``compare`` then have the
-            groups.
+            (n_batch,) the group of each event, such as a segment: integers or text, of which all
+            updates together have at most 50. Needs ``keep="means"``, in every update.
+            ``recmetrics.summary`` and ``compare`` then have the groups.
         weights
             (n_batch,) the weight of each event: 0, which leaves it out of all means, or from 1e-90
             to 1e90. Needs ``keep="means"``. None: each weighs 1.
@@ -187,8 +187,8 @@ class StreamEvaluator(Accumulator):
         Raises
         ------
         InputError, InputTypeError, ArgumentError
-            As in ``Metrics.compute``. Also raised if the number of items differs from that of the
-            earlier batches; the batch is then not added.
+            As in ``Metrics.compute``. Also raised if the number of items differs among models or
+            from that of the earlier batches; the batch is then not added.
         """
         sources = _by_model(scores, read_model)
         self._take_in(sources, truth, exclude, candidates, profile, by, weights)
