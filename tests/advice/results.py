@@ -101,7 +101,7 @@ CASES = [
         then="stream.mean()",
     ),
     Case(
-        "state is that of another class, {}; type",
+        "state is what {}.state() gave",
         BOTH + "evaluator = Evaluator(truth, 'mrr')\n"
         "evaluator.update(scores)\n"
         "state = evaluator.state()\n",

@@ -291,7 +291,10 @@ def test_the_state_of_the_other_class_is_named(kind, reader, tmp_path):
     state = filled(kind).state()
     writer = type(made(kind)).__name__
     message = message_of(InputError, reader.from_state, state)
-    expected = f"state is that of another class, {writer}; type {writer}.from_state(state)"
+    expected = (
+        f"state is what {writer}.state() gave; expected what {reader.__name__}.state() gave; type "
+        f"{writer}.from_state(state)"
+    )
     assert message == expected
     np.savez(tmp_path / "state.npz", **state)
     with np.load(tmp_path / "state.npz") as file:

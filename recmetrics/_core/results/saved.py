@@ -203,7 +203,8 @@ def reading(
     if keep in _CLASSES and keep not in keeps:
         writer_class = _CLASSES[keep]
         msg = (
-            f"state is that of another class, {writer_class}; type {writer_class}.from_state(state)"
+            f"state is what {writer_class}.state() gave; {expected_state}; type "
+            f"{writer_class}.from_state(state)"
         )
         raise InputError(msg, argument="state")
     _check_form(state)
