@@ -17,15 +17,19 @@ def conversion_of(value: Any, label: str) -> str:
 
     ``label`` is the name of the argument.
     """
-    if isinstance(value, np.ndarray) and value.ndim:
-        return _conversion_of_rows(list(value), label)
-    if isinstance(value, list | tuple) and value:
-        return _conversion_of_rows(value, label)
-    if hasattr(value, "reset_index"):
+    if isinstance(value, list | tuple | np.ndarray):
+        rows = list(np.atleast_1d(value) if isinstance(value, np.ndarray) else value)
+        return _conversion_of_rows(rows, label) if rows else ""
+    if _library_of(value) == "pandas" and hasattr(value, "reset_index"):
         return _conversion_of_column(value, label)
     if type(value).__name__ == "RecordBatch":
         return f"; type pyarrow.Table.from_batches([{label}])"
     return ""
+
+
+def _library_of(value: Any) -> str:
+    """Name the library of a table or a column: those of others, such as Dask, may be lazy."""
+    return type(value).__module__.partition(".")[0]
 
 
 def _conversion_of_rows(rows: Sequence[Any], label: str) -> str:
@@ -107,23 +111,25 @@ def conversion_of_entries(dictionary: Mapping[Any, Any], user: Any, label: str, 
     """
     entries = dictionary[user]
     of_each = f"for user, items in {label}.items()"
-    if column in getattr(entries, "columns", ()) and set(entries[column]) != {user}:
-        return (
-            "; for a table of each model type {model: evaluate_table(table, truth, ...) for model, "
-            f"table in {label}.items()}}"
-        )
-    if hasattr(entries, "assign"):  # a table of pandas
-        return f"; type pandas.concat([items.assign(**{{{column!r}: user}}) {of_each}])"
-    if hasattr(entries, "with_columns"):  # of polars
-        with_user = f"items.with_columns(polars.lit(user).alias({column!r}))"
-        return f"; type polars.concat([{with_user} {of_each}])"
-    if hasattr(entries, "reset_index"):  # a column of pandas
+    library = _library_of(entries)
+    if library in ("pandas", "polars") and type(entries).__name__ == "DataFrame":
+        if column in entries.columns and set(entries[column]) != {user}:
+            return (
+                "; for a table of each model type {model: evaluate_table(table, truth, ...) for "
+                f"model, table in {label}.items()}}"
+            )
+        with_user = f"assign(**{{{column!r}: user}})"
+        if library == "polars":
+            with_user = f"with_columns(polars.lit(user).alias({column!r}))"
+        return f"; type {library}.concat([items.{with_user} {of_each}])"
+    if library == "pandas":  # a column
         return (
             f"; type {{user: items.tolist() {of_each}}} if its values are items, or "
             f"{{user: items.to_dict() {of_each}}} if its index has them"
         )
     for items in dictionary.values():
-        if items is None or (isinstance(items, Sized) and not isinstance(items, str)):
+        has_items = isinstance(items, Sized) or hasattr(type(items), "columns")
+        if items is None or (has_items and not isinstance(items, str)):
             return ""
     return f"; for one item of each user type {{user: [item] for user, item in {label}.items()}}"
 

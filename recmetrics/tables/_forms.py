@@ -426,8 +426,9 @@ def _refuse_entries(dictionary: Mapping[Any, Any], label: str, user: Any, column
     """Refuse what a user has, which is no list or dict of items; ``column`` is that of users."""
     entries = dictionary[user]
     shown = f"{entries!r:.40}"
-    if hasattr(entries, "columns") or hasattr(entries, "reset_index"):  # of several lines
-        shown = f"a {type(entries).__name__}"
+    kind = type(entries)
+    if hasattr(kind, "columns") or hasattr(kind, "reset_index"):  # of several lines
+        shown = f"a {kind.__name__}"
     msg = (
         f"{label} of user {user!r} is {shown}; expected a list or a set of items, or a dict from "
         f"items to numbers{conversion_of_entries(dictionary, user, label, column)}"

@@ -413,10 +413,7 @@ FORMS = [
             advice="numbers; type (.+)$",
             then=MRR,
         )
-        for says, library in (
-            ("; type pandas.concat([", "pandas"),
-            ("; type polars.concat([", "polars"),
-        )
+        for says, library in (("; type {}.concat([", "pandas"), ("; type {}.concat([", "polars"))
     ),
     Case(
         "{key: items for (key,), items in",

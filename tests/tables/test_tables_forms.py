@@ -79,9 +79,11 @@ def test_columns_in_dicts_are_lists(chunks):
         assert values({1: [5]}, {1: column}, chunks=chunks) == {1: 1}
     with pytest.raises(InputError, match=r"row 1 .* is null or NaN, expected an id"):
         values({1: pyarrow.array([3, None])}, {1: [5]}, chunks=chunks)
-    for table in (pyarrow.table({"item": [3]}), pandas.DataFrame({"item": [3]})):
+    lazy = polars.LazyFrame({"item": [3]})
+    for table in (pyarrow.table({"item": [3]}), lazy, pandas.DataFrame({"item": [3]})):
         told = message_of(InputTypeError, lambda recs=table: values({1: recs}, {1: [3]}))
         assert told.startswith(f"recs of user 1 is a {type(table).__name__}; expected a list")
+        assert ("; " in told.partition("; ")[2]) == (type(table) is pandas.DataFrame)
 
 
 @EVERY_KIND
@@ -406,6 +408,7 @@ def test_rows_of_two_or_three_are_told_of_a_table():
         (np.ones((4, 2)), r"for rows of user, item type [^;]+$"),
         (np.ones((4, 5)), "a pyarrow Table$"),
         (np.array(0.0), "a pyarrow Table$"),
+        (np.empty((0, 2)), "a pyarrow Table$"),
         (np.array([("u", 1)], [("user", "U1"), ("item", int)]), r"type pandas.DataFrame\(truth\)$"),
     )
     for truth, told in refused:
