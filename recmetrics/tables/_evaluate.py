@@ -174,7 +174,8 @@ def evaluate_table(
         for example, cannot be an id. All other tables must be of the same library. ``recs``,
         ``truth`` and ``exclude`` may be dicts: of recommendations ``{user: {item: score}}``, or
         ``{user: [item, ...]}``, best first; of truth ``{user: {item: relevance}}``, or with lists
-        or sets of items. Each table may also be the path of a file that polars reads: ``.csv``,
+        or sets of items. A list may be an array, a tensor, or a column of polars or pyarrow. Each
+        table may also be the path of a file that polars reads: ``.csv``,
         ``.tsv``, RecBole's ``.inter``, ``.parquet``, a run or qrels of TREC; text may be packed by
         gzip. Ids in files are read as text, or as integers if another table of the call has integer
         ids.
