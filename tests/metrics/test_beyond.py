@@ -397,7 +397,7 @@ WRONG = [
         InputTypeError,
         "popularity must hold real numbers (float16, bfloat16, float32, float64, integers or "
         "bool), got "
-        "dtype <U1; type np.asarray(popularity, np.float64)",
+        "dtype <U1",
     ),
     (
         "diversity",
