@@ -199,7 +199,7 @@ ERRORS = {
         InputTypeError,
         "propensity must hold real numbers (float16, bfloat16, float32, float64, integers or "
         "bool), got "
-        "dtype <U1; type np.asarray(propensity, np.float64)",
+        "dtype <U1",
     ),
     "groups": (lambda: Metrics.compute_groups([1.0, 2.0], [0, 1], "recall(weigh=ips)@5", sizes=[2]),
         ArgumentError,

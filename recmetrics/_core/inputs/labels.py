@@ -8,12 +8,12 @@ order is refused beside them.
 """
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recmetrics._core.errors import InputError
-from recmetrics._core.inputs.arrays import are_permuted
 from recmetrics._core.types import IntArray
 
 # By argument: what its rows and its columns are.
@@ -181,17 +181,31 @@ def _labels(name: str, table: Any, side: str) -> Labels:
 
 def _sorted(name: str, side: str, labels: Any) -> str:
     """Say how to sort a table whose labels are the numbers from 0 in another order; else ""."""
-    if are_permuted([*labels]):
-        return f"{name}.sort_index({'axis=1' if side == 'columns' else ''})"
-    numbers = []
-    for label in labels:
-        if not isinstance(label, str) or not label.isdecimal():
-            return ""
-        numbers.append(int(label))
-    if not are_permuted(numbers):
+    numbers = _numbers_of(labels)
+    in_order = np.arange(len(numbers))
+    if np.array_equal(numbers, in_order) or not np.array_equal(np.sort(numbers), in_order):
         return ""
-    rows = "" if side == "columns" else ".loc"
-    return f"{name}{rows}[sorted({name}.{side}, key=int)]"
+    if isinstance(labels[0], str):
+        rows = "" if side == "columns" else ".loc"
+        return f"{name}{rows}[sorted({name}.{side}, key=int)]"
+    return f"{name}.sort_index({'axis=1' if side == 'columns' else ''})"
+
+
+def _numbers_of(labels: Any) -> IntArray:
+    """The labels as numbers, if they may be all from 0 in any order; else no number.
+
+    Most labels are something else, which the first of them tells without reading the others.
+    """
+    none = np.empty(0, np.int64)
+    first = labels[0] if len(labels) else None
+    if isinstance(first, Integral) and getattr(labels, "dtype", np.dtype("O")).kind in "iu":
+        return np.asarray(labels)
+    if not isinstance(first, str) or not first.isdecimal() or int(first) >= len(labels):
+        return none
+    try:
+        return np.asarray(labels, np.object_).astype(np.int64)
+    except (TypeError, ValueError, OverflowError):
+        return none
 
 
 def _in_order(name: str, table: Any, others: Mapping[str, str]) -> str:
