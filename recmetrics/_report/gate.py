@@ -136,7 +136,7 @@ class Gate(Printed):
 
     @property
     def nouns(self) -> str:
-        """The word for users."""
+        """The word for the users of its differences."""
         return plural(self.noun)
 
     def to_records(self) -> list[dict[str, Any]]:
