@@ -49,7 +49,7 @@ def check(problem):
         warnings.filterwarnings("ignore", ".* have popularity 0; novelty")
         warnings.filterwarnings("ignore", "the mean of .* is plain, and the system")
         warnings.filterwarnings("ignore", ".* are scores and truth exchanged")
-        warnings.filterwarnings("ignore", "truth, column .* no id of recs occurs here")
+        warnings.filterwarnings("ignore", ".*, column .* no id of recs occurs here")
         if isinstance(expected, Refused):
             _check_refused(problem, expected)
             return

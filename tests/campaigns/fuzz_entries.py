@@ -253,7 +253,7 @@ def ranked(problem):
         ranking = np.full((len(lists), max(len(items) for items in lists) + 1), -1)
         for row, items in zip(ranking, lists, strict=True):
             row[: len(items)] = items
-    specs = [parse(text) for text in problem.metrics]
+    specs = [parse(text, problem.convention) for text in problem.metrics]
     needing = [spec for spec in specs if spec.metric.needs or spec.is_weighed]
     side = side_of(problem) if needing or problem.seed % 3 else {}
     return Metrics.compute_ranked(
@@ -348,7 +348,7 @@ def evaluator(problem):
 def _update(problem, evaluator, scores, wrong, batch, rng):
     """One batch by one of the updates; a user may come twice in it, the later row standing."""
     ways = ["scores"]
-    specs = [parse(text) for text in problem.metrics]
+    specs = [parse(text, problem.convention) for text in problem.metrics]
     of_all_items = any(spec.metric.counts_all_items for spec in specs)
     of_equal_scores = any(spec.values.get("tied") == "block" for spec in specs)
     if problem.ties == "index" and not of_all_items and not of_equal_scores:
