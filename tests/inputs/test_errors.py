@@ -959,8 +959,32 @@ def test_what_cannot_be_converted_is_not_told_to_be():
         call = Metrics.compute, scores, TRUTH, ["mrr", "diversity@2"][: 1 + len(keywords)]
         message = message_of(InputTypeError, *call, **keywords)
         assert message.partition("got dtype ")[2] in ("<U4", "<U1", "object")
+    for items, dtype in (([[10**400]] * 2, "object"), ([[1j], [0j]], "complex128")):
+        message = message_of(InputTypeError, Metrics.compute_ranked, items, TRUTH, "mrr")
+        assert message == (
+            f"ranking of user 0 must hold integer item indices, got dtype {dtype}; expected the "
+            "index of an item in each place"
+        )
+    assert message_of(InputTypeError, Metrics.compute, [[10**400] * 3] * 2, TRUTH, "mrr").endswith(
+        "got dtype object"
+    )
+    lists = [np.array([np.float64(INF), None], object), [1]]
+    assert message_of(InputTypeError, Metrics.compute, SCORES, lists, "mrr").endswith(
+        "got 1-d of shape (2,) and dtype object"
+    )
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     lists = pandas.Series([[3.0, 2.0, 1.0], [1.0, 3.0]])
     message = message_of(InputTypeError, Metrics.compute, lists, TRUTH, "mrr")
     assert message.startswith("scores must be a matrix of numbers, rows of the same length")
     assert message.endswith("got rows of 2 to 3")
+
+
+def test_rows_in_an_array_of_objects_are_batches():
+    rows = np.empty(2, object)
+    rows[:] = [sp.csr_array(SCORES[:1]), sp.csr_array(SCORES[1:])]
+    message = message_of(ShapeError, Metrics.compute, rows, TRUTH, "mrr")
+    assert message == (
+        "scores is a list of 2 matrices, expected one; type scipy.sparse.vstack(scores) for batches"
+    )
+    joined = sp.vstack(rows)
+    assert (joined != sp.csr_array(SCORES)).nnz == 0

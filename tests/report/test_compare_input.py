@@ -681,8 +681,13 @@ def test_series_in_arrays_of_values_need_one_index():
         for name, column in (("old", old), ("new", new))
     }
     assert only(compare(frames)) == expected
-    for second in (new[::-1], NEW, pd.Series(NEW)):
-        assert only(compare({"old": {"hit@1": old}, "new": {"hit@1": second}})) == expected
+    for first, second in (
+        (old, new[::-1]),
+        (old, NEW),
+        (old, pd.Series(NEW)),
+        (pd.Series(OLD, pd.Index([pd.NA, 0, 1, 2, 3, 4], dtype="Int64")), NEW),
+    ):
+        assert only(compare({"old": {"hit@1": first}, "new": {"hit@1": second}})) == expected
 
 
 @BACKENDS

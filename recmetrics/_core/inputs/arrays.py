@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import chain
-from numbers import Real
+from numbers import Integral
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -114,6 +114,7 @@ def _refuse_lists(array: npt.NDArray[Any], name: str, axis: str) -> None:
     """Refuse a column of lists, which NumPy reads as objects."""
     if array.ndim != 1 or not array.size or not all(map(_is_collection, array)):
         return
+    _refuse_batches(array, name)  # sparse matrices have no length
     if axis == "row" or len(set(map(len, array))) > 1:
         _refuse_rows(array, name, axis)
     msg = (
@@ -283,7 +284,8 @@ def _index_of(value: Any, axis: str = "index") -> Any:
 def are_permuted(labels: list[Any]) -> bool:
     """Say whether labels are the numbers 0, 1, ..., n - 1 in another order."""
     in_order = list(range(len(labels)))
-    return labels != in_order and {*labels} == {*in_order}
+    # NA, which a set may hold, cannot be compared in a list.
+    return {*labels} == {*in_order} and labels != in_order
 
 
 def refuse_other_indexes(arguments: Mapping[str, Any], advice: str) -> None:
@@ -456,10 +458,12 @@ def holds_ids(array: npt.NDArray[Any]) -> bool:
 
 
 def _parses(array: npt.NDArray[Any]) -> bool:
-    """Say whether NumPy can make numbers of an array."""
+    """Say whether NumPy can make real numbers of an array."""
+    if array.dtype.kind == "c":
+        return False
     try:
         array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return False
     return True
 
@@ -781,7 +785,9 @@ def advice_on_gaps(array: npt.NDArray[Any], name: str) -> str:
     for number in array.tolist():
         if is_missing(number):
             n_missing += 1
-        elif not isinstance(number, Real) or number % 1 != 0:
+        elif not (
+            isinstance(number, Integral) or (isinstance(number, float) and number.is_integer())
+        ):
             return ""
     if not n_missing:
         return ""
