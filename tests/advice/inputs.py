@@ -989,7 +989,7 @@ SIDE = [
             f"train = {library}.{constructor}(columns)\n",
             "recmetrics.popularity_from(train)",
             [1 / 3, 2 / 3, 1 / 3],
-            advice="type (.+)$",
+            advice="type (.+), or ",
             altered="sp.coo_array((np.ones(4), (train['movieId'], train['user_id'])))",
         )
         for library, constructor in {

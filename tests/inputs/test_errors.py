@@ -445,8 +445,15 @@ def test_a_table_of_interactions_is_no_matrix(library):
     for name, call in calls.items():
         assert message_of(InputTypeError, call) == (
             f"{name} is a table with the columns 'userId' and 'item_id', expected a matrix "
-            f"(n_users, n_items); {TABLES}"
+            f"(n_users, n_items); {TABLES}, or np.asarray({name}) if it is a matrix"
         )
+    films = frame(
+        {"Doc Hollywood": [0, 1, 0], "The Member of the Wedding": [0, 0, 1], "Up": [1, 0, 0]}
+    )
+    message = message_of(InputTypeError, Metrics.compute, square, films, "mrr")
+    assert message.endswith("or np.asarray(truth) if it is a matrix")
+    ranks = 1 / Metrics.compute(square, np.asarray(films), "mrr")["mrr"]
+    assert ranks.tolist() == [3, 2, 3]
     matrix = frame({"user": [1, 0, 0], "item 1": [0, 1, 0], "item 2": [0, 0, 1]})
     assert Metrics.compute(square, matrix, "mrr")["mrr"].tolist() == [1, 1, 1]
 

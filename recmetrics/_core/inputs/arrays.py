@@ -211,7 +211,7 @@ def _refuse_columns(table: Any, name: str, axis: str) -> None:
                 _refuse_column_of_lists(table, column, name)
     if not _TEXT_DTYPES.isdisjoint(map(str, {*dtypes})):
         _refuse_texts(table, name)
-    if axis == "user" and len(dtypes) <= _MOST_OF_INTERACTIONS:
+    if axis == "user":
         _refuse_interactions(table, name)
 
 
@@ -247,17 +247,17 @@ def _refuse_column_of_lists(table: Any, place: int, name: str) -> None:
 
 def _refuse_interactions(table: Any, name: str) -> None:
     """Refuse a table with a row for each interaction, which its columns of users and items tell."""
-    columns = getattr(table, "column_names", getattr(table, "columns", ()))  # the first of Arrow
-    users = []
-    items = []
-    for column in map(str, columns):
-        if looks_like(column, "user"):
-            users.append(column)
-        if looks_like(column, "item"):
-            items.append(column)
-    if not users or len(items) != 1:  # those of many items are a matrix
+    columns = getattr(table, "column_names", table.columns)  # the first of Arrow
+    if len(columns) > _MOST_OF_INTERACTIONS:
         return
-    user, item = users[0], items[0]
+    names = [*map(str, columns)]
+    if not looks_like(" ".join(names), "user"):  # most tables: one look at all names
+        return
+    items = [column for column in names if looks_like(column, "item")]
+    if len(items) != 1:  # those of many items are a matrix
+        return
+    user = next(column for column in names if looks_like(column, "user"))
+    item = items[0]
     advice = OF_TABLES
     if name == "train":
         code = f"{name}[{{!r}}].to_numpy()"
@@ -265,7 +265,7 @@ def _refuse_interactions(table: Any, name: str) -> None:
         advice = f"for numbers from 0 type {matrix}"
     msg = (
         f"{name} is a table with the columns {user!r} and {item!r}, expected a matrix "
-        f"(n_users, n_items); {advice}"
+        f"(n_users, n_items); {advice}, or np.asarray({name}) if it is a matrix"
     )
     raise InputTypeError(msg)
 
