@@ -364,6 +364,14 @@ def test_frames_whose_dtypes_have_na(dtype):
         Metrics.compute([[3, 2, 1], [3, 2, 1]], missing, "mrr")
 
 
+def test_two_items_of_one_user_are_no_pair():
+    """Of several users, ``(0, 2)`` is told to be perhaps a user and an item."""
+    scores = [[3.0, 2.0, 1.0]]
+    assert Metrics.compute(scores, [(0, 2)], "recall@2")["recall@2"].tolist() == [1 / 2]
+    keywords = {"exclude": [(0, 2)], "candidates": [(0, 1)]}
+    assert Metrics.compute(scores, [(1,)], "mrr", **keywords)["mrr"].tolist() == [1]
+
+
 def test_arrays_of_arrow_are_read_without_a_warning():
     """Their way of DLPack is deprecated, and has no bools."""
     array = pyarrow().array

@@ -700,11 +700,12 @@ def items_of_pairs(array: npt.NDArray[Any], typed: str) -> str:
     """Write how to type the item of each user, (n_users,), where each row is a user and an item.
 
     ``typed`` is the text with which to type the array. "" if its rows are no such pairs: the users
-    are 0 .. n_users - 1, each once. Numbers of which none is above 1 are taken as relevances.
+    are 0 .. n_users - 1, each once, and more than one, whose item 0 says little. Numbers of which
+    none is above 1 are taken as relevances.
     """
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
         return ""
-    if array.max(initial=0) <= 1:
+    if len(array) < 2 or array.max() <= 1:
         return ""
     users = array[:, 0]
     order = np.argsort(users)
