@@ -233,14 +233,9 @@ def _refuse_column_of_lists(table: Any, place: int, name: str) -> None:
     column = np.asarray(table[columns[place]])
     if column.ndim != 1 or not column.size or not all(map(_is_collection, column)):
         return
-    typed = f"{name}[{columns[place]!r}]"
-    if name in ("scores", "features", "user_factors", "item_factors"):
-        call = f"np.stack(np.asarray({typed}))"
-    else:
-        call = f"list(np.asarray({typed}))"
     msg = (
         f"{name} is a table with lists in the column {columns[place]!r}, expected the lists alone; "
-        f"type {call} if its rows are in order"
+        f"type list(np.asarray({name}[{columns[place]!r}])) if its rows are in order"
     )
     raise InputTypeError(msg)
 
