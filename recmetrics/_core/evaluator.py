@@ -440,7 +440,10 @@ class Evaluator(Accumulator):
             warn_if_exchanged(scores, batch.truth)
         labels = self._users.labels
         if labels or scores.tables is not UNLABELLED_SCORES:
-            read_labels(scores.tables, labels_of_users(labels, user_index))
+            # Indices name the user of each row, even where they are read as a slice.
+            is_slice = users is None or isinstance(users, slice)
+            users_of_rows = user_index if is_slice else as_indices(user_index)
+            read_labels(scores.tables, labels_of_users(labels, users_of_rows))
         sink = store.sink(n_rows, store.cutoffs)
         return user_index, find_hits(scores, batch, store.request, sink, store.cutoffs)
 

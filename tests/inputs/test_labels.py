@@ -180,7 +180,7 @@ def test_batches_of_an_evaluator():
     turned = pandas.DataFrame(np.eye(2), list("vu"))
     items = SCORES.to_numpy().T
     message = message_of(InputError, evaluator.update_factors, turned, items, users=[0, 1])
-    assert advised(message) == "user_factors.reindex(index=truth.index[0:2])"
+    assert advised(message) == "user_factors.reindex(index=truth.index[users])"
 
 
 def test_batches_of_a_stream():
@@ -321,6 +321,9 @@ def test_numbers_in_another_order_in_batches():
     for users in (None, slice(0, 2)):
         message = message_of(InputError, of_turned.update, NUMBERED.to_numpy(), users)
         assert advised(message).startswith("truth.sort_index() if ")
+    for users in ([1, 0], [0, 1]):  # the second are read as a slice
+        of_turned.update(NUMBERED.to_numpy()[users], users)
+    assert of_turned.compute()["mrr"].tolist() == MRR
     stream = StreamEvaluator("mrr")
     message = message_of(InputError, stream.update, turned, truth)
     assert advised(message).startswith("scores.sort_index() if ")
