@@ -61,6 +61,11 @@ from recmetrics.tables._values import (
 )
 
 _NO_SYSTEM = System(name="", lines=())
+# The endings of files that are no Parquet; what follows the last dot of a name may be a date, too.
+_OTHER_FORMATS = (
+    *(".csv", ".tsv", ".inter", ".txt", ".json", ".jsonl", ".ndjson", ".xls", ".xlsx", ".gz"),
+    *(".zip", ".npy", ".npz", ".arrow", ".feather", ".ipc", ".avro", ".orc", ".pkl", ".pickle"),
+)
 
 
 class ListOptions(TypedDict, total=False):
@@ -347,7 +352,7 @@ def _check_path(path: Any) -> None:
             f"{path!r}"
         )
         raise ArgumentError(msg, argument="per_user")
-    if Path(path).suffix.lower() not in ("", ".parquet", ".pq"):
+    if Path(path).suffix.lower() in _OTHER_FORMATS:
         parquet = str(Path(str(path).removesuffix(".gz")).with_suffix(".parquet"))
         msg = f"per_user={str(path)!r} must be a Parquet file; type per_user={parquet!r}"
         raise ArgumentError(msg, argument="per_user")

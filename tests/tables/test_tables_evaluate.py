@@ -956,3 +956,12 @@ def test_a_file_of_values_is_parquet(name, tmp_path):
     with pytest.raises(ArgumentError, match=re.escape(message)):
         evaluated("mrr", RECS, per_user=path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["values", "run.2026-01-29", "model=1.0", "values.parq", "a.PQ"])
+def test_a_name_with_dots_is_no_other_format(name, tmp_path):
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    path = tmp_path / name
+    recs = polars.DataFrame({"user": [1, 1], "item": [7, 8]})
+    evaluate_table(recs, recs[1:], "mrr", per_user=path)
+    assert polars.read_parquet(path)["mrr"].to_list() == [1 / 2]
