@@ -120,9 +120,10 @@ def test_pairs_are_seen_by_their_numbers(cells, told):
         evaluate_table(recs, pandas.DataFrame({"user": [1], "item": [7]}), "mrr")
 
 
-def test_records_in_both_tables_are_ids():
+@pytest.mark.parametrize("fields", [("shop", "code"), ("code", "version"), ("item", "score")])
+def test_records_in_both_tables_are_ids(fields):
     polars = pytest.importorskip("polars", reason="polars is not installed")
-    items = [{"shop": 1, "code": 7}, {"shop": 2, "code": 7}]
+    items = [dict(zip(fields, record, strict=True)) for record in ((1, 7.0), (2, 7.0))]
     recs = polars.DataFrame({"user": [1, 1], "item": items})
     assert evaluate_table(recs, recs[1:], "mrr")["mrr"].to_list() == [1 / 2]
 
