@@ -124,6 +124,8 @@ def say_how_to_read(error: RecmetricsError, tables: Mapping[str, Any]) -> None:
     code = f"polars.DataFrame({error.argument})"
     if isinstance(table, str | Path):
         code = as_frame(Path(table))
+        if code in str(error):  # the advice reads the file itself
+            return
     elif hasattr(table, "collect"):
         code = f"{error.argument}.collect()"
     elif hasattr(table, "lazy") or isinstance(table, Mapping | Source):  # the command has its own

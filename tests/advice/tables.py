@@ -669,7 +669,7 @@ LISTS = [
         ".write_parquet('recs.parquet')\nrecs = 'recs.parquet'\n",
         CALL,
         [1 / 2, 1 / 1],
-        advice="type (.+) for the file",
+        advice="type (.+) for the file$",
         to="recs",
         altered="polars.read_parquet('recs.parquet').with_columns(polars.col('user').cast(str))",
         then=MRR,
