@@ -635,8 +635,9 @@ def _with_numbers(
     if any(frame[name].null_count() for name in frame.columns if name in ids):
         rows = polars.any_horizontal(polars.all().is_not_null())
         frame = frame.filter(rows)  # without empty lines
-    if any(frame[name].null_count() for name in columns.blanks):
-        _refuse_short_rows(source, layout.separator)
+    for name in columns.blanks:
+        if frame[name].null_count():
+            _refuse_short_rows(source, columns, layout, name)
     for name in sorted(set(frame.columns) - ids, key=frame.columns.index):
         text = frame[name]
         if name in columns.times:
@@ -662,7 +663,7 @@ def _at_first_null(
     row = numbers.is_null().arg_true()[0]
     cell = text[row]
     if cell is None:
-        _refuse_short_rows(source, layout.separator)
+        _refuse_short_rows(source, columns, layout, text.name)
         cell = ""
     expected = "a number"
     if text.name in columns.times and numbers.dtype != polars.Float64:
@@ -762,14 +763,15 @@ def _refuse_malformed(source: Source, separator: str) -> None:
             raise at_line(source, n_lines + 1, fault) from None
 
 
-def _refuse_short_rows(source: Source, separator: str) -> None:
-    """Refuse the first row with fewer fields than the header; polars reads the others as empty."""
-    with source.open_text() as file:
-        rows = csv.reader(file, delimiter=separator)
-        n_columns = len(next(rows))
+def _refuse_short_rows(source: Source, columns: Columns, layout: _Layout, name: str) -> None:
+    """Refuse the first row that ends before the column ``name``; polars reads it as empty there."""
+    header, new_names, _ = _read_header(source, columns, layout)
+    place = [new_names.get(column) for column in header].index(name)
+    with source.open_text() as file, suppress(csv.Error):  # of a long cell, which polars reads
+        rows = csv.reader(file, delimiter=layout.separator)
         for fields in rows:
-            if 0 < len(fields) < n_columns:
-                fault = f"{count_of_fields(fields)}; expected {n_columns}, as in the header"
+            if 0 < len(fields) <= place:
+                fault = f"{count_of_fields(fields)}; expected {len(header)}, as in the header"
                 raise at_line(source, rows.line_num, fault)
 
 

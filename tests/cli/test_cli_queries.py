@@ -296,6 +296,16 @@ def test_a_row_that_ends_early_has_no_empty_score(capsys, row, n_fields):
     )
 
 
+def test_a_row_may_end_before_a_column_that_is_not_read(capsys):
+    rows = ("group,score,relevance,note\nq,2,1\nq,,0,late\n", f"r,1,1,{'x' * 140_000}\n")
+    Path("notes.csv").write_text("".join(rows))
+    argv = ("notes.csv", "-m", "mrr")
+    assert evaluated(capsys, *argv, "--nan", "exclude")["of"]["mrr"]["mean"] == 1
+    assert rejected(capsys, *argv) == (
+        "GROUPS 'notes.csv', line 3: holds '' as score; expected a number"
+    )
+
+
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
