@@ -484,7 +484,10 @@ def _names_users(native: Any) -> bool:
         return True
     names = (str(name) for name, dtype in native.dtypes.items() if dtype.kind != "f")
     ids = {name for name in names if spec_if_known(name) is None}
-    return ids <= set(COUNT_COLUMNS) and list(native.index) != list(range(len(native)))
+    labels = list(native.index)
+    rows = list(range(len(native)))
+    is_counted = {*labels} == {*rows} and labels == rows  # NA cannot be compared in a list
+    return ids <= set(COUNT_COLUMNS) and not is_counted
 
 
 def _without_nulls(column: Any) -> Any:

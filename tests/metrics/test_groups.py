@@ -132,6 +132,17 @@ def test_a_list_of_tensors_of_one_number_has_the_groups_of_the_numbers():
     assert got.tolist() == expected
 
 
+@pytest.mark.parametrize("library", ["torch", "polars"])
+def test_ids_of_several_numbers_are_refused(library):
+    module = pytest.importorskip(library, reason=f"{library} is not installed")
+    if library == "torch":
+        ids = [module.tensor([1, 2])] * 3
+    else:
+        ids = module.Series([[1, 2]] * 3, dtype=module.Array(module.Int64, 2))
+    with pytest.raises(ShapeError, match=r"^ids must be 1-d, .*\[1, 2\]\)? in the first row$"):
+        Metrics.compute_groups([3.0, 2, 1], [1, 0, 1], "mrr", ids=ids)
+
+
 @pytest.mark.parametrize("dtype", ["string", "Int64", "category"])
 def test_a_missing_id_of_pandas(dtype):
     pd = pytest.importorskip("pandas", reason="pandas is not installed")

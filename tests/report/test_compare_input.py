@@ -39,6 +39,16 @@ def test_rows_of_frames_are_matched_by_user(backend):
     assert (found.difference, found.n_users, found.wins) == (0.5, 2, 1)
 
 
+def test_na_among_the_ids_in_an_index():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    users = pd.Index([pd.NA, 1, 2, 3, 4, 5], dtype="Int64")
+    frames = {
+        "old": pd.DataFrame({"hit@1": OLD}, users),
+        "new": pd.DataFrame({"hit@1": NEW}, users)[::-1],
+    }
+    assert only(compare(frames)) == only(compare({"old": {"hit@1": OLD}, "new": {"hit@1": NEW}}))
+
+
 @pytest.mark.parametrize("name", ["arrays", "frame"])
 def test_the_row_numbers_of_arrays_are_ids(name):
     """An array is in the order of its rows, and a frame beside it may have users in any order."""

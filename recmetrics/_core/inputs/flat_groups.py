@@ -218,8 +218,8 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
     if not hasattr(ids, "shape"):
         return _number_objects(list(ids))
     array = np.asarray(ids)
-    if array.dtype == np.object_:
-        return _number_objects(list(ids))
+    if array.dtype == np.object_ or array.ndim > 1:  # a column of arrays of polars is 1-d
+        return _number_objects(list(array))
 
     missing_rows = array != array  # only NaN and NaT differ from themselves
     if isinstance(ids, np.ma.MaskedArray):
@@ -239,7 +239,7 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
 def _number_objects(ids: list[Any]) -> tuple[IntArray, list[Any]]:
     """Do what ``_read_ids`` does for ids of any type, which are compared as dict keys."""
     # Tensors of equal numbers are different dict keys.
-    ids = [group_id.item() if hasattr(group_id, "detach") else group_id for group_id in ids]
+    ids = [group_id.tolist() if hasattr(group_id, "detach") else group_id for group_id in ids]
     _refuse_missing(np.array([is_missing(group_id) for group_id in ids]))
     # Text of NumPy is text.
     types = {str if isinstance(group_id, str) else type(group_id) for group_id in ids}
