@@ -364,10 +364,9 @@ def _refuse_numbers(
     """Refuse the numbers of a user, or of one whose item indices are padded without a number."""
     advice = OF_TABLES if holds_ids(arrays[user]) else ""
     for padded_user, numbers in enumerate(arrays):
-        advice_on_user = advice_on_gaps(numbers, f"{name} of user {padded_user}")
-        if advice_on_user and not advice:
-            user = padded_user
-            advice = advice_on_user
+        if not advice:
+            advice = advice_on_gaps(numbers, f"{name} of user {padded_user}")
+            user = padded_user if advice else user
     numbers = arrays[user]
     length_words = "of the same length" if n_items is None else f"of length {n_items}"
     msg = (
