@@ -223,11 +223,11 @@ def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
 def plain(value: Any) -> Any:
     """Turn a scalar of NumPy or a tensor of one number into a value of Python.
 
-    A time finer than microseconds stays as it is.
+    A tensor of several becomes a list, and a time finer than microseconds stays as it is.
     """
     if isinstance(value, np.datetime64):
         time = value.astype("M8[us]")
         return time.item() if time == value else value
     # Tensors of one number are different dict keys, even if the numbers are equal.
     is_scalar = isinstance(value, np.generic) or hasattr(value, "detach")
-    return value.item() if is_scalar else value
+    return value.squeeze().tolist() if is_scalar else value

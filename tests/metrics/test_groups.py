@@ -127,9 +127,10 @@ def test_ids_of_pyarrow(names):
 def test_a_list_of_tensors_of_one_number_has_the_groups_of_the_numbers():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     expected = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=IDS)["mrr"].tolist()
-    ids = list(torch.tensor([1, 0, 1, 0, 1]))  # as list.extend(batch_of_ids) makes it
-    got = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=ids)["mrr"]
-    assert got.tolist() == expected
+    numbers = torch.tensor([1, 0, 1, 0, 1])
+    for ids in (list(numbers), list(numbers[:, None])):  # as list.extend(batch_of_ids) makes it
+        got = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=ids)["mrr"]
+        assert got.tolist() == expected
 
 
 @pytest.mark.parametrize("library", ["torch", "polars"])

@@ -409,6 +409,9 @@ def test_labels_and_weights_in_arrays_of_dask():
 
 def test_labels_that_are_tensors_of_one_number():
     torch = pytest.importorskip("torch", reason="torch is not installed")
+    pairs = [torch.tensor([0, 1])] * 3
+    with pytest.raises(InputTypeError, match=r"^by must hold labels .*, got a list for user 0"):
+        summary({"m": [1.0, 2.0, 3.0]}, by=pairs)
     found = summary({"m": [1.0, 2.0, 3.0]}, by=list(torch.tensor([0, 1, 0])))
     assert found.groups == (0, 1)
 

@@ -239,7 +239,9 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
 def _number_objects(ids: list[Any]) -> tuple[IntArray, list[Any]]:
     """Do what ``_read_ids`` does for ids of any type, which are compared as dict keys."""
     # Tensors of equal numbers are different dict keys.
-    ids = [group_id.tolist() if hasattr(group_id, "detach") else group_id for group_id in ids]
+    ids = [
+        group_id.squeeze().tolist() if hasattr(group_id, "detach") else group_id for group_id in ids
+    ]
     _refuse_missing(np.array([is_missing(group_id) for group_id in ids]))
     # Text of NumPy is text.
     types = {str if isinstance(group_id, str) else type(group_id) for group_id in ids}
