@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
 import numpy as np
+
+from recmetrics._core.errors import looks_like
 
 # What the number behind a user and an item is, in the tables that are pairs of them.
 NUMBERS = {"recs": "score", "truth": "relevance", "exclude": "weight"}
@@ -35,9 +37,16 @@ def _library_of(value: Any) -> str:
 def _conversion_of_rows(rows: Sequence[Any], label: str) -> str:
     """Say what to make of records, of pairs of a user and an item, or of a list for each user."""
     first = rows[0]
+    of_users = (
+        "; evaluate_table takes a dict of the items of each user, too: for a list of users 0, 1, "
+        f"2, ... type dict(enumerate({label}))"
+    )
+    if isinstance(first, Mapping) and label in NUMBERS and _are_items(rows):
+        return of_users
     if isinstance(first, Mapping | np.void):
         return f"; type pandas.DataFrame({label})"
-    if label not in NUMBERS or not isinstance(first, list | tuple | set | np.ndarray):
+    is_list = isinstance(first, list | tuple | set | np.ndarray)
+    if label not in NUMBERS or not is_list or getattr(first, "ndim", 1) == 0:
         return ""
 
     lengths = {len(row) for row in rows if isinstance(row, Collection)}
@@ -50,10 +59,15 @@ def _conversion_of_rows(rows: Sequence[Any], label: str) -> str:
         )
     if isinstance(first, np.ndarray) or (advice and isinstance(first, tuple)):
         return advice
-    return (
-        f"{advice}; evaluate_table takes a dict of the items of each user, too: for a list of "
-        f"users 0, 1, 2, ... type dict(enumerate({label}))"
-    )
+    return advice + of_users
+
+
+def _are_items(dicts: Sequence[Any]) -> bool:
+    """Say whether dicts hold the items of each user, not the same columns each."""
+    names = dicts[0].keys()
+    if not all(isinstance(name, str) for name in names):
+        return True
+    return names != dicts[-1].keys() and not any(looks_like(name, "user") for name in names)
 
 
 def _conversion_of_column(column: Any, label: str) -> str:
@@ -128,7 +142,7 @@ def conversion_of_entries(dictionary: Mapping[Any, Any], user: Any, label: str, 
             f"{{user: items.to_dict() {of_each}}} if its index has them"
         )
     for items in dictionary.values():
-        has_items = isinstance(items, Sized) or hasattr(type(items), "columns")
+        has_items = isinstance(items, Iterable) or hasattr(type(items), "columns")
         if items is None or (has_items and not isinstance(items, str)):
             return ""
     return f"; for one item of each user type {{user: [item] for user, item in {label}.items()}}"

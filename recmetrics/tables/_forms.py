@@ -450,8 +450,8 @@ def _refuse_nested(dictionary: Mapping[Any, Any], entries: list[Any], label: str
                 f"for user, items in {label}.items()}}"
             )
             raise InputTypeError(msg, argument=label)
-        is_tensor = hasattr(kind, "detach") and item.ndim > 0
-        if is_tensor or issubclass(kind, list | tuple | np.ndarray):
+        is_list = hasattr(kind, "detach") or issubclass(kind, list | tuple | np.ndarray)
+        if is_list and getattr(item, "ndim", 1) > 0:
             msg = (
                 f"{label} of user {user!r} holds {item!r:.40}, expected the id of an item"
                 f"{conversion_of_pairs(dictionary[user], label)}"
@@ -464,10 +464,13 @@ def _refuse_nested(dictionary: Mapping[Any, Any], entries: list[Any], label: str
 def _as_ids(ids: list[Any]) -> Any:
     """Make an array of integers, which frames take over as they are; leave other ids.
 
-    Tensors of one number, which are equal only to themselves, are the numbers.
+    Tensors and arrays of one id each are the id.
     """
-    if any(hasattr(kind, "detach") for kind in set(map(type, ids))):
-        ids = [each.tolist() if hasattr(each, "detach") else each for each in ids]
+    arrays: Any = tuple(
+        kind for kind in set(map(type, ids)) if hasattr(kind, "detach") or kind is np.ndarray
+    )
+    if arrays:
+        ids = [each.tolist() if isinstance(each, arrays) else each for each in ids]
     if set(map(type, ids)) == {int}:
         with suppress(OverflowError):  # a table says of integers above 2^63 what it can hold
             return np.asarray(ids, np.int64)

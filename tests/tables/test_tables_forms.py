@@ -46,6 +46,16 @@ def test_lists_are_in_order_and_sets_are_judgements(lists):
     assert values(run, truth, exclude={"u": {"x"}, "v": set()}) == {"u": 1, "v": 0}
 
 
+def test_arrays_of_one_id_are_the_id():
+    assert values({1: [np.array(3), np.array(5)]}, {1: [5]}) == {1: 1 / 2}
+    assert values({"u": ["y", "x"]}, {"u": (np.array("x"),)}) == {"u": 1 / 2}
+
+
+def test_what_is_read_once_is_no_item():
+    message = message_of(InputTypeError, values, {"u": iter(["x"])}, {"u": ["x"]})
+    assert message.endswith("or a dict from items to numbers")
+
+
 def test_tensors_in_dicts_are_lists_and_ids():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     one, two, three, five = map(torch.tensor, (1, 2, 3, 5))
@@ -405,6 +415,10 @@ def test_rows_of_two_or_three_are_told_of_a_table():
         ([("u", "x"), ("v", "x", "y")], "Table; evaluate_table takes a dict"),
         ([(["x"], [2.0]), (["y"], [1.0])], "Table; evaluate_table takes a dict"),
         ([{"x", "y"}, {"x", "z"}], "Table; evaluate_table takes a dict"),
+        ([{"x": 1, "y": 2}, {"z": 1}], "Table; evaluate_table takes a dict"),
+        ([{5: 1.0}], "Table; evaluate_table takes a dict"),
+        ([{"user": 1, "item": 5}, {"user": 2}], r"type pandas.DataFrame\(truth\)$"),
+        ([np.array(5)], "a pyarrow Table$"),
         (np.ones((4, 2)), r"for rows of user, item type [^;]+$"),
         (np.ones((4, 5)), "a pyarrow Table$"),
         (np.array(0.0), "a pyarrow Table$"),
