@@ -99,8 +99,8 @@ _ZONE_CODE = {
 }
 _EPOCH_CODE = {  # code that makes dates of a column {1} of numbers since 1970 of the table {0}
     PANDAS: "{0}[{1!r}] = pandas.to_datetime({0}[{1!r}], unit={2!r}).dt.tz_localize({3!r})",
-    POLARS: "{0} = {0}.with_columns(polars.from_epoch({1!r}, time_unit={2!r})"
-    ".dt.replace_time_zone({3!r}))",
+    POLARS: "{0} = {0}.with_columns(polars.from_epoch(polars.col({1!r}).cast({4}), "
+    "time_unit={2!r}).dt.replace_time_zone({3!r}))",
     PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
     "{0}[{1!r}].cast('int64').cast(pyarrow.timestamp({2!r}, {3!r})))",
 }
@@ -334,7 +334,9 @@ def _holds_dates(series: Series) -> bool:
 
 def from_epoch(label: str, series: Series, unit: str, zone: str | None) -> str:
     """Write what makes dates of a column of numbers since 1970, for a message."""
-    return _EPOCH_CODE[series.implementation].format(label, series.name, unit, zone)
+    number_type = "int" if series.dtype.is_integer() else "float"  # the command reads text
+    code = _EPOCH_CODE[series.implementation]
+    return code.format(label, series.name, unit, zone, number_type)
 
 
 def with_zone(label: str, series: Series, zone: str) -> str:

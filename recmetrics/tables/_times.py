@@ -198,7 +198,7 @@ def _refuse_numbers_in_one_table(
         zone = getattr(frames[other].schema[time], "time_zone", None) and "UTC"
         code = from_epoch(label, frames[label].get_column(time), unit, zone)
         msg += f"; if the numbers are times since 1970 in {unit}, type {code}"
-    raise InputTypeError(msg)
+    raise InputTypeError(msg, argument=label)
 
 
 def _refuse_zone_in_one_table(frames: Mapping[str, Frame], time: str) -> None:

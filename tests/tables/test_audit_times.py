@@ -520,3 +520,19 @@ def test_a_zone_in_some_times_of_files_alone_is_refused(tmp_path, capsys, monkey
     assert "line 3: has a time zone in" in refused(capsys, "audit-times", "zone.csv", "other.csv")
     for files in (("zone.csv", "zone.csv"), ("none.csv", "day.csv")):
         assert "2 training rows" in printed(capsys, "audit-times", *files)
+
+
+@pytest.mark.parametrize("times", ["1577836800", "1577836800.0"])
+def test_the_command_says_how_to_make_dates_of_a_file_of_numbers(
+    times, capsys, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    Path("train.csv").write_text(f"user,item,time\na,1,{times}\n")
+    Path("test.csv").write_text("user,item,time\na,2,2019-12-31T23:00:00\n")
+    message = refused(capsys, "audit-times", "train.csv", "test.csv")
+    told = r"type (.+) \(TRAIN train.csv; in Python, after (.+); then (.+), and give that file\)$"
+    change, first, last = re.search(told, message).groups()
+    exec("; ".join((first, change, last)), {"polars": pl})
+    argv = ("audit-times", "rows_of_train.csv", "test.csv", "--json")
+    audit = json.loads(printed(capsys, *argv))
+    assert audit["findings"]["after_own_test"]["n"] == 1
