@@ -223,11 +223,21 @@ def _have_two_units(times_of_tables: list[npt.NDArray[Any]]) -> bool:
         earlier, later = sorted(times_of_tables, key=np.max)
         first, end = _MISREAD_DATES
         return bool(first <= earlier.min() and earlier.max() < end and later.min() > _EARLIEST_DATE)
-    smaller, larger = sorted(float(np.median(times.astype(float))) for times in times_of_tables)
-    if _DAYS_AS_NUMBERS[0] <= smaller <= _DAYS_AS_NUMBERS[1]:
+    numbers_of_tables = [times.astype(np.float64) for times in times_of_tables]
+    smaller, larger = sorted(float(np.median(numbers)) for numbers in numbers_of_tables)
+    if any(map(_are_days, numbers_of_tables)):
         return larger > _EPOCH_SECONDS
     # Times of 1973 and of 2025 differ less than twentyfold.
     return smaller > _EPOCH_SECONDS and larger / smaller > 100
+
+
+def _are_days(numbers: FloatArray) -> bool:
+    """Say whether all numbers are days such as 20200131, not other numbers as large as these."""
+    first, last = _DAYS_AS_NUMBERS
+    months = numbers // 100 % 100
+    days = numbers % 100
+    are_dates = (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)
+    return bool(first <= numbers.min() and numbers.max() <= last and are_dates.all())
 
 
 def _order_of_times(times_of_tables: list[npt.NDArray[Any]]) -> FloatArray:
