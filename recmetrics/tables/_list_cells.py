@@ -85,7 +85,10 @@ def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
     item = columns.item
     order_names = dict.fromkeys(("rank", "score", columns.rank, columns.score))
     order_columns = [name for name in order_names if name is not None and name in recs.columns]
-    if not _are_records(recs, truth, item):
+    # Records of the same fields in both tables are ids, whatever these are.
+    dtype = recs.schema[item]
+    are_records = isinstance(dtype, nw.Struct) and dtype == truth.schema[item]
+    if not are_records:
         _refuse_lists("recs", recs, item, order_columns)
         _refuse_lists("truth", truth, item, ())
     items_of_recs = _read_cells(recs, item)
@@ -121,12 +124,6 @@ def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
             f"expected one id in each row; type {label} = {code}"
         )
         raise InputTypeError(msg, argument=label)
-
-
-def _are_records(recs: Frame, truth: Frame, item: str) -> bool:
-    """Say whether both tables hold records of the same fields, which are ids whatever these are."""
-    dtype = recs.schema[item]
-    return isinstance(dtype, nw.Struct) and dtype == truth.schema[item]
 
 
 def _refuse_lists(label: str, frame: Frame, item: str, order_columns: Sequence[str]) -> None:
