@@ -466,12 +466,12 @@ def _as_ids(ids: list[Any]) -> Any:
 
     Tensors and arrays of one id each are the id.
     """
-    arrays: Any = tuple(
-        kind for kind in set(map(type, ids)) if hasattr(kind, "detach") or kind is np.ndarray
-    )
+    kinds = set(map(type, ids))  # few, of many ids
+    arrays: Any = tuple(kind for kind in kinds if hasattr(kind, "detach") or kind is np.ndarray)
     if arrays:
         ids = [each.tolist() if isinstance(each, arrays) else each for each in ids]
-    if set(map(type, ids)) == {int}:
+        kinds = set(map(type, ids))
+    if kinds == {int}:
         with suppress(OverflowError):  # a table says of integers above 2^63 what it can hold
             return np.asarray(ids, np.int64)
     return ids
