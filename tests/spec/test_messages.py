@@ -87,9 +87,10 @@ def test_a_table_of_ids_in_the_place_of_an_array(library, ids):
         what = name.rpartition("_")[2]
         if name == "pred_scores" and ids == [1, 2]:
             continue  # numbers may be scores
-        with pytest.raises(
-            (InputTypeError, ShapeError), match=f"^{what} .*; {re.escape(OF_TABLES)}$"
-        ):
+        advice = OF_TABLES
+        if ids == [1, 2]:
+            advice += f", or np.asarray({what}) if it is a matrix"
+        with pytest.raises((InputTypeError, ShapeError), match=f"^{what} .*; {re.escape(advice)}$"):
             Metrics.compute(metrics_list="hit@1", **given)
     Metrics.compute(frames.DataFrame(SCORES), TRUTH, "hit@1")
     from recmetrics.tables import evaluate_table
