@@ -294,9 +294,14 @@ def _method_of_column(kind: type) -> str:
 
     A column of pandas may have its items in its index or in its values.
     """
-    if hasattr(kind, "columns") or hasattr(kind, "reset_index"):
+    if _is_table_or_series(kind):
         return ""
     return next((name for name in ("to_list", "to_pylist") if hasattr(kind, name)), "")
+
+
+def _is_table_or_series(kind: type) -> bool:
+    """Say whether a type is that of a table, or of a column of pandas."""
+    return hasattr(kind, "columns") or hasattr(kind, "reset_index")
 
 
 def _as_list(items: Any) -> Any:
@@ -363,7 +368,9 @@ def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict
     have_numbers = _have_numbers(dictionary, values, label, names.user)
     _refuse_nested(dictionary, values, label)
     # Python's own numbers and times, of which frames make the same columns as of lists.
-    lists_or_dicts = [each.tolist() if hasattr(each, "tolist") else each for each in values]
+    lists_or_dicts = [
+        entries.tolist() if hasattr(entries, "tolist") else entries for entries in values
+    ]
     users = list(chain.from_iterable(map(repeat, dictionary, map(len, lists_or_dicts))))
     items = list(chain.from_iterable(lists_or_dicts))
     columns: dict[str, Any] = {names.user: _as_ids(users), names.item: _as_ids(items)}
@@ -409,9 +416,10 @@ def _have_numbers(
         is_tensor = hasattr(kind, "detach")
         if not is_tensor and not issubclass(kind, Mapping | Set | list | tuple | np.ndarray):
             _refuse_entries(dictionary, label, user, column)
-    for user, entries_of_user in dictionary.items():
-        if getattr(entries_of_user, "ndim", 1) != 1:
-            _refuse_entries(dictionary, label, user, column)
+    if any(hasattr(kind, "ndim") for kind in user_of_kind):
+        for user, entries_of_user in dictionary.items():
+            if getattr(entries_of_user, "ndim", 1) != 1:
+                _refuse_entries(dictionary, label, user, column)
     with_numbers = [kind for kind in user_of_kind if issubclass(kind, Mapping)]
     without_numbers = [kind for kind in user_of_kind if kind not in with_numbers]
     if with_numbers and without_numbers:
@@ -429,7 +437,7 @@ def _refuse_entries(dictionary: Mapping[Any, Any], label: str, user: Any, column
     entries = dictionary[user]
     shown = f"{entries!r:.40}"
     kind = type(entries)
-    if hasattr(kind, "columns") or hasattr(kind, "reset_index"):  # of several lines
+    if _is_table_or_series(kind):  # whose text has several lines
         shown = f"a {kind.__name__}"
     msg = (
         f"{label} of user {user!r} is {shown}; expected a list or a set of items, or a dict from "
@@ -469,7 +477,7 @@ def _as_ids(ids: list[Any]) -> Any:
     kinds = set(map(type, ids))  # few, of many ids
     arrays: Any = tuple(kind for kind in kinds if hasattr(kind, "detach") or kind is np.ndarray)
     if arrays:
-        ids = [each.tolist() if isinstance(each, arrays) else each for each in ids]
+        ids = [item_id.tolist() if isinstance(item_id, arrays) else item_id for item_id in ids]
         kinds = set(map(type, ids))
     if kinds == {int}:
         with suppress(OverflowError):  # a table says of integers above 2^63 what it can hold
