@@ -380,7 +380,7 @@ def _common_weights(tables: Sequence[Table]) -> dict[str, Floats]:
     return common_weights
 
 
-def _by_plain_names(results: Any, levels: Any) -> Iterable[dict[str, Any]]:
+def _by_plain_names(results: Any, levels: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Give results and levels by names of Python's; those of NumPy print as ``np.str_('a')``.
 
     Fewer than two models, and names that are blank or not unique, are refused.
@@ -411,7 +411,9 @@ def _by_plain_names(results: Any, levels: Any) -> Iterable[dict[str, Any]]:
         if name in results and name in levels:
             msg = f"{name!r} is the name of a model and of a level; expected different names"
             raise InputError(msg)
-    return [dict(zip(map(str, named), named.values(), strict=True)) for named in (results, levels)]
+    plain_results = {str(name): result for name, result in results.items()}
+    plain_levels = {str(name): level for name, level in levels.items()}
+    return plain_results, plain_levels
 
 
 def _stacked(tables: Sequence[Table]) -> dict[str, Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from recmetrics._core.errors import looks_like
 
-# What the number behind a user and an item is, in the tables that are pairs of them.
+# By argument: the number that a row or a pair may have behind its user and its item.
 NUMBERS = {"recs": "score", "truth": "relevance", "exclude": "weight"}
 
 

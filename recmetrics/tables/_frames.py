@@ -377,7 +377,7 @@ def holds_lists(series: Series) -> bool:
 
 
 class Pairs(NamedTuple):
-    """Where the id and the number of each pair are that a column holds in place of an id."""
+    """The places, or the names, of the id and the number in the pairs that a column holds."""
 
     id: Any
     number: Any
