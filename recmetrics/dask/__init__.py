@@ -66,8 +66,8 @@ def compute(
         As in ``Metrics.compute``; ``profile`` may also be a Dask array. All others are sent to
         every worker as a whole.
     lazy
-        Return Dask arrays, without computing them. Arrays that are computed together, as in
-        ``dask.compute(result)``, share their work.
+        Return Dask arrays, without computing them. A chunk has the values of up to 8 blocks of
+        users. Arrays that are computed together, as in ``dask.compute(result)``, share their work.
 
     Returns
     -------

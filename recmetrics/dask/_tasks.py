@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,12 +129,16 @@ class BlockLists(NamedTuple):
     offered: IntArray | None  # the items that may be in a list; None: all
 
 
+Lists = tuple[BlockLists | Exposures, ...]
+"""The lists of some blocks, or how often each item is in them."""
+
+
 class Measured(NamedTuple):
-    """The measures of a block of users."""
+    """The measures of some blocks of users."""
 
     values: FloatArray  # (n_users, n_metrics)
-    lists: BlockLists | Exposures  # for metrics of all lists
-    counts: tuple[int, int, int]  # as ``Users.swallowed``
+    lists: Lists  # for metrics of all lists
+    counts: IntArray  # (3,) as ``Users.swallowed``
 
 
 def check_version(job: Job) -> None:
@@ -268,12 +273,12 @@ def best_of_chunk(array: Any, place: Place, *sets: Sets, job: Job) -> Best:
     return Best(start, best_items + items.start, scores.array[rows, best_items])
 
 
-def itself(best: Best, **_axes: Any) -> Best:
-    """Give what a reduction of Dask begins with."""
-    return best
+def itself(value: Any) -> Any:
+    """Give the result of another task."""
+    return value
 
 
-def best_of(best_of_ranges: Sequence[Best], depth: int, **_axes: Any) -> Best:
+def best_of(best_of_ranges: Sequence[Best], depth: int) -> Best:
     """Rank the ``depth`` best items of each user, from the best of several ranges of items.
 
     The ranges are in the order of their items.
@@ -348,7 +353,7 @@ def _measure(scores: Source, place: Place, sets: Sequence[Sets], job: Job) -> Me
     users = _users_of(place, sets, job)
     request = job.request
     cutoffs = job.cutoffs
-    counts = users.swallowed()
+    counts = np.array(users.swallowed())
     if isinstance(scores, Rankings):
         # Excluded items are left out already; candidates give the items that may be in a list.
         users = users._replace(exclude=None)
@@ -367,52 +372,59 @@ def _measure(scores: Source, place: Place, sets: Sequence[Sets], job: Job) -> Me
             column[:] = settled(values[text], text, request.definitions[text], rows=names)
 
     if isinstance(reader, Exposures):
-        return Measured(columns, reader, counts)
+        return Measured(columns, (reader,), counts)
     offered = None if reader.offered.all() else np.flatnonzero(reader.offered)
     lists = BlockLists(reader.joined().astype(item_dtype(job.n_items)), offered)
-    return Measured(columns, lists, counts)
+    return Measured(columns, (lists,), counts)
 
 
-def values_of(measured: Measured) -> FloatArray:
-    """The values of the users of a block, (n_users, n_metrics)."""
-    return measured.values
+def merge_blocks(blocks: Sequence[Measured], request: Request, cutoffs: Cutoffs) -> Measured:
+    """Merge the measures of several blocks, which are in the order of their users."""
+    values, lists, counts = zip(*blocks, strict=True)
+    merged = merge_lists(lists, request, cutoffs)
+    return Measured(np.concatenate(values), merged, np.sum(counts, axis=0))
 
 
-def lists_of(measured: Measured, **_axes: Any) -> BlockLists | Exposures:
-    """What the metrics of all lists read of a block."""
-    return measured.lists
+def merge_lists(lists_of_parts: Sequence[Lists], request: Request, cutoffs: Cutoffs) -> Lists:
+    """Join the lists of several blocks; or count the items in them, where that is smaller."""
+    lists = tuple(chain(*lists_of_parts))
+    n_items = cutoffs.n_items or 0
+    sizes = [n_items + 1 if isinstance(part, Exposures) else part.lists.size for part in lists]
+    if sum(sizes) <= n_items:
+        return lists
+    return (add_up(lists, request, cutoffs),)
 
 
-def counts_of(measured: Measured) -> IntArray:
-    """The counts of a block, (1, 3)."""
-    return np.array([measured.counts])
-
-
-def add_up(
-    lists_of_blocks: Sequence[BlockLists | Exposures],
-    request: Request,
-    cutoffs: Cutoffs,
-    **_axes: Any,
-) -> Exposures:
-    """Add up how often each item is in the lists of all blocks; some blocks have counts already."""
+def add_up(lists: Lists, request: Request, cutoffs: Cutoffs) -> Exposures:
+    """Count how often each item is in the lists of all blocks."""
     sums = exposures(request, cutoffs)
-    for block in lists_of_blocks:
+    for block in lists:
         if isinstance(block, Exposures):
             sums.merge(block)
         else:
             sums.offer(slice(None) if block.offered is None else block.offered)
-            lists = block.lists.astype(np.int64)
-            sums.add(slice(0, len(lists)), lists, np.count_nonzero(lists >= 0, axis=1))
+            items = block.lists.astype(np.int64)
+            sums.add(slice(0, len(items)), items, np.count_nonzero(items >= 0, axis=1))
     return sums
 
 
-def measure_all(
-    lists_of_blocks: Sequence[BlockLists | Exposures],
-    request: Request,
-    cutoffs: Cutoffs,
-    **_axes: Any,
-) -> FloatArray:
-    """Compute the metrics of all lists, (n_metrics, 1), from the lists of all users."""
-    values = system_values(add_up(lists_of_blocks, request, cutoffs), request, cutoffs)
+def values_of(measured: Measured) -> FloatArray:
+    """The values of the users of some blocks, (n_users, n_metrics)."""
+    return measured.values
+
+
+def lists_of(measured: Measured) -> Lists:
+    """What the metrics of all lists read of some blocks."""
+    return measured.lists
+
+
+def counts_of(measured: Measured) -> IntArray:
+    """The counts of some blocks, (1, 3)."""
+    return measured.counts[np.newaxis]
+
+
+def measure_all(lists: Lists, request: Request, cutoffs: Cutoffs) -> FloatArray:
+    """Compute the metrics of all lists, (n_metrics, 1)."""
+    values = system_values(add_up(lists, request, cutoffs), request, cutoffs)
     of_exposure = request.of_exposure.items()
     return np.array([[settled(values[text], text, metric)] for text, metric in of_exposure])
