@@ -57,9 +57,9 @@ def compute(
         (n_users, n_items) with any chunks, dense or sparse (of SciPy or of the library ``sparse``);
         only the workers read them. Each of the ``strata`` may be such an array.
     metrics_list, undefined, convention, nan, ties
-        As in ``Metrics.compute``. The first block with a NaN score, or with an undefined value
-        under ``undefined="raise"``, ends the computation. The error gives the number of these in
-        that block.
+        As in ``Metrics.compute``. A block with a NaN score, or with an undefined value under
+        ``undefined="raise"``, ends the computation. The error gives the number of these in that
+        block.
     n_threads
         The number of threads of each task. Dask already runs one task on each of its own threads.
     popularity, features, similarity, genres, propensity, profile

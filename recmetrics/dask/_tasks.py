@@ -128,16 +128,22 @@ class BlockLists(NamedTuple):
     lists: IntArray  # (n_users, length) items, best first, -1 after the end of a list
     offered: IntArray | None  # the items that may be in a list; None: all
 
+    @property
+    def size(self) -> int:
+        """How many numbers these are."""
+        n_offered = 0 if self.offered is None else self.offered.size
+        return self.lists.size + n_offered
 
-Lists = tuple[BlockLists | Exposures, ...]
-"""The lists of some blocks, or how often each item is in them."""
+
+ListParts = tuple[BlockLists | Exposures, ...]
+"""The lists of each of several blocks, or the counts of their items."""
 
 
 class Measured(NamedTuple):
     """The measures of some blocks of users."""
 
     values: FloatArray  # (n_users, n_metrics)
-    lists: Lists  # for metrics of all lists
+    lists: ListParts  # for metrics of all lists
     counts: IntArray  # (3,) as ``Users.swallowed``
 
 
@@ -381,30 +387,30 @@ def _measure(scores: Source, place: Place, sets: Sequence[Sets], job: Job) -> Me
 def merge_blocks(blocks: Sequence[Measured], request: Request, cutoffs: Cutoffs) -> Measured:
     """Merge the measures of several blocks, which are in the order of their users."""
     values, lists, counts = zip(*blocks, strict=True)
-    merged = merge_lists(lists, request, cutoffs)
-    return Measured(np.concatenate(values), merged, np.sum(counts, axis=0))
+    joined = join_lists(lists, request, cutoffs)
+    return Measured(np.concatenate(values), joined, np.sum(counts, axis=0))
 
 
-def merge_lists(lists_of_parts: Sequence[Lists], request: Request, cutoffs: Cutoffs) -> Lists:
-    """Join the lists of several blocks; or count the items in them, where that is smaller."""
-    lists = tuple(chain(*lists_of_parts))
+def join_lists(lists: Sequence[ListParts], request: Request, cutoffs: Cutoffs) -> ListParts:
+    """Join the lists of several blocks; where they are more than the items, count these instead."""
+    parts = tuple(chain(*lists))
     n_items = cutoffs.n_items or 0
-    sizes = [n_items + 1 if isinstance(part, Exposures) else part.lists.size for part in lists]
+    sizes = [n_items + 1 if isinstance(part, Exposures) else part.size for part in parts]
     if sum(sizes) <= n_items:
-        return lists
-    return (add_up(lists, request, cutoffs),)
+        return parts
+    return (add_up(parts, request, cutoffs),)
 
 
-def add_up(lists: Lists, request: Request, cutoffs: Cutoffs) -> Exposures:
+def add_up(parts: ListParts, request: Request, cutoffs: Cutoffs) -> Exposures:
     """Count how often each item is in the lists of all blocks."""
     sums = exposures(request, cutoffs)
-    for block in lists:
-        if isinstance(block, Exposures):
-            sums.merge(block)
+    for part in parts:
+        if isinstance(part, Exposures):
+            sums.merge(part)
         else:
-            sums.offer(slice(None) if block.offered is None else block.offered)
-            items = block.lists.astype(np.int64)
-            sums.add(slice(0, len(items)), items, np.count_nonzero(items >= 0, axis=1))
+            sums.offer(slice(None) if part.offered is None else part.offered)
+            lists = part.lists.astype(np.int64)
+            sums.add(slice(0, len(lists)), lists, np.count_nonzero(lists >= 0, axis=1))
     return sums
 
 
@@ -413,7 +419,7 @@ def values_of(measured: Measured) -> FloatArray:
     return measured.values
 
 
-def lists_of(measured: Measured) -> Lists:
+def lists_of(measured: Measured) -> ListParts:
     """What the metrics of all lists read of some blocks."""
     return measured.lists
 
@@ -423,8 +429,8 @@ def counts_of(measured: Measured) -> IntArray:
     return measured.counts[np.newaxis]
 
 
-def measure_all(lists: Lists, request: Request, cutoffs: Cutoffs) -> FloatArray:
+def measure_all(parts: ListParts, request: Request, cutoffs: Cutoffs) -> FloatArray:
     """Compute the metrics of all lists, (n_metrics, 1)."""
-    values = system_values(add_up(lists, request, cutoffs), request, cutoffs)
+    values = system_values(add_up(parts, request, cutoffs), request, cutoffs)
     of_exposure = request.of_exposure.items()
     return np.array([[settled(values[text], text, metric)] for text, metric in of_exposure])

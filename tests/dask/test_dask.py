@@ -237,7 +237,7 @@ def test_nothing_is_computed_until_asked():
     recmetrics.dask.compute(scores, truth, ["ndcg@5", "coverage@2"], lazy=True)
 
 
-def largest_result(scores, metrics):
+def largest_result(scores, metrics, **options):
     """The bytes of the largest result of any task that is not a chunk of the scores."""
     sizes = {}
 
@@ -246,7 +246,7 @@ def largest_result(scores, metrics):
             sizes[key] = len(pickle.dumps(result))
 
     with Callback(posttask=note), dask.config.set({"optimization.fuse.active": False}):
-        recmetrics.dask.compute(scores, sp.csr_array(scores.shape), metrics)
+        recmetrics.dask.compute(scores, sp.csr_array(scores.shape), metrics, **options)
     return max(sizes.values())
 
 
@@ -258,6 +258,15 @@ def test_a_few_items_per_user_leave_a_chunk():
     survivors = n_chunks * 5 * k * 16
     assert largest_result(scores, metrics) < 4 * survivors
     assert largest_result(scores, metrics) < 5 * 2_000 * 8 / 4  # of one chunk
+
+
+def test_items_that_may_be_listed_do_not_pile_up():
+    n_users, n_items = 40, 10_000
+    scores = da.random.default_rng(0).random((n_users, n_items), chunks=(1, -1))
+    candidates = np.arange(0, n_items, 2)
+    counts_of_items = (8 + 1) * n_items  # and whether each may be listed
+    largest = largest_result(scores, ["mrr@1", "coverage@1"], candidates=candidates)
+    assert largest < counts_of_items + 2_000
 
 
 def test_a_large_job_is_one_task_that_others_read():
