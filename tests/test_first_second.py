@@ -49,7 +49,7 @@ def loaded_by(code, **environment):
 def test_the_import_loads_the_package_alone():
     """Without Numba, scipy.special and scipy.linalg, which take two thirds of the time."""
     packages = {name.split(".")[0] for name in loaded_by("import recmetrics")}
-    assert packages == {"recmetrics"}
+    assert packages - {"numpy"} == {"recmetrics"}  # numpy.typing, before NumPy 2
 
 
 COMMANDS = """

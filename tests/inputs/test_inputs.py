@@ -753,8 +753,8 @@ def test_a_call_takes_no_more_memory_than_is_guaranteed(form, argument):
     rng = np.random.default_rng(0)
     shape = (5_000, 500)
     scores = rng.random(shape, np.float32)
-    truth = sp.random_array(shape, density=0.01, format="csr", rng=rng)
-    sets = sp.random_array(shape, density=0.1, rng=rng)
+    truth = sp.csr_array(rng.random(shape) < 0.01)
+    sets = sp.csr_array(rng.random(shape) < 0.1)
     options = {argument: form(sets)}
     peak = peak_of(lambda: Metrics.compute(scores, truth, "ndcg@10", **options))
     assert peak < 100 * shape[0] + 50 * truth.nnz + 40 * sets.nnz
