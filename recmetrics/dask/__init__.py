@@ -93,7 +93,8 @@ def compute(
     request = Request(metrics_list, **shared)
     n_items = pred_scores.shape[1]
     row_bytes = n_items * pred_scores.dtype.itemsize
-    graph = TaskGraph(pred_scores.chunks[0], row_bytes, n_items, ground_truth, shared, request)
+    tables = {"scores": pred_scores, "truth": ground_truth}
+    graph = TaskGraph(pred_scores.chunks[0], row_bytes, n_items, tables, shared, request)
     return graph.values(graph.of_scores(pred_scores), lazy=lazy)
 
 
@@ -142,6 +143,12 @@ def compute_factors(
     check_array(user_factors, "user_factors", "recmetrics.Metrics.compute_factors")
     check_flag("lazy", lazy)
     request = Request(metrics_list, **shared)
+    tables = {
+        "user_factors": user_factors,
+        "item_factors": item_factors,
+        "item_bias": item_bias,
+        "truth": ground_truth,
+    }
     item_factors = read_items(item_factors, "item_factors")
     check_matrix(item_factors, "item_factors")
     check_factors(user_factors.shape, item_factors.shape)
@@ -150,6 +157,6 @@ def compute_factors(
         item_bias = read_items(item_bias, "item_bias")
         check_bias(item_bias.shape, n_items)
     row_bytes = n_items * user_factors.dtype.itemsize
-    graph = TaskGraph(user_factors.chunks[0], row_bytes, n_items, ground_truth, shared, request)
+    graph = TaskGraph(user_factors.chunks[0], row_bytes, n_items, tables, shared, request)
     whole_rows = user_factors.rechunk({1: -1})
     return graph.values(graph.of_factors(whole_rows, item_factors, item_bias), lazy=lazy)

@@ -28,10 +28,12 @@ from recmetrics._core.inputs import (
     CLIP_OR_SCORE,
     ItemSets,
     SharedSet,
+    arguments_read,
     as_array,
     check_matrix,
     check_real,
     check_shape,
+    read_labels,
     read_side,
 )
 from recmetrics._core.results import this_version, warn_of_swallowed
@@ -95,14 +97,15 @@ class TaskGraph:
         chunks: Sequence[int],
         row_bytes: int,
         n_items: int,
-        ground_truth: Any,
+        tables: Mapping[str, Any],
         options: Mapping[str, Any],
         request: Request,
     ) -> None:
         """Read what is in memory, and make a task for each block that reads the rest.
 
         ``chunks`` are the numbers of users of the blocks, ``row_bytes`` the bytes of the scores of
-        a user, and ``options`` the keyword arguments of the call by name.
+        a user, ``tables`` the scores, or the factors, and the truth as given, and ``options`` the
+        keyword arguments of the call, all by name.
         """
         _warn_of_small_blocks(chunks, row_bytes)
         self._chunks = chunks
@@ -114,6 +117,7 @@ class TaskGraph:
             # Workers check the entries. An empty matrix stands for them, to check the shape here.
             inputs["profile"] = sp.csr_array(profile.shape)
         side_data = read_side([spec.of_all_strata() for spec in request.of_side], inputs, *shape)
+        read_labels({**tables, **arguments_read(options, side_data)})
         of_items = {
             name: value
             for name, value in side_data.values.items()
@@ -121,7 +125,7 @@ class TaskGraph:
         }
         side_of_items = replace(side_data, values=of_items)
 
-        arguments = {"truth": ground_truth}
+        arguments = {"truth": tables["truth"]}
         for name in ("exclude", "candidates"):
             if options.get(name) is not None:
                 arguments[name] = options[name]

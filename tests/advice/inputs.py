@@ -970,7 +970,7 @@ SIDE = [
         to="popularity",
     ),
     Case(
-        "not in order, but is read by position",
+        "has the numbers from 0 in another order as its {}",
         BOTH + "import pandas as pd\n"
         "popularity = pd.Series([0, 1, 0, 2]).value_counts() / 2\n"
         "popularity = popularity[[1, 0, 2]]\n",

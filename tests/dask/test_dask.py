@@ -551,6 +551,20 @@ def test_without_dask_the_error_names_the_extra(monkeypatch):
     )
 
 
+def test_tables_in_another_order_are_refused():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    turned = pandas.DataFrame(TRUTH)[::-1]
+    of_items = pandas.Series(np.linspace(1, 0, N_ITEMS))[::-1]
+    factors = in_chunks(np.ones((N_USERS, 1)), (5, 1)), np.ones((N_ITEMS, 1)), TRUTH
+    for name, call in {
+        "truth": lambda: compute(truth=turned),
+        "exclude": lambda: compute(exclude=turned),
+        "popularity": lambda: compute(metrics="novelty@1", popularity=of_items),
+        "item_bias": lambda: recmetrics.dask.compute_factors(*factors, "mrr", item_bias=of_items),
+    }.items():
+        assert f"; type {name}.sort_index() if these are " in message_of(InputError, call)
+
+
 # --- Factors -------------------------------------------------------------------------------------
 
 # Small whole numbers: their products are exact, however BLAS adds them up.

@@ -1,6 +1,5 @@
 """What each mistake is answered with, word for word, beside the call that is right."""
 
-import math
 import pickle
 
 import numpy as np
@@ -905,51 +904,6 @@ def test_an_evaluation_takes_values_in_any_form():
 )
 def test_an_evaluation_refuses_what_it_cannot_print(error, values, options, message):
     assert message_of(error, Evaluation, values, **options) == message
-
-
-# --- Tables that name items ----------------------------------------------------------------------
-
-
-def test_items_of_pandas_in_another_order_are_refused():
-    """``value_counts`` has the most frequent item first: item 2, then 0 and 1."""
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    shares = pandas.Series([2, 0, 2, 2, 1, 0]).value_counts() / 3
-    scores, truth = [[3.0, 2.0, 1.0]], [[1, 0, 0]]
-
-    def compute(popularity):
-        return Metrics.compute(scores, truth, "novelty@1", popularity=popularity)["novelty@1"]
-
-    message = message_of(InputError, compute, shares)
-    assert message == (
-        "popularity has the numbers 0 to 2 as its index, not in order, but is read by position; "
-        "type popularity.sort_index()"
-    )
-    assert compute(shares.sort_index()).tolist() == [-math.log2(2 / 3)]
-    assert compute(shares.rename(index={0: 7})).tolist() == [0.0]  # of other ids, by position
-    bias = pandas.Series([1.0, 0.0, 0.0], index=[2, 1, 0])
-    factors = np.ones((1, 1)), np.ones((3, 1))
-    message = message_of(
-        InputError, Metrics.compute_factors, *factors, truth, "mrr", item_bias=bias
-    )
-    assert message.startswith("item_bias has the numbers 0 to 2 as its index, not in order")
-    of_items = pandas.DataFrame(np.eye(3)).loc[[2, 1, 0]]
-    for name, value, typed in (
-        ("features", of_items, "features.sort_index()"),
-        ("similarity", of_items, "similarity.sort_index()"),
-        ("similarity", of_items.sort_index()[[2, 1, 0]], "similarity.sort_index(axis=1)"),
-    ):
-        message = message_of(
-            InputError, Metrics.compute, scores, truth, "diversity@2", **{name: value}
-        )
-        assert message.endswith(f"; type {typed}")
-    strata = {"tail": shares < 0.5}
-    metric = "recall(of=tail)@1"
-    message = message_of(InputError, Metrics.compute, scores, truth, metric, strata=strata)
-    assert message.endswith("; type strata['tail'].sort_index()")
-    of_tail = {"tail": strata["tail"].sort_index()}
-    assert np.isnan(Metrics.compute(scores, truth, metric, strata=of_tail)[metric])
-    items = pandas.Series([2, 0], index=[1, 0])  # indices in any order, and no mask
-    assert Metrics.compute(scores, truth, "hit@1", candidates=items)["hit@1"] == 1
 
 
 def test_what_cannot_be_converted_is_not_told_to_be():

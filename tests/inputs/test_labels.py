@@ -264,9 +264,9 @@ def test_numbers_in_another_order_beside_an_array():
     truth = TRUTH.to_numpy()
     message = message_of(InputError, Metrics.compute, turned, truth, "mrr")
     assert message == (
-        "scores has the numbers from 0 in another order as its columns, and truth has no labels, "
-        "so that both are read by position; type scores.sort_index(axis=1) if these are the "
-        "numbers of the items, or scores.to_numpy() if its rows and columns are in order"
+        "scores has the numbers from 0 in another order as its columns, and truth has no labels "
+        "in that order, so that both are read by position; type scores.sort_index(axis=1) if these "
+        "are the numbers of the items, or scores.to_numpy() if its rows and columns are in order"
     )
     users = pandas.DataFrame(np.eye(2), [1, 0])
     for expected, call in (
@@ -327,3 +327,64 @@ def test_numbers_in_another_order_in_batches():
     stream = StreamEvaluator("mrr")
     message = message_of(InputError, stream.update, turned, truth)
     assert advised(message).startswith("scores.sort_index() if ")
+
+
+def test_items_of_pandas_in_another_order_are_refused():
+    """``value_counts`` has the most frequent item first: item 2, then 0 and 1."""
+    shares = pandas.Series([2, 0, 2, 2, 1, 0]).value_counts() / 3
+    scores, truth = [[3.0, 2.0, 1.0]], [[1, 0, 0]]
+
+    def compute(popularity):
+        return Metrics.compute(scores, truth, "novelty@1", popularity=popularity)["novelty@1"]
+
+    message = message_of(InputError, compute, shares)
+    assert message == (
+        "popularity has the numbers from 0 in another order as its index, and scores has no labels "
+        "in that order, so that both are read by position; type popularity.sort_index() if these "
+        "are the numbers of the items, or popularity.to_numpy() if its rows and columns are in "
+        "order"
+    )
+    assert compute(shares.sort_index()).tolist() == [-math.log2(2 / 3)]
+    assert compute(shares.rename(index={0: 7})).tolist() == [0.0]  # of other ids, by position
+    bias = pandas.Series([1.0, 0.0, 0.0], index=[2, 1, 0])
+    factors = np.ones((1, 1)), np.ones((3, 1))
+    message = message_of(
+        InputError, Metrics.compute_factors, *factors, truth, "mrr", item_bias=bias
+    )
+    assert advised(message).startswith("item_bias.sort_index() if ")
+    of_items = pandas.DataFrame(np.eye(3)).loc[[2, 1, 0]]
+    for name, value, typed in (
+        ("features", of_items, "features.sort_index() if "),
+        (
+            "similarity",
+            of_items.sort_index()[[2, 1, 0]],
+            "similarity.reindex(columns=similarity.index)",
+        ),
+    ):
+        message = message_of(
+            InputError, Metrics.compute, scores, truth, "diversity@2", **{name: value}
+        )
+        assert advised(message).startswith(typed)
+    strata = {"tail": shares < 0.5}
+    metric = "recall(of=tail)@1"
+    message = message_of(InputError, Metrics.compute, scores, truth, metric, strata=strata)
+    assert advised(message).startswith("strata['tail'].sort_index() if ")
+    of_tail = {"tail": strata["tail"].sort_index()}
+    assert np.isnan(Metrics.compute(scores, truth, metric, strata=of_tail)[metric])
+    items = pandas.Series([2, 0], index=[1, 0])  # indices in any order, and no mask
+    assert Metrics.compute(scores, truth, "hit@1", candidates=items)["hit@1"] == 1
+
+
+def test_items_in_one_order_of_all_tables():
+    order = [1, 0, 2]
+    popularity = pandas.Series([1 / 2, 1 / 4, 1 / 8])[order]
+    truth = TRUTH.set_axis([0, 1, 2], axis=1)[order]
+    tables = NUMBERED[order], truth
+    values = Metrics.compute(*tables, "novelty@1", popularity=popularity)["novelty@1"]
+    assert values.tolist() == [1, 3]
+    stream = StreamEvaluator("novelty@1", popularity=popularity)
+    stream.update(*tables)
+    assert stream.compute()["novelty@1"].tolist() == [1, 3]
+    arrays = [table.to_numpy() for table in tables]
+    message = message_of(InputError, stream.update, *arrays)
+    assert advised(message).startswith("popularity.sort_index() if ")

@@ -57,8 +57,6 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
     if isinstance(value, np.ndarray):
         return np.asarray(value)
     _refuse_ids(value, name, axis)
-    if axis == "item":
-        _refuse_permuted_index(value, name)
     if sp.issparse(value):
         argument, of_user, _ = name.partition(" of user ")
         advice = f"scipy.sparse.vstack({argument})" if of_user else f"{name}.toarray()"
@@ -270,12 +268,6 @@ def matrix_of(pairs: str, users: str, items: str) -> str:
     return f"scipy.sparse.coo_array((np.ones(len({pairs})), ({users}, {items})))"
 
 
-def _index_of(value: Any, axis: str = "index") -> Any:
-    """The index of what pandas holds, or its columns; None of anything else, such as a list."""
-    index = getattr(value, axis, None)
-    return index if hasattr(index, "is_unique") else None
-
-
 def are_permuted(labels: list[Any]) -> bool:
     """Say whether labels are the numbers 0, 1, ..., n - 1 in another order."""
     in_order = list(range(len(labels)))
@@ -291,8 +283,8 @@ def refuse_other_indexes(arguments: Mapping[str, Any], advice: str) -> None:
     first_name = ""
     first_index: Any = None
     for name, value in arguments.items():
-        index = _index_of(value)
-        if index is None:
+        index = getattr(value, "index", None)
+        if not hasattr(index, "is_unique"):  # the method of a list
             continue
         if first_index is None:
             first_name = name
@@ -307,18 +299,6 @@ def refuse_other_indexes(arguments: Mapping[str, Any], advice: str) -> None:
             msg = (
                 f"{name} and {first_name} are Series whose indexes differ, but both are read by "
                 f"position; {advice}"
-            )
-            raise InputError(msg)
-
-
-def _refuse_permuted_index(value: Any, name: str) -> None:
-    """Refuse what pandas holds of each item in another order, as ``value_counts`` gives it."""
-    for axis, call in {"index": "sort_index()", "columns": "sort_index(axis=1)"}.items():
-        index = _index_of(value, axis)
-        if index is not None and are_permuted(index.tolist()):
-            msg = (
-                f"{name} has the numbers 0 to {len(index) - 1:,} as its {axis}, not in order, but "
-                f"is read by position; type {name}.{call}"
             )
             raise InputError(msg)
 

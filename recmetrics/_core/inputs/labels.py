@@ -121,7 +121,7 @@ def _refuse_permuted(axis: str, labels_of_axis: Sequence[Labels]) -> None:
     name, _, side = permuted.code.rpartition(".")
     msg = (
         f"{name} has the numbers from 0 in another order as its {side.partition('[')[0]}, and "
-        f"{unlabelled} has no labels, so that both are read by position; type "
+        f"{unlabelled} has no labels in that order, so that both are read by position; type "
         f"{permuted.sorted_table} if these are the numbers of the {axis}, or {name}.to_numpy() if "
         "its rows and columns are in order"
     )

@@ -172,7 +172,7 @@ def _users(
         check_strata(side, truth.n_items)
     given = {**tables, **arguments_read(keywords, side)}
     labels = side.labels
-    if not _WITHOUT_LABELS.issuperset(map(type, given.values())):
+    if labels or not _WITHOUT_LABELS.issuperset(map(type, given.values())):
         labels = read_labels(given, labels)
     n_items = side.n_items or truth.n_items
     return Users(truth, exclude, candidates, side, n_items, labels=labels)
