@@ -307,7 +307,8 @@ def _with_keys(metrics: Iterable[Any]) -> list[tuple[str, Any]]:
         elif ":" in metric:
             pairs += [(text, text) for text in expand_cutoffs(metric)]
         else:  # str() of a member of an enum of strings is its name, such as "Metric.NDCG"
-            pairs.append((str.__str__(metric), metric))
+            text = str.__str__(metric)
+            pairs.append((text, text))
     return pairs
 
 
