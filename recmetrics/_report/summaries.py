@@ -198,7 +198,11 @@ def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Ta
     """Read one result, or the file of one; refuse those of several models or runs."""
     if isinstance(values, Mapping):
         results = values.values()
-        if results and all(isinstance(result, Mapping | str | PathLike) for result in results):
+        are_results = all(isinstance(result, Mapping | str | PathLike) for result in results)
+        first = next(iter(results), None)
+        # {user: {metric: value}} is one result, which ``read_table`` says how to give.
+        has_numbers = isinstance(first, Mapping) and any(map(np.isscalar, first.values()))
+        if results and are_results and not has_numbers:
             names = [repr(plain(name)) for name in values]
             msg = (
                 f"values holds the results of several models, {', '.join(names)}; "

@@ -624,12 +624,16 @@ CASES = [
             "expected the values of all users; for",
             "import pandas\nold = pandas.DataFrame({'mrr': [0.0, 0.5]}, index=['a', 'b'])\n"
             f"values = {values}; results = {{'old': old.rename_axis('user'), 'new': values}}\n",
-            "recmetrics.compare(results)",
-            [3 / 4 - 1 / 4],
+            call,
+            value,
             advice=advice,
-            to="results['new']",
+            to=to,
             altered="old.rename_axis('user')",
-            then=COMPARED,
+            then=then,
+        )
+        for call, value, to, then in (
+            ("recmetrics.compare(results)", [3 / 4 - 1 / 4], "results['new']", COMPARED),
+            ("recmetrics.summary(values)", [3 / 4], "values", "[each.mean for each in answer]"),
         )
         for values, advice in (
             ("{'b': {'mrr': 1.0}, 'a': {'mrr': 0.5}}", "type (.+?), for {metric"),
