@@ -149,10 +149,10 @@ def read_users(
     columns = [("by", by), ("weights", weights), *(("model", column) for column in model)]
     for argument, column in columns:
         if isinstance(column, str) and column not in labels:
-            msg = (
-                f"{argument} is the name of a column, {column!r}, but {clause} a table; expected "
-                "an array with one entry per user"
-            )
+            advice = "expected an array with one entry per user"
+            if argument == "model":
+                advice = "leave model= out"
+            msg = f"{argument} is the name of a column, {column!r}, but {clause} a table; {advice}"
             raise InputError(msg, argument=argument)
         if column is not None and not n_users and not is_part:
             msg = (
@@ -195,10 +195,10 @@ def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
 
     ``name`` is the argument, ``noun`` what a label is, in errors.
     """
+    if hasattr(type(labels), "dask"):  # which is no sequence, and may not know its length
+        labels = np.asarray(labels)
     require_per_user(name, noun, labels, n_users)
     dtype = getattr(labels, "dtype", None)
-    if hasattr(type(labels), "dask"):  # which is no sequence
-        labels = np.asarray(labels)
     if isinstance(dtype, np.dtype) and dtype.kind == "M":
         entries = list(np.asarray(labels))  # tolist() would make integers of nanoseconds
     else:

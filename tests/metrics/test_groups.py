@@ -110,6 +110,15 @@ def test_series_and_tensors():
         assert got.tolist() == expected
 
 
+def test_ids_of_dask():
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    expected = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=IDS)["mrr"].tolist()
+    ids = da.from_array(np.array(IDS))
+    for column in (ids, ids[ids == ids]):  # the length of the second is unknown
+        got = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=column)["mrr"]
+        assert got.tolist() == expected
+
+
 @pytest.mark.parametrize("names", [[7, 5], ["q7", "q5"]], ids=["numbers", "text"])
 def test_ids_of_pyarrow(names):
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

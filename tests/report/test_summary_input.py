@@ -344,6 +344,7 @@ IN_ORDER = (
     "pandas Series whose index has the user ids"
 )
 NO_TABLE = "but values is not a table; expected an array with one entry per user"
+NO_MODELS = "but values is not a table; leave model= out"
 NO_WEIGHTS = "weights must hold one number per user, shape (3,), got "
 BAD = [
     ([1.0, 2.0], {}, InputTypeError, f"values is a list; expected {RESULT}"),
@@ -374,7 +375,7 @@ BAD = [
     ({"m": np.arange(51.0)}, {"by": np.arange(51)}, InputError, "by names 51 different groups; "
      "expected at most 50: put users into bins first, such as quartiles of their activity"),
     (GOOD, {"by": "age"}, InputError, f"by is the name of a column, 'age', {NO_TABLE}"),
-    (GOOD, {"model": "lr"}, InputError, f"model is the name of a column, 'lr', {NO_TABLE}"),
+    (GOOD, {"model": "lr"}, InputError, f"model is the name of a column, 'lr', {NO_MODELS}"),
     (GOOD, {"weights": "w"}, InputError, f"weights is the name of a column, 'w', {NO_TABLE}"),
     (GOOD, {"weights": [1, 2]}, ShapeError, f"{NO_WEIGHTS}shape (2,)"),
     (GOOD, {"weights": [[1], [2], [3]]}, ShapeError, f"{NO_WEIGHTS}shape (3, 1)"),
@@ -405,6 +406,9 @@ def test_labels_and_weights_in_arrays_of_dask():
             for array in (da.from_array, np.array)
         )
         assert found.to_records() == expected.to_records()
+    labels = da.from_array(np.array([*"xxyz"]))
+    of_unknown_length = labels[labels != "z"]
+    assert summary({"m": [1.0, 2.0, 6.0]}, by=of_unknown_length).groups == ("x", "y")
 
 
 def test_labels_that_are_tensors_of_one_number():

@@ -202,7 +202,7 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
 
     Gives the number of each row's group, (n_rows,), and the ids of the groups in this order.
     """
-    if hasattr(ids, "to_pylist"):  # of pyarrow
+    if hasattr(ids, "__array__") and not isinstance(ids, Collection):  # of pyarrow or Dask
         ids = np.asarray(ids)
     if isinstance(ids, Set | Mapping) or not isinstance(ids, Collection):
         msg = f"ids must be an array or a list, the group of each row, got {type(ids).__name__}"
