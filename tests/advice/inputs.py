@@ -1015,6 +1015,38 @@ SIDE = [
         [2 / 4, 3 / 4, 3 / 4],
         advice="for pairs, (.+) for a matrix",
     ),
+    *(
+        Case(
+            "{} may hold pairs of a user and an item",
+            f"import scipy\ntrain = {train}; n_items = 4\n",
+            "recmetrics.popularity_from(train, n_items=n_items)",
+            value,
+            advice=advice,
+            altered=altered,
+        )
+        for train, value, advice, altered in (
+            (
+                "[(0, 1), (0, 2), (1, 1), (2, 3)]",
+                [0, 2 / 3, 1 / 3, 1 / 3],
+                "type (.+) for pairs",
+                "list(np.asarray(train))",
+            ),
+            (
+                "[(0, 1), (0, 2), (1, 2)]",
+                [2 / 3, 2 / 3, 2 / 3, 0],
+                "matrix, (.+) for 2 items",
+                "[[0, 1]]",
+            ),
+        )
+    ),
+    Case(
+        "type list({}) for indices, {}.astype(float) for relevances",
+        "truth = np.array([[0, 1], [0, 2], [1, 2]])\n",
+        "float(Evaluator(truth, 'mrr', n_items=4).counts()['mrr'].not_updated)",
+        3.0,
+        advice="type (.+) for indices",
+        altered="truth.astype(float)",
+    ),
     Case(
         "= is a parameter of model=",
         TRAIN,

@@ -226,7 +226,9 @@ def _whole(value: Any, name: str, n_items: Any) -> tuple[Any, tuple[int, int | N
     n_users = len(value) if shape is None else int(shape[0])
     size = read_count(n_items, n_users)
     if size is not None and shape is not None and len(shape) == 2 and shape[1] != size:
-        msg = f"{name} has {shape[1]} items, got n_items={n_items!r}; leave n_items out"
+        advice = advice_on_indices(value) if name == "truth" else ""
+        advice = advice or "leave n_items out"
+        msg = f"{name} has {shape[1]} items, got n_items={n_items!r}; {advice}"
         raise ShapeError(msg)
     return value, (n_users, size)
 
@@ -255,18 +257,27 @@ def read_train(train: Any, n_items: int | None) -> ItemSets:
     """Read the training interactions of any number of users: the entries other than 0."""
     with at_fault("train"):
         train, shape = _whole(train, "train", n_items)
+        if isinstance(train, list) and _are_pairs(train):
+            lists = per_user(train, "train")
+            if lists is not None and lists.indices is not None:
+                DenseSets(_rows_of(lists), "train", array="np.asarray(train)").refuse_pairs()
         sets = read_item_sets(train, "train", shape)
         if isinstance(sets, DenseSets) and n_items is None:
             sets.refuse_pairs()
         return sets
 
 
-def _warn_of_pairs(lists: UserLists, name: str) -> None:
-    """Warn of tuples of a user and an item, as ``zip`` makes them: they are read as two items."""
+def _are_pairs(lists: Sequence[Any]) -> bool:
+    """Say whether all are tuples of two, as ``zip`` makes them of users and items."""
     # The first of most lists is no tuple, and the types of 1,000,000 take 20 ms.
-    if lists.indices is None or not isinstance(next(iter(lists.collections), None), tuple):
-        return
-    if {*map(type, lists.collections)} != {tuple} or {*map(len, lists.collections)} != {2}:
+    if not isinstance(next(iter(lists), None), tuple):
+        return False
+    return {*map(type, lists)} == {tuple} and {*map(len, lists)} == {2}
+
+
+def _warn_of_pairs(lists: UserLists, name: str) -> None:
+    """Warn of tuples of a user and an item: they are read as two items."""
+    if lists.indices is None or not _are_pairs(lists.collections):
         return
     if items_of_pairs(_rows_of(lists), name):
         item = "item" if name == "truth" else "[item]"

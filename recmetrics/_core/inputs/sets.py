@@ -451,7 +451,7 @@ class DenseSets(ItemSets):
             f"{self._name} may hold pairs of a user and an item, or be a matrix of {width} items: "
             f"integers of shape {matrix.shape}; type "
             f"{matrix_of(array, f'{array}[:, 0]', f'{array}[:, 1]')} for pairs, {array} != 0 for a "
-            "matrix"
+            f"matrix, list({array}) for {width} items of each user"
         )
         raise InputTypeError(msg)
 
