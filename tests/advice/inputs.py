@@ -701,13 +701,21 @@ FRAMES = [
         )
         for dtype in ("object", "category")
     ),
-    Case(
-        "for the names of the genres type",
-        BOTH
-        + "import pandas; genres = ['old', 'new|old', 'new']\n"
-        + "profile = np.array([[1, 0, 0], [0, 1, 0]])",  # the items that are recommended
-        "Metrics.compute(scores, truth, 'calibration@1', genres=genres, profile=profile)",
-        {"calibration@1": [0, 0]},
+    *(
+        Case(
+            "for the names of the genres type",
+            BOTH
+            + f"import pandas; genres = {genres}\n"
+            + "profile = np.array([[1, 0, 0], [0, 1, 0]])",  # the items that are recommended
+            "Metrics.compute(scores, truth, 'calibration@1', genres=genres, profile=profile)",
+            {"calibration@1": [0, 0]},
+        )
+        for genres in (
+            "['old', 'new|old', 'new']",
+            "[['old'], ['new', 'old'], []]",
+            "pandas.Series([['old'], ['new', 'old'], ['new']])",
+            "[['old'], ['new'], ['new']]",
+        )
     ),
     *(
         Case(

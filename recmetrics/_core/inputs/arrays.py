@@ -29,6 +29,9 @@ _TEXT_DTYPES = {"object", "str", "string", "String", "category", "Categorical"}
 _LIST_DTYPES = ("list", "large_list", "fixed_size_list")
 _OF_IDS = "recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
 OF_TABLES = f"for tables of ids type {_OF_IDS}"
+# On genres that are texts, or lists of texts.
+_OF_NAMES = "for the names of the genres type pandas.Series([*genres]){}.str.get_dummies('|')"
+_JOINED = ".str.join('|')"
 # Behind advice that leaves out the numbers beside the items of a truth.
 _WITHOUT_NUMBERS = (
     "; every item is then relevant, whatever its number: to keep the relevances, give a matrix "
@@ -141,6 +144,9 @@ def _refuse_rows(
     msg = f"{name} must be a matrix of numbers, rows of the same length, got {problem}"
     if hasattr(rows[0], "detach"):
         msg += f"; type torch.stack({name}) for rows that are tensors"
+    names = chain.from_iterable(row for row in rows if isinstance(row, list | tuple))
+    if name == "genres" and any(isinstance(genre, str) for genre in names):
+        msg += "; " + _OF_NAMES.format(_JOINED)
     raise InputTypeError(msg) from None
 
 
@@ -420,8 +426,8 @@ def _advice_on_numbers(array: npt.NDArray[Any], name: str) -> str:
         return f"type {_CAST[array.dtype.kind].format(name=name)}"
     if name in ("truth", "exclude", "candidates"):
         return OF_TABLES
-    if name == "genres" and array.ndim == 1:
-        return "for the names of the genres type pandas.Series(genres).str.get_dummies('|')"
+    if name == "genres":
+        return _OF_NAMES.format("" if array.ndim == 1 else _JOINED)
     return ""
 
 
