@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._core.errors import looks_like
+from recmetrics._core.errors import did_you_mean, looks_like
 
 # By argument: the number that a row or a pair may have behind its user and its item.
 NUMBERS = {"recs": "score", "truth": "relevance", "exclude": "weight"}
@@ -92,15 +92,32 @@ def _conversion_of_column(column: Any, label: str) -> str:
 def conversion_of_wide(table: Any, label: str, names: Sequence[str]) -> str:
     """Say what makes rows of a pandas table with a column for each item; "" for another table.
 
-    ``names`` are those of the columns of ids, which the columns of such a table have as a whole.
+    ``names`` are those of the columns of ids, which the columns of such a table have as a whole, or
+    not: then all hold numbers, and none is called as one of rows of a user and an item is.
     """
-    keys = [name for name in names if name in table.columns or name in table.index.names]
-    if table.columns.name not in names or not keys or label not in ("recs", "truth"):
+    if label not in ("recs", "truth"):
         return ""
     code = label
-    if not set(keys) <= set(table.columns):
-        code += ".reset_index()"
-    return f"; type {code}.melt({keys}, value_name={NUMBERS[label]!r}).dropna()"
+    keys = [name for name in names if name in table.columns or name in table.index.names]
+    if table.columns.name in names and keys:
+        if not set(keys) <= set(table.columns):
+            code += ".reset_index()"
+        return f"; type {code}.melt({keys}, value_name={NUMBERS[label]!r}).dropna()"
+
+    *users, item = names
+    items = table.drop(columns=users, errors="ignore")
+    texts = [*map(str, items.columns)]
+    of_rows = any(looks_like(" ".join(texts), name) for name in ("user", "item", "score", "rank"))
+    of_rows = of_rows or any(did_you_mean(str(name), texts) for name in names)
+    are_numbers = {dtype.kind for dtype in items.dtypes} <= {*"biuf"}
+    if len(users) != 1 or len(texts) < 2 or of_rows or not are_numbers:
+        return ""
+    if users[0] not in table.columns:
+        code += f".rename_axis({users[0]!r}).reset_index()"
+    return (
+        f"; if it has a column for each item type {code}.melt({users}, var_name={item!r}, "
+        f"value_name={NUMBERS[label]!r}).dropna()"
+    )
 
 
 def conversion_of_keys(key: tuple[Any, ...], value: Any, label: str, columns: Sequence[str]) -> str:

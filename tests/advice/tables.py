@@ -48,6 +48,8 @@ EXPLODED = "; recs = recs.explode('item')"
 # The code that makes a frame of a table stands behind the code that is typed next.
 FIRST_READ = r"(?=.*before this, type (.+)\)$)(.+?) \(before"
 
+# A column for each item.
+WIDE = "recs.pivot(index='user', columns='item', values='score')"
 COLUMNS = [
     Case(
         "the column {} of truth is not read, so every row is relevant",
@@ -171,7 +173,7 @@ COLUMNS = [
     ),
     *(
         Case(
-            ".dropna()",
+            says,
             "import pandas as pd\nfrom recmetrics import tables\n"
             "pairs = {'user': ['a', 'a', 'b'], 'item': [7, 8, 7]}\n"
             "recs = pd.DataFrame({**pairs, 'score': [1, 2, 1]})\n"
@@ -182,10 +184,21 @@ COLUMNS = [
             altered="{'a': [7], 'b': [7]}",
             then=MRR,
         )
-        for wide in (
-            "recs = recs.pivot(index='user', columns='item', values='score')",
-            "recs = recs.pivot(index='user', columns='item', values='score').reset_index()",
-            "truth = truth.pivot(index='user', columns='item', values='relevance')",
+        for says, wide in (
+            ("; type {}.melt(", f"recs = {WIDE}"),
+            ("; type {}.melt(", f"recs = {WIDE}.reset_index()"),
+            (
+                "; type {}.melt(",
+                "truth = truth.pivot(index='user', columns='item', values='relevance')",
+            ),
+            *(
+                ("if it has a column for each item type", f"recs = {WIDE}.{unnamed}")
+                for unnamed in (
+                    "rename_axis(columns=None)",
+                    "rename_axis(columns=None, index=None)",
+                    "rename_axis(columns=None).reset_index()",
+                )
+            ),
         )
     ),
     Case(
