@@ -468,10 +468,17 @@ def refuse_lists(
 
 
 def ids_of(frame: Frame, label: str, column: str) -> Series:
-    """Read a column of ids; refuse lists and null."""
+    """Read a column of ids; refuse lists, tensors and null."""
     series = plain(frame.get_column(column))
     if holds_lists(series):
         refuse_lists(label, series)
+    if series.dtype == nw.Object and any(hasattr(cell, "detach") for cell in series[:1].to_list()):
+        numbers = f"{label}[{column!r}].map(int)"
+        msg = (
+            f"{label}, column {column!r} holds tensors, of which no two are the same id, expected "
+            f"numbers; type {label} = {label}.assign(**{{{column!r}: {numbers}}})"
+        )
+        raise InputTypeError(msg, argument=label)
     _refuse_null(series, label, "an id")
     return series
 

@@ -224,6 +224,17 @@ BY = [
     )
 ]
 IDS = [
+    Case(
+        "holds tensors, of which no two are the same id",
+        TABLES + "import torch\n"
+        "recs['item'] = [torch.tensor(7), torch.tensor(8), torch.tensor(7)]\n"
+        "truth['item'] = [8, 7]\n",
+        CALL,
+        [1 / 2, 1.0],
+        advice="type (.+)$",
+        altered="recs = recs[:1]",
+        then=MRR,
+    ),
     *(
         Case(
             "holds {}, expected one id in each row; type",
