@@ -83,6 +83,7 @@ class Columns(NamedTuple):
     times: Collection[str] = ()  # of the numbers, those that may be dates
     bools: Collection[str] = ()  # of the numbers, those that may be True and False
     blanks: Collection[str] = ()  # of the numbers, those whose empty cells are NaN
+    if_blank: tuple[str, str] = ("", "")  # a column of numbers, and advice on its empty cells
     is_first: bool = True
     shared: Collection[str] = ()  # the options whose columns every table has
     of_lines: tuple[str, str] = ("score", "relevance")  # in TREC's runs and in its qrels
@@ -672,6 +673,8 @@ def _at_first_null(
         expected += " such as 2020-01-31"
     elif text.name in columns.bools and not cell.strip():
         expected += "; write 0 where an item is not relevant"
+    elif text.name == columns.if_blank[0] and not cell.strip():
+        expected += columns.if_blank[1]
     return _in_row(source, layout, row, f"holds {cell[:40]!r} as {text.name}; expected {expected}")
 
 

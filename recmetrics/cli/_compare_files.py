@@ -17,7 +17,7 @@ from recmetrics import Comparison, RecmetricsWarning, compare
 from recmetrics._core.errors import at_fault
 from recmetrics._core.spec import expand_cutoffs
 from recmetrics._files import Source, atomic, read_any, read_per_user, read_segments
-from recmetrics._printing import Printed
+from recmetrics._printing import Printed, plural
 from recmetrics._report import Gate, Movers
 from recmetrics.cli._output import check_output, require_matplotlib
 from recmetrics.cli._terminal import CommandError, show, tell, width, write, write_json
@@ -32,14 +32,15 @@ class _UsersOfFile(NamedTuple):
     source: Source
     ids: list[str]
     are_row_numbers: bool  # the file has no ids
+    noun: str = "user"  # or "group"
     other_order_file: Source | None = None  # a file that has the users in another order, if any
 
     @classmethod
-    def of(cls, source: Source, ids: list[str] | None, n_rows: int) -> Self:
+    def of(cls, source: Source, ids: list[str] | None, n_rows: int, noun: str = "user") -> Self:
         """The users of a file; without ids, they are the numbers of its rows."""
         if ids is None:
-            return cls(source, list(map(str, range(n_rows))), True)
-        return cls(source, ids, False)
+            return cls(source, list(map(str, range(n_rows))), True, noun)
+        return cls(source, ids, False, noun)
 
     def rows_in(self, other: _UsersOfFile, has_values: bool = True) -> npt.NDArray[np.intp]:
         """Find the row of each of these users in another file; refuse a file that lacks one.
@@ -49,17 +50,18 @@ class _UsersOfFile(NamedTuple):
         row_of_user = {user: row for row, user in enumerate(other.ids)}
         missing = [user for user in self.ids if user not in row_of_user]
         if missing:
+            nouns = plural(self.noun)
             msg = (
-                f"{other.source} has no row for {len(missing):,} of the {len(self.ids):,} users of "
-                f"{self.source}, the first {missing[0][:40]!r}; expected a row for each"
+                f"{other.source} has no row for {len(missing):,} of the {len(self.ids):,} {nouns} "
+                f"of {self.source}, the first {missing[0][:40]!r}; expected a row for each"
             )
             for users in (self, other):
                 if users.are_row_numbers:
-                    msg += f"; {users.source} has no ids: its users are the numbers of its rows"
+                    msg += f"; {users.source} has no ids: its {nouns} are the numbers of its rows"
             have_ids = not (self.are_row_numbers or other.are_row_numbers)
             if have_ids and len(missing) == len(self.ids) and other.ids:
-                msg += f"; its first user is {other.ids[0][:40]!r}"
-            elif have_ids and has_values:
+                msg += f"; its first {self.noun} is {other.ids[0][:40]!r}"
+            elif have_ids and has_values and self.noun == "user":
                 msg += (
                     "; 'recmetrics evaluate --include-missing' adds users without recommendations"
                 )
@@ -262,11 +264,11 @@ def _read_runs(
     runs: dict[str, list[Any]] = {name: [] for name in models.values()}
     has_ids = any(file.ids is not None for file in files)
     first_users: _UsersOfFile | None = None
-    for source, name, (values, ids, _) in zip(sources, models.values(), files, strict=True):
+    for source, name, (values, ids, noun) in zip(sources, models.values(), files, strict=True):
         runs[name].append(values)
         if not has_ids:
             continue
-        users = _UsersOfFile.of(source, ids, _n_rows(values))
+        users = _UsersOfFile.of(source, ids, _n_rows(values), noun)
         first_users = first_users or users
         if users.ids != first_users.ids:  # most files have one order
             rows = first_users.rows_in(users)

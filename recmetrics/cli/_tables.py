@@ -117,6 +117,7 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
         bools=[column_names["relevance"]],
         # A null of Parquet is NaN, too. Without the option the error names the line.
         blanks=[column_names["score"]] if args.nan == "exclude" else [],
+        if_blank=(column_names["score"], "; give --nan exclude to treat it like a score of -inf"),
         instead=(["item"], advice),
     )
     frame = read_table(source, columns)

@@ -757,6 +757,15 @@ def test_bad_files(name, capsys):
     assert error(capsys, "old.csv", name).startswith(message)
 
 
+def test_a_file_that_lacks_a_group(capsys):
+    for name, rows in {"one.csv": "a,1\nb,0\n", "two.csv": "a,1\nc,0\n"}.items():
+        Path(name).write_text(f"group,mrr\n{rows}")
+    assert error(capsys, "one.csv", "two.csv") == (
+        "FILE 'two.csv' has no row for 1 of the 2 groups of FILE 'one.csv', the first 'b'; "
+        "expected a row for each"
+    )
+
+
 def test_characters_without_a_font_are_told_in_one_line(capsys):
     assert main(["compare", "模型=old.npz", "new.npz", "--plot", "plot.png"]) == 0
     [line] = capsys.readouterr().err.splitlines()

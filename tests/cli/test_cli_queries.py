@@ -302,7 +302,8 @@ def test_a_row_may_end_before_a_column_that_is_not_read(capsys):
     argv = ("notes.csv", "-m", "mrr")
     assert evaluated(capsys, *argv, "--nan", "exclude")["of"]["mrr"]["mean"] == 1
     assert rejected(capsys, *argv) == (
-        "GROUPS 'notes.csv', line 3: holds '' as score; expected a number"
+        "GROUPS 'notes.csv', line 3: holds '' as score; expected a number; give --nan exclude to "
+        "treat it like a score of -inf"
     )
 
 
