@@ -580,14 +580,18 @@ INDICES = [
 PERMUTED = [
     Case(
         "has the numbers from 0 in another order as its {}",
-        f"import pandas, polars\n{BOTH}exclude = [[0], [1]]\n{name} = {table}",
+        f"import pandas, polars, pyarrow\n{BOTH}exclude = [[0], [1]]\n{name} = {table}",
         "Metrics.compute(scores, truth, 'mrr', exclude=exclude)",
         {"mrr": [1, 1 / 2]},
-        altered=f"{name}.to_numpy()",
+        altered=f"np.asarray({name})",
     )
     for name, table in (
         ("scores", "pandas.DataFrame(scores)[[1, 0, 2]]"),
         ("scores", "polars.DataFrame(scores, ['0', '1', '2'])['1', '0', '2']"),
+        (
+            "scores",
+            "pyarrow.Table.from_pandas(pandas.DataFrame(scores, columns=[*'012'])[[*'102']])",
+        ),
         ("truth", "pandas.DataFrame(truth)[::-1]"),
         ("truth", "pandas.DataFrame(truth, ['0', '1'])[::-1]"),
         ("truth", "pandas.Series([0, 1], [1, 0])"),

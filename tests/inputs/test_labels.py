@@ -45,7 +45,7 @@ def test_sets_in_another_order(columns, index, sides, labels, typed, name):
     message = message_of(InputError, Metrics.compute, SCORES, truth, "mrr", **tables)
     assert message == (
         f"the {sides} of {name} should be {labels}, in that order, since tables are read by "
-        f"position; type {name}.reindex({typed}, fill_value=0), or {name}.to_numpy() if its rows "
+        f"position; type {name}.reindex({typed}, fill_value=0), or np.asarray({name}) if its rows "
         "and columns are in order"
     )
 
@@ -242,7 +242,7 @@ def test_batches_whose_users_pandas_counts():
     assert evaluator.compute()["mrr"].tolist() == MRR
 
 
-def test_tables_of_polars_have_columns_alone():
+def test_tables_of_polars_and_pyarrow_have_columns_alone():
     polars = pytest.importorskip("polars", reason="polars is not installed")
     scores = polars.DataFrame({"x": [3.0, 1.0], "y": [2.0, 2.0]})
     truth = polars.DataFrame({"x": [1, 0], "y": [0, 1]})
@@ -253,6 +253,13 @@ def test_tables_of_polars_have_columns_alone():
     message = message_of(InputError, Metrics.compute, scores.to_pandas(), turned, "mrr")
     assert advised(message) == "truth.select([*scores.columns])"
     assert turned.select([*scores.to_pandas().columns]).equals(truth)
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    scores = scores.to_arrow()
+    turned = turned.to_arrow()
+    message = message_of(InputError, Metrics.compute, scores, turned, "mrr")
+    assert advised(message) == "truth.select([*scores.column_names])"
+    typed = turned.select([*scores.column_names])
+    assert Metrics.compute(scores, typed, "mrr")["mrr"].tolist() == [1 / 1, 1 / 1]
 
 
 NUMBERED = SCORES.set_axis([0, 1], axis=0).set_axis([0, 1, 2], axis=1)
@@ -266,7 +273,7 @@ def test_numbers_in_another_order_beside_an_array():
     assert message == (
         "scores has the numbers from 0 in another order as its columns, and truth has no labels "
         "in that order, so that both are read by position; type scores.sort_index(axis=1) if these "
-        "are the numbers of the items, or scores.to_numpy() if its rows and columns are in order"
+        "are the numbers of the items, or np.asarray(scores) if its rows and columns are in order"
     )
     users = pandas.DataFrame(np.eye(2), [1, 0])
     for expected, call in (
@@ -341,7 +348,7 @@ def test_items_of_pandas_in_another_order_are_refused():
     assert message == (
         "popularity has the numbers from 0 in another order as its index, and scores has no labels "
         "in that order, so that both are read by position; type popularity.sort_index() if these "
-        "are the numbers of the items, or popularity.to_numpy() if its rows and columns are in "
+        "are the numbers of the items, or np.asarray(popularity) if its rows and columns are in "
         "order"
     )
     assert compute(shares.sort_index()).tolist() == [-math.log2(2 / 3)]

@@ -43,7 +43,7 @@ class Labels(NamedTuple):
     """The labels of the rows or of the columns of a table."""
 
     code: str  # how to type them; of an argument without labels, its name
-    values: Any = None  # an index of pandas, or the names of the columns of polars
+    values: Any = None  # an index of pandas, or the names of the columns of polars or pyarrow
     are_numbers: bool = False  # True for 0, 1, 2, ...
     sorted_table: str = ""  # how to sort a table that has these numbers in another order
 
@@ -99,7 +99,7 @@ def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -
             msg = (
                 f"the {' and '.join(others)} of {name} should be {codes}, in that order, since "
                 f"tables are read by position; type {_in_order(name, table, others)}, or "
-                f"{name}.to_numpy() if its rows and columns are in order"
+                f"np.asarray({name}) if its rows and columns are in order"
             )
             raise InputError(msg, argument=name.partition("[")[0])
     for axis, labels_of_axis in found.items():
@@ -122,7 +122,7 @@ def _refuse_permuted(axis: str, labels_of_axis: Sequence[Labels]) -> None:
     msg = (
         f"{name} has the numbers from 0 in another order as its {side.partition('[')[0]}, and "
         f"{unlabelled} has no labels in that order, so that both are read by position; type "
-        f"{permuted.sorted_table} if these are the numbers of the {axis}, or {name}.to_numpy() if "
+        f"{permuted.sorted_table} if these are the numbers of the {axis}, or np.asarray({name}) if "
         "its rows and columns are in order"
     )
     raise InputError(msg, argument=name.partition("[")[0])
@@ -167,27 +167,33 @@ def _axes(name: str, table: Any, arguments: Mapping[str, Any]) -> tuple[str, ...
 
 def _labels(name: str, table: Any, side: str) -> Labels:
     """Read the index or the columns of an argument."""
+    code = f"{name}.{side}"
     values: Any = getattr(table, side, None)
-    is_of_polars = isinstance(values, list) and all(isinstance(label, str) for label in values)
-    if not is_of_polars and not hasattr(values, "is_unique"):
+    if side == "columns" and hasattr(table, "column_names"):  # of pyarrow
+        code = f"{name}.column_names"
+        values = table.column_names
+    are_names = isinstance(values, list) and all(isinstance(label, str) for label in values)
+    if not are_names and not hasattr(values, "is_unique"):
         return Labels(name)
     if name == "ranking" and side == "columns":
         return Labels(name)
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     are_numbers = kind in ("i", "u") and np.array_equal(values, np.arange(len(values)))
-    sorted_table = "" if are_numbers else _sorted(name, side, values)
-    return Labels(f"{name}.{side}", values, are_numbers, sorted_table)
+    sorted_table = "" if are_numbers else _sorted(name, side, values, code)
+    return Labels(code, values, are_numbers, sorted_table)
 
 
-def _sorted(name: str, side: str, labels: Any) -> str:
+def _sorted(name: str, side: str, labels: Any, code: str) -> str:
     """Say how to sort a table whose labels are the numbers from 0 in another order; else ""."""
     numbers = _numbers_of(labels)
     in_order = np.arange(len(numbers))
     if np.array_equal(numbers, in_order) or not np.array_equal(np.sort(numbers), in_order):
         return ""
+    if isinstance(labels, list):  # of polars or pyarrow
+        return f"{name}.select(sorted({code}, key=int))"
     if isinstance(labels[0], str):
         rows = "" if side == "columns" else ".loc"
-        return f"{name}{rows}[sorted({name}.{side}, key=int)]"
+        return f"{name}{rows}[sorted({code}, key=int)]"
     return f"{name}.sort_index({'axis=1' if side == 'columns' else ''})"
 
 
