@@ -289,7 +289,7 @@ def refuse_other_indexes(arguments: Mapping[str, Any], advice: str) -> None:
     first_name = ""
     first_index: Any = None
     for name, value in arguments.items():
-        index = getattr(value, "index", None)
+        index: Any = getattr(value, "index", None)
         if not hasattr(index, "is_unique"):  # the method of a list
             continue
         if first_index is None:
