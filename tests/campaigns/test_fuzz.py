@@ -12,7 +12,7 @@ SEED = 20_240_517
 
 @pytest.mark.parametrize("name", fuzz_entries.available())
 def test_random_problems(name):
-    n_problems = 40 if name in SLOW else 160
+    n_problems = 25 if name in SLOW else 100
     met, number, code = fuzz.run(SEED, range(n_problems), [name])
     assert number is None, code
     assert met == {name: n_problems}
