@@ -30,6 +30,15 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "thorough: takes long, and few changes break it")
 
 
+def pytest_collection_modifyitems(items):
+    """Put the tests of selection last, since the fuzzer at the front compiles the same kernels.
+
+    Half of the tests go to each of two processes. If both came to these kernels at once, each would
+    compile them for most of a minute; the later one loads them from the cache.
+    """
+    items.sort(key=lambda item: item.path.parent.name == "selection")
+
+
 def pytest_runtest_setup(item):
     """Leave out what would take hours with ``NUMBA_DISABLE_JIT=1``, and what only CI runs."""
     from problems import JIT  # imports numba, which reads the folder above
