@@ -284,15 +284,13 @@ from recmetrics import Metrics
 from recmetrics._core.selection import kernels
 
 rng = np.random.default_rng(0)
-scores = rng.integers(1 << 60, size=(2, 800))
-truth = sp.csr_array(scores % 9 == 0)
-for values in (scores, *(rng.random((2, 800)).astype(kind) for kind in ("f2", "f4", "f8"))):
-    Metrics.compute(values, truth, ["hit@2"])
-    Metrics.compute(values, truth, ["coverage@2"])
-Metrics.compute(rng.random((2, 800)), truth, ["hit@20"])  # most users have a hit
-for kind in ("f4", "f8"):
-    factors = rng.random((12_289, 2)).astype(kind)
-    Metrics.compute_factors(factors[:2], factors, [[1], [2]], ["hit@2"])
+scores = rng.random((2, 800))
+truth = sp.csr_array(scores > 0.9)
+Metrics.compute(scores.astype("f2"), truth, ["hit@2"])
+Metrics.compute(scores.astype("f4"), truth, ["hit@20"])  # most users have a hit
+Metrics.compute(rng.integers(1 << 60, size=(2, 800)), truth, ["coverage@2"])
+factors = rng.random((12_289, 2))
+Metrics.compute_factors(factors[:2], factors, [[1], [2]], ["hit@2"])
 for name in ("rank_rows", "list_rows", "select_tile"):
     for code in getattr(kernels, name).compiled.inspect_asm().values():
         stores = re.findall(r"maskmov.*\)$", code, re.MULTILINE)
@@ -304,11 +302,14 @@ for name in ("rank_rows", "list_rows", "select_tile"):
 @pytest.mark.thorough
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="compiles for x86-64")
 def test_no_score_is_stored_under_a_mask(tmp_path):
-    """Processors with AVX2 and without AVX-512 take four times as long for that."""
+    """Processors with AVX2 and without AVX-512 take four times as long for that.
+
+    All kernels pass over lanes by one helper, and every kind of scores is in one of them.
+    """
     target = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "", "RECMETRICS_JIT": "always"}
     found = python("-c", MASKED, NUMBA_CACHE_DIR=str(tmp_path), **target).stdout.splitlines()
     vectorised = "True False 0"
-    numbers = {"rank_rows": 5, "list_rows": 3, "select_tile": 2}
+    numbers = {"rank_rows": 2, "list_rows": 1, "select_tile": 1}
     assert found == [f"{name} {vectorised}" for name, n in numbers.items() for _ in range(n)]
 
 
