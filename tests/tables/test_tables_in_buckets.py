@@ -109,13 +109,19 @@ def test_the_rows_are_those_of_one_call(form, tmp_path):
     ]
 
 
+@pytest.fixture(scope="module")
+def million_rows():
+    """Tables, and what one call gives for them."""
+    recs, truth, side = problem(51_000)
+    assert len(recs) > 900_000
+    return recs, truth, side, evaluate_table(recs, truth, METRICS, **side)
+
+
 @pytest.mark.thorough
 @pytest.mark.needs_jit
 @pytest.mark.parametrize("form", ["polars", "duckdb", "dataset"])
-def test_a_million_rows(form, tmp_path):
-    recs, truth, side = problem(51_000)
-    assert len(recs) > 900_000
-    expected = evaluate_table(recs, truth, METRICS, **side)
+def test_a_million_rows(form, million_rows, tmp_path):
+    recs, truth, side, expected = million_rows
     tables = [in_form(form, table, tmp_path, str(n)) for n, table in enumerate((recs, truth))]
     assert_same_rows(evaluate_table(*tables, METRICS, chunks=4, **side), expected)
 
