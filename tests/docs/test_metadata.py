@@ -92,7 +92,7 @@ def test_the_extras_that_pages_install_exist():
 
 
 def test_the_groups_that_developers_install_exist():
-    texts = {**TEXTS, ".ci/run": (ROOT / ".ci" / "run").read_text()}
+    texts = {**TEXTS, ".ci/checks": (ROOT / ".ci" / "checks").read_text()}
     lines = [line for text in texts.values() for line in text.splitlines() if "--group" in line]
     named = {group for line in lines if "pip " in line for group in GROUP.findall(line)}
     assert {"bench", "dev", "docs"} <= named <= set(PYPROJECT["dependency-groups"])
@@ -202,7 +202,7 @@ def test_a_file_has_the_form_of_its_schema(name, tmp_path):
 def test_the_hooks_run_what_the_checks_run():
     hooks = (ROOT / ".pre-commit-config.yaml").read_text()
     entries = re.findall(r"entry: (.*)", hooks)
-    checks = (ROOT / ".ci" / "run").read_text()
+    checks = (ROOT / ".ci" / "checks").read_text()
     assert entries == ["ruff format --check .", "ruff check .", "mypy"]
     for entry in entries:
         line = rf"^\.venv/bin/{re.escape(entry)}( & .*)?$"
