@@ -34,9 +34,13 @@ class Docstrings(griffe.Extension):
             call = decorator.value
             if isinstance(call, griffe.ExprCall) and str(call.function) == "takes":
                 keywords, *defaults = call.arguments
-                module = importlib.import_module(func.module.path)
-                given = eval(f"dict({', '.join(map(str, defaults))})", vars(module))
-                _spell_out(func, getattr(module, keywords.name), given)
+                given = {}
+                if defaults:
+                    module = importlib.import_module(func.module.path)
+                    given = eval(f"dict({', '.join(map(str, defaults))})", vars(module))
+                # From where they are defined: the module of the function may need torch.
+                path, _, name = keywords.canonical_path.rpartition(".")
+                _spell_out(func, getattr(importlib.import_module(path), name), given)
 
     def on_class(self, *, cls: Any, **_: Any) -> None:
         """Show the fields of a named tuple, as griffe does for a dataclass."""
