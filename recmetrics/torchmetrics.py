@@ -186,7 +186,14 @@ class RankingMetrics(Metric):
         The parameters are those of ``update``.
         """
         with self._all_or_nothing():  # torchmetrics empties the states for the batch
-            return super().forward(*args, **kwargs)
+            # It copies each of their tensors first. Without those of earlier batches, a batch after
+            # 1,000 others takes 1 ms, not 20.
+            earlier = {name: getattr(self, name) for name in _GROWING_STATES}
+            self.__dict__.update((name, []) for name in _GROWING_STATES)
+            values = super().forward(*args, **kwargs)
+            for name, tensors in earlier.items():
+                setattr(self, name, [*tensors, *getattr(self, name)])
+        return values
 
     @takes(NoShared)
     def compute(self) -> dict[str, torch.Tensor]:

@@ -145,6 +145,17 @@ def test_forward_takes_the_memory_of_its_batch():
     assert floats(means) == {"hit@1": 1.0, "mrr": 1.0}
 
 
+def test_forward_does_not_copy_the_batches_before():
+    scores, _, _ = problem()
+    metric = ranking_metrics(["recall@3", "coverage@2"])
+    metric(torch.from_numpy(scores[:5]), users=slice(0, 5))
+    before = {name: state[0] for name, state in metric.metric_state.items() if type(state) is list}
+    metric(torch.from_numpy(scores[5:9]), users=slice(5, 9))
+    assert len(before) == 4
+    for name, tensor in before.items():
+        assert metric.metric_state[name][0] is tensor
+
+
 def test_reset_forgets_all(expected):
     metric = updated(ranking_metrics())
     metric.reset()
