@@ -319,6 +319,9 @@ def _records(settings: Settings, group: Any) -> Iterator[tuple[Mean | Difference
         sums: dict[str, tuple[Sums, ...]] = {}  # of each model, to resample
         for mean in _means(settings, group, metric, values_of_model):
             values = values_of_model[mean.model]
+            if settings.n_resamples is None and not samples.have_several_runs([mean.model]):
+                yield mean, Basis(bounds_of_mean(values, settings.limits[metric]))
+                continue
             runs = samples.runs[mean.model][metric][:, values.users]
             if settings.n_resamples is None:
                 bounds = bounds_of_mean(values, settings.limits[metric])
@@ -375,6 +378,9 @@ def _differences(
         weights = differences.weights
         bounds = bounds_of_difference(differences, limits)
         difference = _difference(settings, group, metric, pair, differences, limits, bounds)
+        if settings.n_resamples is None and not samples.have_several_runs(pair):
+            yield difference, Basis(bounds)
+            continue
         new_runs, old_runs = samples.runs_of_pair(metric, *pair, differences.users)
         if settings.n_resamples is None:
             spreads = statistics.spreads_of_runs(new_runs, old_runs, weights, settings.paired_runs)
@@ -430,7 +436,7 @@ def _difference(
     least_detectable = math.nan
     if bounds is not None:
         effect_size = statistics.effect_size(bounds.moments)
-        if settings.samples.n_runs().keys().isdisjoint(pair):  # more users do not make runs agree
+        if not settings.samples.have_several_runs(pair):  # more users do not make runs agree
             least_detectable = bounds.detectable(limits.largest, (1 - settings.confidence) / 2)
     return Difference(
         metric=metric,

@@ -521,8 +521,6 @@ def _tested(
     elif is_small:
         word = FEW
     else:
-        new_runs, old_runs = samples.runs_of_pair(metric, *pair, users)
-        runs = (new_runs - offset) * rule.direction, old_runs * share * rule.direction
         limits = rule.limits.of_difference(share).moved(-offset)
         if rule.direction < 0:
             limits = limits.negated()
@@ -531,7 +529,11 @@ def _tested(
             if rule.direction < 0:
                 moments = moments.negated()
             weights = differences.weights
-            bounds = _with_runs(bounds_of(moments, limits), comparison, runs, weights, seed)
+            bounds = bounds_of(moments, limits)
+            if samples.have_several_runs(pair):
+                new_runs, old_runs = samples.runs_of_pair(metric, *pair, users)
+                runs = (new_runs - offset) * rule.direction, old_runs * share * rule.direction
+                bounds = _with_runs(bounds, comparison, runs, weights, seed)
     verdict = Verdict(
         rule=rule.text,
         metric=metric,

@@ -26,7 +26,7 @@ from recmetrics._core.results import mean_of, weighed_together, with_equal_value
 from recmetrics._files import suffix_of
 from recmetrics._report import statistics
 from recmetrics._report.bounds import Floats, Moments, Range, moments_of
-from recmetrics._report.groups import Rows, in_order_of, plain, read_users
+from recmetrics._report.groups import Rows, in_order_of, plain, plain_values, read_users
 from recmetrics._report.origins import UNKNOWN, Origin
 from recmetrics._report.result_tables import (
     Columns,
@@ -150,6 +150,10 @@ class Samples:
         """The number of runs of each model with several."""
         counts = {name: len(next(iter(runs.values()), ())) for name, runs in self.runs.items()}
         return {name: count for name, count in counts.items() if count > 1}
+
+    def have_several_runs(self, models: Iterable[str]) -> bool:
+        """Say whether any of these models has several runs, over which its mean varies."""
+        return not self.n_runs().keys().isdisjoint(models)
 
     def limits(self, metric: str) -> Range:
         """The range of a metric: that of its definition, else that of the values of all models."""
@@ -449,6 +453,11 @@ def _at_rows(columns: Mapping[str, Floats], rows: Any) -> dict[str, Floats]:
     return {metric: column[rows] for metric, column in columns.items()}
 
 
+def _at_rows_or_nan(columns: Mapping[str, Floats], rows: list[int]) -> dict[str, Floats]:
+    """Take some rows of values or weights by metric; the row -1, of another fold, is NaN."""
+    return {metric: np.append(column, np.nan)[rows] for metric, column in columns.items()}
+
+
 def _read_runs(model: str, result: Any, columns: Columns) -> list[Table]:
     """Read the result of a model: one run, or a list of them."""
     runs = result if isinstance(result, list | tuple) else [result]
@@ -475,7 +484,7 @@ def _without_absent_users(
     users_of_models = []
     for model, runs in runs_of_model.items():
         if runs[0].keys:
-            users_of_models.append(dict.fromkeys(chain(*rows_of_runs[model])).keys())
+            users_of_models.append(_users_of_all(rows_of_runs[model]).keys())
     if all(users == users_of_models[0] for users in users_of_models[1:]):
         return runs_of_model, rows_of_runs
     users_of_all = set.intersection(*map(set, users_of_models))
@@ -528,11 +537,10 @@ def _in_one_order(
             _add_labels(labels, table, row_of_user, first_table)
             values = table.values
             weights = table.user_weights
-            if table.keys:
-                # The appended NaN is at place -1, which users of another fold read.
+            if table.keys and row_of_user is not first_users:
                 rows = [row_of_user.get(user, -1) for user in first_users]
-                values = {m: np.append(column, np.nan)[rows] for m, column in values.items()}
-                weights = {m: np.append(column, np.nan)[rows] for m, column in weights.items()}
+                values = _at_rows_or_nan(values, rows)
+                weights = _at_rows_or_nan(weights, rows)
             values = values | values_of_all_lists(table)
             tables[model].append(replace(table, values=values, user_weights=weights))
     ordered_users = list(first_users)
@@ -596,10 +604,15 @@ def _users_of_runs(rows_of_runs: Sequence[dict[Any, Any]]) -> Sequence[dict[Any,
     Runs that share no user are folds: each is undefined for the users of the others, and has the
     users of all.
     """
-    users_of_all_runs = dict.fromkeys(chain(*rows_of_runs))
+    users_of_all_runs = _users_of_all(rows_of_runs)
     if sum(map(len, rows_of_runs)) == len(users_of_all_runs):
         return [users_of_all_runs] * len(rows_of_runs)
     return rows_of_runs
+
+
+def _users_of_all(rows_of_runs: Sequence[dict[Any, Any]]) -> dict[Any, Any]:
+    """The users of all runs of a model, as keys, in order of appearance."""
+    return rows_of_runs[0] if len(rows_of_runs) == 1 else dict.fromkeys(chain(*rows_of_runs))
 
 
 def read_level(
@@ -744,7 +757,7 @@ def ids_of(table: Table, users: Iterable[Any]) -> list[Any] | None:
     if not table.keys:
         return None
     if len(table.keys) == 1:
-        return [plain(key) for (key,) in users]
+        return plain_values(key for (key,) in users)
     return [tuple(map(plain, user)) for user in users]
 
 
@@ -780,15 +793,17 @@ def _require_same_columns(first_table: Table, table: Table) -> None:
 
 
 def _require_same_users(
-    first_table: Table, first_users: Collection[Any], table: Table, users: Collection[Any]
+    first_table: Table, first_users: Mapping[Any, Any], table: Table, users: Mapping[Any, Any]
 ) -> None:
     """Refuse a data frame of several models, or with lists of other users than the first one.
 
-    ``users`` are those of the table, or of all folds of its model; ``first_users`` those of
+    ``users`` are the keys of the table, or of all folds of its model; ``first_users`` those of
     ``first_table``.
     """
     _require_same_columns(first_table, table)
     if not table.keys:  # lists are matched by place, and their number is compared later
+        return
+    if first_users is users or first_users.keys() == users.keys():
         return
     for user in chain(first_users, users):
         if user not in first_users or user not in users:
