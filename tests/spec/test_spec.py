@@ -502,6 +502,8 @@ def test_a_member_of_an_enum_of_strings_is_the_metric_that_it_spells():
     assert {name: values.tolist() for name, values in old.items()} == {"mean_rank": [1.0, 3.0]}
     of_numpy = Metrics.compute([[3, 2, 1]], [[1, 0, 0]], [np.str_("mean_rank")])
     assert [*map(repr, of_numpy)] == ["'mean_rank'"]
+    of_array = Metrics.compute([[3, 2, 1]], [[1, 0, 0]], np.array(["mean_rank", "hit@1"]))
+    assert [*map(repr, of_array)] == ["'mean_rank'", "'hit@1'"]
     comparison = compare({"old": old, "new": new}, metrics=[Metric.MEAN_RANK])
     assert comparison.metrics == ("mean_rank",)
     assert [mean.model for mean in comparison.means if mean.best] == ["new"]

@@ -316,10 +316,14 @@ def _keys_and_metrics(metrics_list: Any) -> Iterable[tuple[str, Any]]:
     """Read every form of ``metrics_list``: the metrics, with their keys in results."""
     if isinstance(metrics_list, str | MetricSpec):
         return _with_keys([metrics_list])
-    if hasattr(metrics_list, "shape"):
+    shape: Any = getattr(metrics_list, "shape", None)
+    are_texts = shape is None or (
+        len(shape) == 1 and all(isinstance(text, str) for text in metrics_list)
+    )
+    if not are_texts:
         msg = (
             f"metrics_list is a {type(metrics_list).__name__} of shape "
-            f"{tuple(metrics_list.shape)}, expected metric strings such as "
+            f"{tuple(shape)}, expected metric strings such as "
             "['ndcg@10', 'recall@20']; the truth comes before the metrics"
         )
         raise MetricSpecError(msg)
