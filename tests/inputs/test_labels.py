@@ -382,6 +382,29 @@ def test_items_of_pandas_in_another_order_are_refused():
     assert Metrics.compute(scores, truth, "hit@1", candidates=items)["hit@1"] == 1
 
 
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "float32", "object", "category", str])
+@pytest.mark.parametrize("names", [None, "012", "xyz"])
+def test_items_of_any_dtype_and_beside_any_labels(dtype, names):
+    scores, truth = np.array([[3.0, 2.0, 1.0]]), np.array([[1, 0, 0]])
+    if names:
+        scores, truth = (pandas.DataFrame(table, columns=[*names]) for table in (scores, truth))
+    shares = pandas.Series([2, 0, 2, 2, 1, 0]).value_counts() / 4
+    shares.index = shares.index.astype(dtype)
+    message = message_of(InputError, Metrics.compute, scores, truth, "novelty@1", popularity=shares)
+    assert "has the numbers from 0 in another order" in message
+    in_order = eval(advised(message).partition(" if ")[0], {"popularity": shares})
+    values = Metrics.compute(scores, truth, "novelty@1", popularity=in_order)["novelty@1"]
+    assert values.tolist() == [-math.log2(2 / 4)]
+
+
+def test_columns_of_digits_beside_numbers_in_another_order():
+    scores = pandas.DataFrame([[3.0, 2.0, 1.0]], columns=[*"012"])
+    truth = pandas.DataFrame([[0, 1, 0]], columns=[1, 0, 2])
+    message = message_of(InputError, Metrics.compute, scores, truth, "mrr")
+    assert advised(message).startswith("truth.sort_index(axis=1) if ")
+    assert Metrics.compute(scores[[*"102"]], truth, "mrr")["mrr"].tolist() == [1 / 1]
+
+
 def test_items_in_one_order_of_all_tables():
     order = [1, 0, 2]
     popularity = pandas.Series([1 / 2, 1 / 4, 1 / 8])[order]

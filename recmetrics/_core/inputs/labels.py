@@ -8,13 +8,12 @@ order is refused beside them.
 """
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recmetrics._core.errors import InputError
-from recmetrics._core.types import IntArray
+from recmetrics._core.types import FloatArray, IntArray
 
 # By argument: what its rows and its columns are.
 _AXES = {
@@ -67,6 +66,15 @@ class Labels(NamedTuple):
             return len(values) == len(other_values) and {*values} == {*other_values}
         return list(values) != list(other_values) and not {*values}.isdisjoint(other_values)
 
+    def are_those_of(self, other: "Labels") -> bool:
+        """Say whether these are the same labels in the same order; "1" is the number 1."""
+        if self.values is None:
+            return False
+        numbers = _numbers_of(self.values)
+        if len(numbers):
+            return np.array_equal(numbers, _numbers_of(other.values))
+        return list(self.values) == list(other.values)
+
 
 LabelsOfAxes = Mapping[str, tuple[Labels, ...]]
 """By axis, such as "users": the labels that the arguments of a call give it."""
@@ -79,7 +87,7 @@ def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -
     """Read the labels of the arguments of a call, and add them to the ``known`` ones.
 
     A table is refused if its labels contradict those of an earlier one, or if they are the numbers
-    from 0 in another order, and another argument of these users or items has no labels.
+    from 0 in another order, and another argument of these users or items has not the same ones.
     """
     found = dict(known)
     for name, table in arguments.items():
@@ -108,24 +116,22 @@ def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -
 
 
 def _refuse_permuted(axis: str, labels_of_axis: Sequence[Labels]) -> None:
-    """Refuse numbers from 0 in another order beside an argument without labels."""
-    unlabelled = ""
-    permuted = None
-    for labels in labels_of_axis:
-        if labels.values is None:
-            unlabelled = unlabelled or labels.code
-        elif labels.sorted_table:
-            permuted = permuted or labels
-    if permuted is None or not unlabelled:
+    """Refuse numbers from 0 in another order beside an argument that has not the same ones."""
+    permuted = next(filter(lambda labels: labels.sorted_table, labels_of_axis), None)
+    if permuted is None:
         return
-    name, _, side = permuted.code.rpartition(".")
-    msg = (
-        f"{name} has the numbers from 0 in another order as its {side.partition('[')[0]}, and "
-        f"{unlabelled} has no labels in that order, so that both are read by position; type "
-        f"{permuted.sorted_table} if these are the numbers of the {axis}, or np.asarray({name}) if "
-        "its rows and columns are in order"
-    )
-    raise InputError(msg, argument=name.partition("[")[0])
+    for labels in labels_of_axis:
+        if labels is permuted or labels.are_those_of(permuted):
+            continue
+        name, _, side = permuted.code.rpartition(".")
+        other_name = labels.code.partition(".")[0]
+        msg = (
+            f"{name} has the numbers from 0 in another order as its {side.partition('[')[0]}, and "
+            f"{other_name} has no labels in that order, so that both are read by position; type "
+            f"{permuted.sorted_table} if these are the numbers of the {axis}, or "
+            f"np.asarray({name}) if its rows and columns are in order"
+        )
+        raise InputError(msg, argument=name.partition("[")[0])
 
 
 def labels_of_users(labels: LabelsOfAxes, users: slice | IntArray) -> LabelsOfAxes:
@@ -197,20 +203,20 @@ def _sorted(name: str, side: str, labels: Any, code: str) -> str:
     return f"{name}.sort_index({'axis=1' if side == 'columns' else ''})"
 
 
-def _numbers_of(labels: Any) -> IntArray:
+def _numbers_of(labels: Any) -> FloatArray:
     """The labels as numbers, if they may be all from 0 in any order; else no number.
 
     Most labels are something else, which the first of them tells without reading the others.
     """
-    none = np.empty(0, np.int64)
-    first = labels[0] if len(labels) else None
-    if isinstance(first, Integral) and getattr(labels, "dtype", np.dtype("O")).kind in "iu":
-        return np.asarray(labels)
-    if not isinstance(first, str) or not first.isdecimal() or int(first) >= len(labels):
+    none = np.empty(0)
+    first: Any = labels[0] if len(labels) else None
+    if isinstance(first, str) and first.isdecimal():
+        first = int(first)
+    if not isinstance(first, int | float | np.number | np.bool_) or not 0 <= first < len(labels):
         return none
     try:
-        return np.asarray(labels, np.object_).astype(np.int64)
-    except (TypeError, ValueError, OverflowError):
+        return np.asarray(labels, np.float64)
+    except (TypeError, ValueError):
         return none
 
 
