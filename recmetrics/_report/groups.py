@@ -201,7 +201,8 @@ def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
 
     ``name`` is the argument, ``noun`` what a label is, in errors.
     """
-    if hasattr(type(labels), "dask"):  # which is no sequence, and may not know its length
+    # An array of Dask is no sequence, and may not know its length; a Series has an index to align.
+    if hasattr(type(labels), "dask") and not hasattr(labels, "index"):
         labels = np.asarray(labels)
     require_per_user(name, noun, labels, n_users)
     dtype = getattr(labels, "dtype", None)

@@ -411,6 +411,17 @@ def test_labels_and_weights_in_arrays_of_dask():
     assert summary({"m": [1.0, 2.0, 6.0]}, by=of_unknown_length).groups == ("x", "y")
 
 
+def test_a_series_of_dask_is_refused_since_it_is_not_aligned():
+    dd = pytest.importorskip("dask.dataframe", reason="dask[dataframe] is not installed")
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pd.DataFrame({"user": list("uvwx"), "mrr": [0.0, 0.0, 1.0, 1.0]})
+    groups = pd.Series(["high", "high", "low", "low"], index=list("wxuv"))
+    means = {mean.group: mean.mean for mean in summary(frame, by=groups)}
+    assert means == {None: 0.5, "high": 1.0, "low": 0.0}
+    with pytest.raises(InputTypeError, match=r"^by must hold one group per user, .+ got a Series;"):
+        summary(frame, by=dd.from_pandas(groups, sort=False))
+
+
 def test_labels_that_are_tensors_of_one_number():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     pairs = [torch.tensor([0, 1])] * 3
