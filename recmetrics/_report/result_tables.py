@@ -541,8 +541,9 @@ def _read_values(
         raise InputError(msg)
     if isinstance(column, Mapping):
         msg = (
-            f"{label} is a dict, expected the values of all users; for {{user: {{metric: value}}}} "
-            "type pandas.DataFrame(values).T.rename_axis('user'), for {metric: {user: value}} type "
+            f"{label} is a dict, expected the values of all users; if it has means of a model, "
+            "give what compute() returns, not mean(); for {user: {metric: value}} type "
+            "pandas.DataFrame(values).T.rename_axis('user'), for {metric: {user: value}} type "
             "pandas.DataFrame(values).rename_axis('user')"
         )
         raise InputTypeError(msg)

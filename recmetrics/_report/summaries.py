@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
+from numbers import Number
 from operator import attrgetter
 from os import PathLike
 from pathlib import Path
@@ -200,9 +201,11 @@ def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Ta
         results = values.values()
         are_results = all(isinstance(result, Mapping | str | PathLike) for result in results)
         first = next(iter(results), None)
-        # {user: {metric: value}} is one result, which ``read_table`` says how to give.
-        has_numbers = isinstance(first, Mapping) and any(map(np.isscalar, first.values()))
-        if results and are_results and not has_numbers:
+        # {user: {metric: value}} is one result, which ``read_table`` says how to give. A metric of
+        # all lists has one number in the result of a model, too, and others have arrays.
+        has_arrays = not isinstance(first, Mapping) or not first
+        has_arrays = has_arrays or not all(isinstance(value, Number) for value in first.values())
+        if results and are_results and has_arrays:
             names = [repr(plain(name)) for name in values]
             msg = (
                 f"values holds the results of several models, {', '.join(names)}; "

@@ -318,15 +318,18 @@ CASES = [
         altered="recmetrics compare 'one=b b.npz' other=a.npz",
         then="[each['difference'] for each in answer['differences']]",
     ),
-    Case(
-        "values holds the results of several models, ",
-        TWO + "values = {'old': old, 'new': new}",
-        "recmetrics.summary(values)",
-        [MEAN],
-        advice="type (.+), or recmetrics.compare",
-        whole="-",
-        altered="recmetrics.summary(values['new'])",
-        then="[each.mean for each in answer]",
+    *(
+        Case(
+            "values holds the results of several models, ",
+            TWO + f"values = {{'old': {{{of_lists}**old}}, 'new': new}}",
+            "recmetrics.summary(values)",
+            [MEAN],
+            advice="type (.+), or recmetrics.compare",
+            whole="-",
+            altered="recmetrics.summary(values['new'])",
+            then="[each.mean for each in answer if each.metric == 'mrr']",
+        )
+        for of_lists in ("", "'coverage@10': np.float64(0.25), ")
     ),
     Case(
         "is a table of Parquet; to read it first",
@@ -621,7 +624,7 @@ CASES = [
     ),
     *(
         Case(
-            "expected the values of all users; for",
+            "expected the values of all users; if it has means",
             "import pandas\nold = pandas.DataFrame({'mrr': [0.0, 0.5]}, index=['a', 'b'])\n"
             f"values = {values}; results = {{'old': old.rename_axis('user'), 'new': values}}\n",
             call,

@@ -973,3 +973,12 @@ def test_names_of_numpy_are_plain():
     message = message_of(InputTypeError, recmetrics.summary, results)
     assert message.startswith("values holds the results of several models, 'old', 'new'; ")
     assert "type recmetrics.summary(values['old']), or" in message
+
+
+def test_means_of_models_are_told_from_values_of_users():
+    means = {"old": {"ndcg@10": 0.3}, "new": {"ndcg@10": 0.4}}
+    message = message_of(InputTypeError, recmetrics.summary, means)
+    assert (
+        "metric 'old' of values is a dict, expected the values of all users; if it has" in message
+    )
+    assert "means of a model, give what compute() returns, not mean(); for {user: " in message
