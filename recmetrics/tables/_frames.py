@@ -61,6 +61,11 @@ _FLOATS_CODE = {  # code that makes floats of a column {1} of text or objects of
     PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
     "[[*map(float, {0}[{1!r}].to_pylist())]])",
 }
+_ITEMS_CODE = {  # code that makes numbers of a column {1} of tensors of the table {0}
+    PANDAS: "{0}.assign(**{{{1!r}: [torch.as_tensor(id).item() for id in {0}[{1!r}]]}})",
+    POLARS: "{0}.with_columns(polars.Series({1!r}, "
+    "[torch.as_tensor(id).item() for id in {0}[{1!r}]]))",
+}
 _COLUMNS_CODE = {  # code that makes a column for each name in the column {1} of {0}, by item {2}
     PANDAS: "{0} = {0}.explode({1!r}).set_index({2!r})[{1!r}].str.get_dummies('|').groupby({2!r})"
     ".max().reset_index()",
@@ -472,11 +477,11 @@ def ids_of(frame: Frame, label: str, column: str) -> Series:
     series = plain(frame.get_column(column))
     if holds_lists(series):
         refuse_lists(label, series)
-    if series.dtype == nw.Object and any(hasattr(cell, "detach") for cell in series[:1].to_list()):
-        numbers = f"{label}[{column!r}].map(int)"
+    types = set(map(type, series.to_list())) if series.dtype == nw.Object else ()
+    if any(hasattr(kind, "detach") for kind in types):
         msg = (
             f"{label}, column {column!r} holds tensors, of which no two are the same id, expected "
-            f"numbers; type {label} = {label}.assign(**{{{column!r}: {numbers}}})"
+            f"numbers; type {label} = {_ITEMS_CODE[series.implementation].format(label, column)}"
         )
         raise InputTypeError(msg, argument=label)
     _refuse_null(series, label, "an id")

@@ -37,6 +37,10 @@ ARROW = (
 )
 
 POLARS = "recs = polars.DataFrame(recs); truth = polars.DataFrame(truth)"
+OBJECTS = (
+    "ids = polars.Series('item', recs['item'].tolist(), dtype=polars.Object)\n"
+    "recs = polars.DataFrame(recs[['user']]).with_columns(ids); truth = polars.DataFrame(truth)"
+)
 IN_PARTS = "tables.evaluate_table(recs, truth, 'mrr', chunks=2)"
 # Lists of items and their scores, in which the second item of the first user is first.
 PAIRS = "recs['item'] = [[('y', 0.1), ('x', 0.3)], [('x', 0.2)]]"
@@ -224,16 +228,20 @@ BY = [
     )
 ]
 IDS = [
-    Case(
-        "holds tensors, of which no two are the same id",
-        TABLES + "import torch\n"
-        "recs['item'] = [torch.tensor(7), torch.tensor(8), torch.tensor(7)]\n"
-        "truth['item'] = [8, 7]\n",
-        CALL,
-        [1 / 2, 1.0],
-        advice="type (.+)$",
-        altered="recs = recs[:1]",
-        then=MRR,
+    *(
+        Case(
+            "holds tensors, of which no two are the same id",
+            TABLES + "import polars, torch\n"
+            f"recs['item'] = [{first}, torch.tensor(8.5), torch.tensor(7.0)]\n"
+            f"truth['item'] = [8.5, 7.0]\n{kind}",
+            CALL,
+            [1 / 2, 1.0],
+            advice="type (.+)$",
+            altered="recs = recs[:1]",
+            then=MRR,
+        )
+        for first in ("torch.tensor(7.0)", "7.0")
+        for kind in ("", OBJECTS)
     ),
     *(
         Case(
