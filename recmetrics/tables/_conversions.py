@@ -93,7 +93,8 @@ def conversion_of_wide(table: Any, label: str, names: Sequence[str]) -> str:
     """Say what makes rows of a pandas table with a column for each item; "" for another table.
 
     ``names`` are those of the columns of ids, which the columns of such a table have as a whole, or
-    not: then all hold numbers, and none is called as one of rows of a user and an item is.
+    not: then all hold numbers, none is called as one of rows of a user and an item is, and there
+    are more than the three columns that such rows have under names of any other kind.
     """
     if label not in ("recs", "truth"):
         return ""
@@ -110,7 +111,8 @@ def conversion_of_wide(table: Any, label: str, names: Sequence[str]) -> str:
     of_rows = any(looks_like(" ".join(texts), name) for name in ("user", "item", "score", "rank"))
     of_rows = of_rows or any(did_you_mean(str(name), texts) for name in names)
     are_numbers = {dtype.kind for dtype in items.dtypes} <= {*"biuf"}
-    if len(users) != 1 or len(texts) < 2 or of_rows or not are_numbers:
+    has_levels = any(hasattr(axis, "levels") for axis in (table.columns, table.index))
+    if len(users) != 1 or len(texts) <= 3 or of_rows or not are_numbers or has_levels:
         return ""
     if users[0] not in table.columns:
         code += f".rename_axis({users[0]!r}).reset_index()"

@@ -180,7 +180,8 @@ COLUMNS = [
             says,
             "import pandas as pd\nfrom recmetrics import tables\n"
             "pairs = {'user': ['a', 'a', 'b'], 'item': [7, 8, 7]}\n"
-            "recs = pd.DataFrame({**pairs, 'score': [1, 2, 1]})\n"
+            "recs = pd.DataFrame({'user': [*'aabbb'], 'item': [7, 8, 7, 9, 10],\n"
+            "                     'score': [1, 2, 3, 2, 1]})\n"
             "truth = pd.DataFrame({**pairs, 'relevance': [1, 0, 1]})\n"
             f"{wide}\n",
             CALL,

@@ -188,6 +188,24 @@ def test_what_is_no_table_is_refused():
         RecListAnalysis(["user"]).compute(wide[["item"]].rename(columns=lambda _: "thing"), truth)
 
 
+def test_tables_of_few_columns_are_not_taken_for_a_column_of_each_item():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    analysis = RecListAnalysis(["user"])
+    rows = pd.DataFrame({"user": [1, 1], "sku": [7, 8], "qty": [2, 3]})
+    with pytest.raises(InputError, match=r"; 'user' is in its index: type recs.reset_index\(\)$"):
+        analysis.compute(rows.set_index("user"), rows)
+    for names in (["u", "i", "s"], ["u_id", "i_id", "rating"]):
+        with pytest.raises(InputError) as raised:
+            analysis.compute(rows.set_axis(names, axis="columns"), rows)
+        assert "melt" not in str(raised.value)
+    levels = pd.MultiIndex.from_arrays([["a", "b", "c", "d"]])
+    with pytest.raises(InputError) as raised:
+        analysis.compute(pd.DataFrame([[1, 2, 3, 4]], columns=levels), rows)
+    assert "melt" not in str(raised.value)
+    with pytest.raises(InputError, match="melt"):
+        analysis.compute(pd.DataFrame([[1, 2, 3, 4]], columns=list("abcd")), rows)
+
+
 def test_lists_must_be_told_apart():
     with pytest.raises(ArgumentError, match="group_cols is empty"):
         RecListAnalysis([])
