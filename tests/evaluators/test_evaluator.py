@@ -559,6 +559,10 @@ A_NUMBER = "n_items must be a number of items, such as 3700, got "
          {}),
         (ShapeError, "truth has 3 items, got n_items=4; leave n_items out", {"n_items": 4},
          {"n_items": 3}),
+        (ShapeError, "truth has 2 items, got n_items=4; type list(truth) for indices, "
+         "truth.astype(float) for relevances; with relevances leave n_items out",
+         {"truth": np.array([[0, 2], [0, 1]]), "n_items": 4},
+         {"truth": np.array([[0.0, 2.0], [0.0, 1.0]])}),
     ],
 )  # fmt: skip
 def test_the_size_of_the_catalogue_is_checked_at_once(error, message, wrong, right):

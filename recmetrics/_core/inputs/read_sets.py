@@ -226,8 +226,9 @@ def _whole(value: Any, name: str, n_items: Any) -> tuple[Any, tuple[int, int | N
     n_users = len(value) if shape is None else int(shape[0])
     size = read_count(n_items, n_users)
     if size is not None and shape is not None and len(shape) == 2 and shape[1] != size:
-        advice = advice_on_indices(value) if name == "truth" else ""
-        advice = advice or "leave n_items out"
+        advice = "leave n_items out"
+        if name == "truth" and (on_indices := advice_on_indices(value)):
+            advice = f"{on_indices}; with relevances {advice}"
         msg = f"{name} has {shape[1]} items, got n_items={n_items!r}; {advice}"
         raise ShapeError(msg)
     return value, (n_users, size)
