@@ -203,9 +203,12 @@ def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Ta
         first = next(iter(results), None)
         # {user: {metric: value}} is one result, which ``read_table`` says how to give. A metric of
         # all lists has one number in the result of a model, too, and others have arrays.
-        has_arrays = not isinstance(first, Mapping) or not first
-        has_arrays = has_arrays or not all(isinstance(value, Number) for value in first.values())
-        if results and are_results and has_arrays:
+        is_of_user = (
+            isinstance(first, Mapping)
+            and len(first) > 0
+            and all(isinstance(value, Number) for value in first.values())
+        )
+        if results and are_results and not is_of_user:
             names = [repr(plain(name)) for name in values]
             msg = (
                 f"values holds the results of several models, {', '.join(names)}; "
