@@ -261,7 +261,8 @@ def read_train(train: Any, n_items: int | None) -> ItemSets:
         if isinstance(train, list) and _are_pairs(train):
             lists = per_user(train, "train")
             if lists is not None and lists.indices is not None:
-                DenseSets(_rows_of(lists), "train", array="np.asarray(train)").refuse_pairs()
+                pairs = DenseSets(_rows_of(lists), "train", array="np.asarray(train)")
+                pairs.refuse_pairs(n_items)
         sets = read_item_sets(train, "train", shape)
         if isinstance(sets, DenseSets) and n_items is None:
             sets.refuse_pairs()

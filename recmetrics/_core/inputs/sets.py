@@ -434,10 +434,11 @@ class DenseSets(ItemSets):
         self._if_negative = if_negative
         self._array = array or name  # how to type the matrix, in advice
 
-    def refuse_pairs(self) -> None:
+    def refuse_pairs(self, n_items: int | None = None) -> None:
         """Refuse a narrow matrix that may hold a user, an item and perhaps a number in each row.
 
-        Such a row is of two or three integers, and no user has an item twice.
+        Such a row is of two or three integers, and no user has an item twice. ``n_items`` is the
+        caller's size of the catalogue: it is no matrix of another width.
         """
         matrix = self._matrix
         n_rows, width = matrix.shape
@@ -447,11 +448,16 @@ class DenseSets(ItemSets):
         if pairs.min() < 0 or pairs.max() <= 1 or len(np.unique(pairs, axis=0)) < n_rows:
             return
         array = self._array
+        form = f"{width} items of each user"
+        code = ""
+        if n_items in (None, width):
+            form = f"be a matrix of {width} items"
+            code = f"{array} != 0 for a matrix, "
         msg = (
-            f"{self._name} may hold pairs of a user and an item, or be a matrix of {width} items: "
+            f"{self._name} may hold pairs of a user and an item, or {form}: "
             f"integers of shape {matrix.shape}; type "
-            f"{matrix_of(array, f'{array}[:, 0]', f'{array}[:, 1]')} for pairs, {array} != 0 for a "
-            f"matrix, list({array}) for {width} items of each user"
+            f"{matrix_of(array, f'{array}[:, 0]', f'{array}[:, 1]')} for pairs, {code}"
+            f"list({array}) for {width} items of each user"
         )
         raise InputTypeError(msg)
 
