@@ -18,8 +18,9 @@ _MAX_ENTRIES_PER_VALUE = 4  # entries of a table per value, beyond which hashing
 _SHORT_GROUP_ROWS = 32
 _LARGEST_INT64 = int(np.iinfo(np.int64).max)
 # Microseconds of Python for a value, see ``jit``, measured with 100,000 rows in groups of ten. A
-# row has two ids, and is grouped (1.0) and sorted (2.6) once they are numbered: counted after the
-# numbering, this work would leave it to Python in every process, 2 s of 5 for 2,000,000 rows.
+# row has two ids, and is grouped (1.0) and sorted (2.6) once they are numbered. That work counts
+# with the numbering: counted after it, it came too late to compile the numbering, which took 2 s of
+# 5 for 2,000,000 rows in every process.
 _MICROSECONDS_NUMBERED = 0.3 + 1.8
 _MICROSECONDS_HASHED = 6.0 + 1.8
 

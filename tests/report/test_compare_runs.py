@@ -181,6 +181,14 @@ def test_one_run_is_that_result():
     assert "n_runs" not in plain.to_records("means")[0]
 
 
+def test_the_mean_of_one_run_is_no_part_of_it():
+    runs = np.array([[-0.0, 0.5]])
+    mean = statistics.mean_over_runs(runs)
+    assert mean.tolist() == [0.0, 0.5]
+    assert not np.signbit(mean).any()
+    assert not np.shares_memory(mean, runs)
+
+
 def test_equal_runs_are_one_run():
     runs = [{"m": RUNS[0]}] * 3
     found = compare({"a": runs, "b": {"m": RUNS[0]}}, n_resamples=100, rng=0)
