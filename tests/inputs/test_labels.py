@@ -382,7 +382,7 @@ def test_items_of_pandas_in_another_order_are_refused():
     assert Metrics.compute(scores, truth, "hit@1", candidates=items)["hit@1"] == 1
 
 
-@pytest.mark.parametrize("dtype", ["int64", "Int64", "float32", "object", "category", str])
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "float32", "object", "category"])
 @pytest.mark.parametrize("names", [None, "012", "xyz"])
 def test_items_of_any_dtype_and_beside_any_labels(dtype, names):
     scores, truth = np.array([[3.0, 2.0, 1.0]]), np.array([[1, 0, 0]])
