@@ -252,8 +252,6 @@ def spreads_of_runs(
     The runs, (n_runs, n_users), of two models vary independently, which gives two variances, or
     together, if ``paired``. A model with a single run does not vary: it has no variance.
     """
-    if len(new) == 1 and (old is None or len(old) == 1):
-        return []
     if old is None:
         varying = [new]
     elif paired or 1 in (len(new), len(old)):

@@ -144,7 +144,7 @@ class Measured(NamedTuple):
 
     values: FloatArray  # (n_users, n_metrics)
     lists: ListParts  # for metrics of all lists
-    counts: IntArray  # (3,) as ``Users.swallowed``
+    counts: IntArray  # (1, 3) as ``Users.swallowed``
 
 
 def check_version(job: Job) -> None:
@@ -359,7 +359,7 @@ def _measure(scores: Source, place: Place, sets: Sequence[Sets], job: Job) -> Me
     users = _users_of(place, sets, job)
     request = job.request
     cutoffs = job.cutoffs
-    counts = np.array(users.swallowed())
+    counts = np.array([users.swallowed()])
     if isinstance(scores, Rankings):
         # Excluded items are left out already; candidates give the items that may be in a list.
         users = users._replace(exclude=None)
@@ -420,13 +420,13 @@ def values_of(measured: Measured) -> FloatArray:
 
 
 def lists_of(measured: Measured) -> ListParts:
-    """What the metrics of all lists read of some blocks."""
+    """The lists of some blocks, for metrics of all lists."""
     return measured.lists
 
 
 def counts_of(measured: Measured) -> IntArray:
     """The counts of some blocks, (1, 3)."""
-    return measured.counts[np.newaxis]
+    return measured.counts
 
 
 def measure_all(parts: ListParts, request: Request, cutoffs: Cutoffs) -> FloatArray:

@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from commands import evaluated
@@ -13,6 +12,8 @@ pytest.importorskip("narwhals", reason="narwhals is not installed")
 
 from recmetrics import Metrics, RecmetricsWarning
 from recmetrics.tables import RecListAnalysis, evaluate_table
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 # By rank, the relevant item is second for user 1 and first for user 2; by score, it is first.
 BOTH = {
