@@ -37,8 +37,8 @@ def total(values):
 @kernel
 def largest(values):
     found = 0.0
-    for value in values:
-        found = max(found, square(value))
+    for index in range(values.size):
+        found = max(found, square(values[index]))
     return found
 """
 CALL = """
@@ -54,7 +54,9 @@ with while_compiling(told.append):
 from recmetrics._core.machine_code import dispatcher_of
 dispatchers = [dispatcher_of(kernel), dispatcher_of(square)]
 hits = [sum(dispatcher.stats.cache_hits.values()) for dispatcher in dispatchers]
-libraries = [type(code.library).__name__ for code in dispatchers[1].overloads.values()]
+libraries = []
+for dispatcher in dispatchers:
+    libraries += [type(code.library).__name__ for code in dispatcher.overloads.values()]
 print(answer, *hits, *libraries, *told)
 """
 
@@ -163,14 +165,31 @@ def run(package, fork):
 
 
 UNKNOWN = "import numba; numba.__version__ = '0.99.0'"
-COMPILED = ["14.0", "0", "0", "_LinkedCode", "True", "False"]
-PLAINLY = ["14.0", "0", "0", "JITCodeLibrary"]
+COMPILED = ["14.0", "0", "0", "_KernelCode", "_HelperCode", "True", "False"]
+PLAINLY = ["14.0", "0", "0", "JITCodeLibrary", "JITCodeLibrary"]
 
 
 def test_a_helper_is_compiled_in_kernels_alone_also_where_an_earlier_process_used_it(run):
     """With machine code of its own, also from the cache, its callers cannot be vectorised."""
     assert run() == COMPILED
     assert run(kernel="largest") == ["9.0", *COMPILED[1:]]
+
+
+HASHED = """
+from numba.core.targetconfig import TargetConfig
+
+hashed = []
+hash_of = TargetConfig.__hash__
+TargetConfig.__hash__ = lambda self: hashed.append(1) or hash_of(self)
+"""
+
+
+def test_numba_does_not_read_all_options_wherever_a_function_is_called(package, fork):
+    """That took a tenth of a first call."""
+    code = f"{HASHED}\n{CALL}\nprint(len(hashed))"
+    arguments = ["largest", "float64"]
+    assert int(fork(package, code, arguments).split()[-1]) == 0
+    assert int(fork(package, f"{UNKNOWN}\n{code}", arguments).split()[-1]) > 0
 
 
 @pytest.mark.parametrize("before", ["", UNKNOWN], ids=["internals", "plain"])

@@ -16,7 +16,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 from numba.core.event import Listener, register
 from numba.core.options import DefaultOptions
 from numba.core.typed_passes import NopythonRewrites
@@ -28,7 +28,34 @@ if not numba.__version__.startswith(tuple(f"{version}." for version in TRIED)):
     raise ImportError(numba.__version__)
 
 
-class _LinkedCode(JITCodeLibrary):
+class _Flags(Flags):
+    """The options of a compilation, which are compared as dicts.
+
+    Numba compares them wherever a function is called, by a property for each of all options: a
+    tenth of the time of a first call.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Flags) and bool(self._values == other._values)
+
+    def __hash__(self) -> int:
+        return 0  # they change after they are made, and a process has few
+
+
+class _KernelCode(JITCodeLibrary):
+    """The code of a kernel, which LLVM optimises once, with the helpers that are linked to it.
+
+    Numba would optimise it twice, to count fewer references; no kernel counts any.
+    """
+
+    def _optimize_final_module(self) -> None:
+        passes = self._codegen._module_pass_manager()  # type: ignore[no-untyped-call]
+        # LLVM's older passes, which Numba 0.60 uses, have no builder.
+        manager, *builder = passes if isinstance(passes, tuple) else (passes,)
+        manager.run(self._final_module, *builder)
+
+
+class _HelperCode(_KernelCode):
     """The code of a helper, which kernels link to theirs; LLVM optimises and compiles it there.
 
     Numba would also optimise and compile each helper on its own, and in each helper that calls it:
@@ -54,6 +81,30 @@ class _KernelCompiler(Compiler):
     These are closures and comprehensions, and expressions of whole arrays.
     """
 
+    code = _KernelCode
+
+    def __init__(
+        self,
+        typing_context: Any,
+        target_context: Any,
+        _: None,
+        arguments: Any,
+        return_type: Any,
+        flags: Flags,
+        types_of_names: Any,
+    ) -> None:
+        library: Any = self.code(target_context.codegen(), self.code.__name__)  # type: ignore[no-untyped-call]
+        library.enable_object_caching()
+        super().__init__(  # type: ignore[no-untyped-call]
+            typing_context,
+            target_context,
+            library,
+            arguments,
+            return_type,
+            _Flags(flags),  # type: ignore[no-untyped-call]
+            types_of_names,
+        )
+
     def define_pipelines(self) -> Any:
         [pipeline] = super().define_pipelines()  # type: ignore[no-untyped-call]
         needless = (InlineClosureLikes, NopythonRewrites)
@@ -65,9 +116,7 @@ class _KernelCompiler(Compiler):
 
 
 class _HelperCompiler(_KernelCompiler):
-    def __init__(self, typing_context: Any, target_context: Any, _: None, *settings: Any) -> None:
-        library: Any = _LinkedCode(target_context.codegen(), "helper")  # type: ignore[no-untyped-call]
-        super().__init__(typing_context, target_context, library, *settings)  # type: ignore[no-untyped-call]
+    code = _HelperCode
 
 
 # Numba documents this for its own functions.
