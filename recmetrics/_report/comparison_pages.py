@@ -25,7 +25,6 @@ from recmetrics._printing import (
     split,
 )
 from recmetrics._report import legends, statistics
-from recmetrics._report.bounds import FEW_USERS
 
 if TYPE_CHECKING:
     from recmetrics._report.records import Compared, Difference, Mean
@@ -196,9 +195,7 @@ def _ends(
 ) -> Iterator[str]:
     """Say which ends of the intervals of these metrics count one more user, and why."""
     means = [mean for mean in comparison.means if mean.metric in metrics]
-    few_users = f"fewer than {FEW_USERS} {comparison.nouns}"
-    if set(map(attrgetter("n_effective"), means)) != {None}:  # some are weighted
-        few_users = f"fewer than {FEW_USERS} effective {comparison.nouns}"
+    few_users = legends.too_few_users(means, comparison.noun)
     yield from legends.ends_of_means(means, few_users, comparison.noun)
     if with_differences:
         differences = [pair for pair in comparison.differences if pair.metric in metrics]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from recmetrics._printing import counted, grids, one_line, plural
+from recmetrics._report.bounds import FEW_USERS
 from recmetrics._report.result_tables import bounds_if_known
 
 _ENDS = {"high": "the upper end", "low": "the lower end"}  # of an interval
@@ -15,7 +16,7 @@ _MANY_NAMES = 5  # a note that would name more of them says how many
 _MANY_ROWS = 2  # as many lists of rows may be in a note
 
 
-def intervals_by(confidence: float, n_resamples: int | None, units: str = "users") -> str:
+def intervals_by(confidence: float, n_resamples: int | None, units: str) -> str:
     """Say how the intervals of means are computed; ``units`` is the word for what varies."""
     if n_resamples is None:
         method = f"Student's t over {units}, corrected for skewness"
@@ -24,7 +25,7 @@ def intervals_by(confidence: float, n_resamples: int | None, units: str = "users
     return f"{grids.percent(confidence)} intervals by {method}"
 
 
-def observed_ranges(metrics: Iterable[str], noun: str = "user") -> Iterator[str]:
+def observed_ranges(metrics: Iterable[str], noun: str) -> Iterator[str]:
     """Say which limits of the ranges of metrics are taken from the values at hand, and why.
 
     ``noun`` is the word for a user.
@@ -50,9 +51,7 @@ def observed_ranges(metrics: Iterable[str], noun: str = "user") -> Iterator[str]
         yield f"{', '.join(map(one_line, names))}: {reason}"
 
 
-def weighted_by(
-    n_weightless: int | None, noun: str = "user", *, has_counts: bool = False
-) -> Iterable[str]:
+def weighted_by(n_weightless: int | None, noun: str, *, has_counts: bool) -> Iterable[str]:
     """Say that users are weighted, and how many have weight 0; nothing if that number is None.
 
     ``has_counts`` is True for tables that show the effective numbers of users.
@@ -69,10 +68,18 @@ def weighted_by(
         yield f"left out: {counted(n_weightless, noun)} of weight 0"
 
 
-def ends_of_means(records: Sequence[Any], few_users: str, noun: str = "user") -> Iterator[str]:
+def too_few_users(means: Iterable[Any], noun: str) -> str:
+    """Write how few users on a side are too few: effective ones if a mean is weighted."""
+    effective = ""
+    if any(mean.n_effective is not None for mean in means):
+        effective = "effective "
+    return f"fewer than {FEW_USERS} {effective}{plural(noun)}"
+
+
+def ends_of_means(records: Sequence[Any], few_users: str, noun: str) -> Iterator[str]:
     """Say which intervals of means count one more user; ``noun`` is the word for a user.
 
-    ``few_users`` says how few users on a side are too few, such as "fewer than 10 users".
+    ``few_users`` is what ``too_few_users`` writes of these means.
     """
     for end, value, side, other_value in (
         ("low", "lowest", "below", "highest"),
@@ -99,9 +106,7 @@ def ends_of_means(records: Sequence[Any], few_users: str, noun: str = "user") ->
         )
 
 
-def ends_of_differences(
-    records: Sequence[Any], few_users: str, noun: str = "user"
-) -> Iterator[str]:
+def ends_of_differences(records: Sequence[Any], few_users: str, noun: str) -> Iterator[str]:
     """Say which intervals of differences count one more user, as ``ends_of_means``."""
     for end, extreme, side in (("low", "lowest", "below"), ("high", "highest", "above")):
         names = _names_with(end, records)

@@ -21,7 +21,7 @@ from recmetrics._core.types import Convention
 from recmetrics._files import Source, read_per_user
 from recmetrics._printing import Grid, Printed, grids, named, number, one_line, plural, split
 from recmetrics._report import legends, result_tables, statistics
-from recmetrics._report.bounds import FEW_USERS, Floats, bounds_of_mean
+from recmetrics._report.bounds import Floats, bounds_of_mean
 from recmetrics._report.groups import Rows, in_order_of, plain, read_users
 from recmetrics._report.merged import each_model, read_sums
 from recmetrics._report.origins import UNKNOWN, Origin
@@ -563,9 +563,7 @@ class Summary(Printed):
         if metrics_of_all_lists:
             names = ", ".join(map(one_line, metrics_of_all_lists))
             notes.append(f"no interval, one value for all lists: {names}")
-        few_users = f"fewer than {FEW_USERS} {nouns}"
-        if set(map(attrgetter("n_effective"), self.records)) != {None}:  # some are weighted
-            few_users = f"fewer than {FEW_USERS} effective {nouns}"
+        few_users = legends.too_few_users(self.records, self.noun)
         notes += legends.ends_of_means(self.records, few_users, self.noun)
         if self.observed:
             notes += legends.observed_ranges(self.observed, self.noun)
