@@ -159,9 +159,17 @@ def _intervals(
 ) -> Iterator[str]:
     """Say how the intervals of ``metrics`` are computed, and what they do not cover."""
     lows = [mean.low for mean in comparison.means if mean.metric in metrics]
-    if all(map(math.isnan, lows)):
-        yield from _ends(comparison, metrics, with_differences=with_differences)
-        return
+    has_intervals = not all(map(math.isnan, lows))
+    if has_intervals:
+        yield _method(comparison)
+    yield from _ends(comparison, metrics, with_differences=with_differences)
+    if has_intervals:
+        yield from legends.observed_ranges(comparison.observed & set(metrics), comparison.noun)
+        yield from _variation_not_covered(comparison)
+
+
+def _method(comparison: Compared) -> str:
+    """Say how the intervals are computed, also over runs."""
     counts = comparison.n_runs  # of the models with several runs
     n_resamples = comparison.n_resamples
     units = comparison.nouns
@@ -174,20 +182,24 @@ def _intervals(
         line += "; the same runs of all models are drawn"
     elif len(counts) > 1:
         line += "; the runs of each model are drawn independently"
+    return line
+
+
+def _variation_not_covered(comparison: Compared) -> Iterator[str]:
+    """Say which variation over runs the intervals leave out, or estimate roughly."""
+    counts = comparison.n_runs
+    if not counts:
+        return
+    line = "intervals do not cover what all runs share, such as the split of the data"
+    if len(counts) < len(comparison.models):
+        line += "; for a model with one run, nor the variation between runs"
+    few_runs = [count for count in counts.values() if count < _ENOUGH_RUNS]
+    if few_runs and comparison.n_resamples is not None:
+        line += (
+            f"; with {_between(few_runs, 'run')}, the estimate of the variation over runs is "
+            "rough and too small"
+        )
     yield line
-    yield from _ends(comparison, metrics, with_differences=with_differences)
-    yield from legends.observed_ranges(comparison.observed & set(metrics), comparison.noun)
-    if counts:
-        line = "intervals do not cover what all runs share, such as the split of the data"
-        if len(counts) < len(comparison.models):
-            line += "; for a model with one run, nor the variation between runs"
-        few_runs = [count for count in counts.values() if count < _ENOUGH_RUNS]
-        if few_runs and n_resamples is not None:
-            line += (
-                f"; with {_between(few_runs, 'run')}, the estimate of the variation over runs is "
-            )
-            line += "rough and too small"
-        yield line
 
 
 def _ends(
@@ -198,7 +210,7 @@ def _ends(
     few_users = legends.too_few_users(means, comparison.noun)
     yield from legends.ends_of_means(means, few_users, comparison.noun)
     if with_differences:
-        differences = [pair for pair in comparison.differences if pair.metric in metrics]
+        differences = [record for record in comparison.differences if record.metric in metrics]
         yield from legends.ends_of_differences(differences, few_users, comparison.noun)
 
 
@@ -252,7 +264,7 @@ def _significance(
     mark: str,
     shown: Collection[str],
     *,
-    with_groups: bool = False,
+    with_groups: bool,
     has_more_tests: bool = False,
 ) -> Iterator[str]:
     """Say when a difference is significant, as ``mark`` shows, or that none is.
@@ -260,11 +272,7 @@ def _significance(
     ``shown`` are the metrics of the table; the p-values are corrected for all. ``has_more_tests``
     is True for a table with the p-values of all tests.
     """
-    tested, tested_in_groups = split(
-        difference
-        for difference in comparison.differences
-        if difference.metric not in comparison.untested
-    )
+    tested, tested_in_groups = split(_tested(comparison))
     if not tested:
         yield "significant: none; a range of cutoffs is not tested"
         return
@@ -294,6 +302,15 @@ def _significance(
         yield from _many_cutoffs(comparison, with_values)
 
 
+def _tested(comparison: Compared) -> list[Difference]:
+    """The differences that are tested: not of metrics that a range of cutoffs alone names."""
+    return [
+        difference
+        for difference in comparison.differences
+        if difference.metric not in comparison.untested
+    ]
+
+
 def _against_means(comparison: Compared, differences: Iterable[Difference]) -> Iterator[str]:
     """Name the significant differences that the test does not find in the direction of the mean."""
     names = []
@@ -302,8 +319,7 @@ def _against_means(comparison: Compared, differences: Iterable[Difference]) -> I
             of_group = ""
             if difference.group is not None:
                 of_group = f" in {one_line(difference.group)}"
-            pair = f"{one_line(difference.model)} - {one_line(difference.against)}"
-            names.append(f"{one_line(difference.metric)} of {pair}{of_group}")
+            names.append(f"{one_line(difference.metric)} of {pair(difference)}{of_group}")
     if names:
         yield (
             f"{', '.join(names)}: significant, but not in the direction of the mean (the test "
@@ -345,10 +361,9 @@ def _corrected_beside_intervals(comparison: Compared) -> Iterator[str]:
     """Say why a difference is not significant though its interval leaves out 0; if any is so."""
     if comparison.correction is None:
         return
-    for difference in comparison.differences:
+    for difference in _tested(comparison):
         leaves_out_0 = difference.low > 0 or difference.high < 0
-        is_tested = difference.metric not in comparison.untested
-        if leaves_out_0 and is_tested and not difference.significant:
+        if leaves_out_0 and not difference.significant:
             yield (
                 "an interval can leave out 0 although the difference is not significant: p is "
                 "corrected, intervals are not"
@@ -410,13 +425,9 @@ def _of_different_users(comparison: Compared) -> Iterator[str]:
                 return
 
 
-def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:
+def _few_users(comparison: Compared, *, with_groups: bool) -> Iterator[str]:
     """Say how many differences, and in how many groups, have too few users for the test."""
-    tested = [
-        difference
-        for difference in comparison.differences
-        if difference.metric not in comparison.untested
-    ]
+    tested = _tested(comparison)
     n_tested = len(split(tested)[0])
     level = grids.percent(comparison.confidence)
     for needed, differences in sorted(_of_too_few_users(comparison, tested).items()):
@@ -649,8 +660,9 @@ def _disagrees(comparison: Compared, difference: Difference) -> bool:
     """
     if comparison.tests[0] != "wilcoxon":
         return False
-    pair = difference.model, difference.against
-    differences = comparison.samples.of(difference.group, difference.metric, *pair)
+    differences = comparison.samples.of(
+        difference.group, difference.metric, difference.model, difference.against
+    )
     values = differences.values
     ranks = statistics.signed_ranks(values[values != 0], differences.rounding)
     return bool(difference.difference * ranks.sum() <= 0)
