@@ -54,9 +54,6 @@ class Columns(NamedTuple):
     untested: frozenset[str]  # metrics that only a range of cutoffs names, such as ndcg@1:20
 
 
-_UNBOUNDED = -math.inf, math.inf  # the bounds of a metric that is not known
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """The values of a result; of a data frame also its columns of keys and of models."""
@@ -192,7 +189,8 @@ def read_table(
     rounding = {}
     for metric, column in table.values.items():
         label = f"metric {metric!r} of {name}"
-        array, bounds[metric] = _read_values(label, metric, column, takes_means=takes_means)
+        array = _read_values(label, metric, column, takes_means=takes_means)
+        bounds[metric] = bounds_if_known(metric)
         is_single = array.dtype.kind == "f" and array.dtype.itemsize < 8  # or half precision
         rounding[metric] = SINGLE_ROUNDING if is_single else ROUNDING
         array = array.astype(np.float64, copy=False)
@@ -525,16 +523,13 @@ def spec_if_known(name: str) -> MetricSpec | None:
 def bounds_if_known(name: str) -> tuple[float, float]:
     """The least and the greatest value of a metric; infinite for one of another package."""
     spec = spec_if_known(name)
-    return _UNBOUNDED if spec is None else spec.bounds
+    return (-math.inf, math.inf) if spec is None else spec.bounds
 
 
-def _read_values(
-    label: str, metric: Any, column: Any, *, takes_means: bool
-) -> tuple[npt.NDArray[Any], tuple[float, float]]:
-    """Read the values of a metric, (n_users,), or () for a metric of all lists, and its bounds.
+def _read_values(label: str, metric: Any, column: Any, *, takes_means: bool) -> npt.NDArray[Any]:
+    """Read the values of a metric in their own precision, (n_users,), or () for all lists.
 
-    The values are in their own precision. One number of a metric of users is a mean, refused
-    without ``takes_means``.
+    One number of a metric of users is a mean, refused without ``takes_means``.
     """
     if not isinstance(metric, str):
         msg = f"{label}: names of metrics must be strings"
@@ -547,26 +542,25 @@ def _read_values(
             "pandas.DataFrame(values).rename_axis('user')"
         )
         raise InputTypeError(msg)
-    spec = spec_if_known(metric)
-    bounds = _UNBOUNDED if spec is None else spec.bounds
     array = read_reals(label, column)
     if array.ndim > 1:
         msg = f"{label} has shape {array.shape}; expected one value per user, (n_users,), or ()"
         raise ShapeError(msg)
-    if array.ndim == 1:
-        return array, bounds
+    if array.ndim == 1 or takes_means:
+        return array
     # One value for all lists is an array of shape (), also where the metric is not known.
     is_mean = not isinstance(column, np.ndarray)
+    spec = spec_if_known(metric)
     if spec is not None:
         is_mean = spec.metric.per_user
-    if is_mean and not takes_means:
+    if is_mean:
         msg = (
             f"{label} is one number, {column}; expected the value of every user, (n_users,), from "
             "which intervals are computed: give what Metrics.compute or the compute() of an "
             "Evaluator returns, not means"
         )
         raise InputTypeError(msg)
-    return array, bounds
+    return array
 
 
 def _read_weights(label: str, column: Any, values: Floats) -> Floats:
