@@ -127,13 +127,12 @@ def _check_margin(match: re.Match[str], is_lower: bool, limits: Range) -> None:
     elif percent and (too_large := share_beyond(limits, metric, float(number) / 100)):
         fault = too_large
     elif not percent and (beyond := _beyond(limits, metric, float(number))):
-        groups_in_text = match.string[match.end("percent") :].strip()
         right_sign = _right_sign(sign, is_lower)
         share = number
         if sign != right_sign or number[0] not in "+-":
             share = ("+" if is_lower else "-") + number.lstrip("+-")
-        share = f"{share}% {groups_in_text}".rstrip()
-        fault = f"{beyond}; type '{metric} {right_sign} {share}' for a share of the baseline"
+        rule_on_share = _rewritten(match, right_sign, f"{share}%")
+        fault = f"{beyond}; type '{rule_on_share}' for a share of the baseline"
     else:
         return
     msg = f"the margin {number}{percent} of the rule {match.string!r} is {fault}"
@@ -143,18 +142,18 @@ def _check_margin(match: re.Match[str], is_lower: bool, limits: Range) -> None:
 def _check_signs(match: re.Match[str], is_lower: bool) -> None:
     """Refuse a rule for the wrong side of the metric, and a margin without + or -."""
     metric, sign, number, percent = match.group("metric", "sign", "margin", "percent")
-    groups_in_text = match.string[match.end("percent") :].strip()  # such as "in every group"
-    ending = f"{percent} {groups_in_text}".rstrip()
     right_sign = _right_sign(sign, is_lower)
+    size = number.lstrip("+-") + percent
     sign_of_loss, sign_of_gain = "+-" if is_lower else "-+"
+    rule_on_loss = _rewritten(match, right_sign, sign_of_loss + size)
+    rule_on_gain = _rewritten(match, right_sign, sign_of_gain + size)
     if sign != right_sign:
         better = "lower" if is_lower else "higher"
-        size = number.lstrip("+-")
-        advice = f"type '{metric} {right_sign} {number}{ending}'"
+        advice = f"type '{_rewritten(match, right_sign, number + percent)}'"
         if float(number):  # the rule may come from a metric whose other side is better
             advice = (
-                f"type '{metric} {right_sign} {sign_of_loss}{size}{ending}' to allow that loss, or "
-                f"'{metric} {right_sign} {sign_of_gain}{size}{ending}' to require that gain"
+                f"type '{rule_on_loss}' to allow that loss, or '{rule_on_gain}' to require that "
+                "gain"
             )
         msg = (
             f"the rule {match.string!r} bounds {metric} on the wrong side: {better} is better; "
@@ -162,12 +161,10 @@ def _check_signs(match: re.Match[str], is_lower: bool) -> None:
         )
         raise ArgumentError(msg)
     if float(number) and number[0] not in "+-":
-        size = f"{number}{percent}"
         msg = (
             f"the margin {size} of the rule {match.string!r} has no sign; a rule bounds the "
-            f"difference to the baseline, and none bounds {metric} itself: type "
-            f"'{metric} {sign} {sign_of_loss}{number}{ending}' to allow a loss of {size}, or "
-            f"'{metric} {sign} {sign_of_gain}{number}{ending}' to require a gain of {size}"
+            f"difference to the baseline, and none bounds {metric} itself: type '{rule_on_loss}' "
+            f"to allow a loss of {size}, or '{rule_on_gain}' to require a gain of {size}"
         )
         raise ArgumentError(msg)
 
@@ -175,6 +172,12 @@ def _check_signs(match: re.Match[str], is_lower: bool) -> None:
 def _right_sign(sign: str, is_lower: bool) -> str:
     """The sign of a rule, such as >=, for the side of a metric on which it bounds a loss."""
     return sign.replace(">", "<") if is_lower else sign.replace("<", ">")
+
+
+def _rewritten(match: re.Match[str], sign: str, margin: str) -> str:
+    """Write a rule with another sign and margin, for the same groups."""
+    groups_in_text = match.string[match.end("percent") :]  # such as "in every group"
+    return f"{match['metric']} {sign} {margin} {groups_in_text.strip()}".rstrip()
 
 
 def _group_called(name: str, text: str, groups: Sequence[Any]) -> Any:

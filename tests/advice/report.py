@@ -427,14 +427,7 @@ CASES = [
         then=MARGINS,
         altered="'ndcg@10 >= -1%'",
     ),
-    Case(
-        "type '{} {} {}{}'",
-        RESULTS + "rule = 'mrr <= 0'",
-        GATE,
-        [[0.0, None]],
-        to="rule",
-        then=MARGINS,
-    ),
+    Case("type '{}'", RESULTS + "rule = 'mrr <= 0'", GATE, [[0.0, None]], to="rule", then=MARGINS),
     Case(
         "' to allow that loss, or '",
         RESULTS + "rule = 'mrr <= -1%'",
@@ -502,7 +495,7 @@ CASES = [
         then=MARGINS,
     ),
     Case(
-        "{}; type '{} {} {}' for a share of the baseline",
+        "{}; type '{}' for a share of the baseline",
         RESULTS + "rule = 'mrr >= -2'",
         GATE,
         [[-0.02 * MEAN, None]],
@@ -510,7 +503,7 @@ CASES = [
         then=MARGINS,
     ),
     Case(  # on the wrong side and without a sign
-        "{}; type '{} {} {}' for a share of the baseline",
+        "{}; type '{}' for a share of the baseline",
         RESULTS + "rule = 'mrr <= 2'",
         GATE,
         [[-0.02 * MEAN, None]],
