@@ -308,9 +308,7 @@ def _records(settings: Settings, group: Any) -> Iterator[tuple[Mean | Difference
     ``group`` is None for all users.
     """
     samples = settings.samples
-    for metric in samples.metrics:
-        if group is not None and metric in samples.system:
-            continue  # one value for all users: none for a group
+    for metric in samples.metrics_in(group):
         values_of_model = {
             model: samples.of(group, metric, model)
             for model in (*samples.models, *samples.levels)
@@ -319,16 +317,18 @@ def _records(settings: Settings, group: Any) -> Iterator[tuple[Mean | Difference
         sums: dict[str, tuple[Sums, ...]] = {}  # of each model, to resample
         for mean in _means(settings, group, metric, values_of_model):
             values = values_of_model[mean.model]
-            if settings.n_resamples is None and not samples.have_several_runs([mean.model]):
-                yield mean, Basis(bounds_of_mean(values, settings.limits[metric]))
-                continue
-            runs = samples.runs[mean.model][metric][:, values.users]
-            if settings.n_resamples is None:
-                bounds = bounds_of_mean(values, settings.limits[metric])
-                yield mean, Basis(bounds, statistics.spreads_of_runs(runs, None, values.weights))
-            else:
+            runs = samples.runs[mean.model][metric]
+            if settings.n_resamples is not None:
+                runs = runs[:, values.users]
                 sums[mean.model] = statistics.sums_of_runs(runs, values.weights, settings.seed)
                 yield mean, Basis(sample=Sample(sums[mean.model]))
+                continue
+            basis = Basis(bounds_of_mean(values, settings.limits[metric]))
+            if len(runs) > 1:
+                runs = runs[:, values.users]
+                spreads = statistics.spreads_of_runs(runs, None, values.weights)
+                basis = basis._replace(spreads=spreads)
+            yield mean, basis
         if metric not in samples.system:
             yield from _differences(settings, group, metric, values_of_model, sums)
 
@@ -381,21 +381,20 @@ def _differences(
         if settings.n_resamples is None and not samples.have_several_runs(pair):
             yield difference, Basis(bounds)
             continue
-        new_runs, old_runs = samples.runs_of_pair(metric, *pair, differences.users)
+        runs = samples.runs_of_pair(metric, *pair, differences.users)
         if settings.n_resamples is None:
-            spreads = statistics.spreads_of_runs(new_runs, old_runs, weights, settings.paired_runs)
+            spreads = statistics.spreads_of_runs(*runs, weights, settings.paired_runs)
             yield difference, Basis(bounds, spreads)
-        else:
-            # A pair has the users of a model alone if it has as many: their sums are known.
-            n_users = differences.users.size
-            known_sums = [
-                sums[model] if values_of_model[model].users.size == n_users else None
-                for model in pair
-            ]
-            sample = statistics.sample_of_pair(
-                (new_runs, old_runs), weights, settings.seed, settings.paired_runs, known_sums
-            )
-            yield difference, Basis(sample=sample)
+            continue
+        # A pair has the users of a model alone if it has as many: their sums are known.
+        n_users = differences.users.size
+        known_sums = [
+            sums[model] if values_of_model[model].users.size == n_users else None for model in pair
+        ]
+        sample = statistics.sample_of_pair(
+            runs, weights, settings.seed, settings.paired_runs, known_sums
+        )
+        yield difference, Basis(sample=sample)
 
 
 def _difference(

@@ -169,6 +169,10 @@ class Samples:
             weights = weighed_together(weights, self.metric_weights[metric])
         return weights
 
+    def metrics_in(self, group: Any) -> list[str]:
+        """The metrics with values in a group; those of all lists have one of all users, None."""
+        return [metric for metric in self.metrics if group is None or metric not in self.system]
+
     @property
     def keeps_values(self) -> bool:
         """True if the value of each user is at hand, not only sums."""

@@ -370,31 +370,21 @@ def _records(
     """Describe the values of a model in each group, without intervals, and give these values."""
     [model] = samples.models
     for group, users in samples.groups.items():
-        for metric in samples.metrics:
-            is_system = metric in samples.system
-            level_weights = samples.weights
-            if levels:
-                level_weights = samples.weights_of(metric)
-            if is_system and group is not None:
-                continue  # one value for all users: none for a group
+        for metric in samples.metrics_in(group):
+            is_system = metric in samples.system  # one value, without spread and quantiles
             group_values = samples.of(group, metric, model)
-            users_with_value = users
-            if levels and not is_system:
-                users_with_value = group_values.users
             fields = samples.describe(group, metric, model, group_values)
-            # One value of all lists has no spread and no quantiles.
-            fields["std"] = math.nan
-            if not is_system:
-                fields["std"] = group_values.std
+            fields["std"] = math.nan if is_system else group_values.std
             if samples.keeps_values:
                 quantiles = [math.nan] * 3
                 if not is_system:
                     quantiles = group_values.quantiles(0.1, 0.5, 0.9)
                 fields |= zip(("q10", "median", "q90"), quantiles, strict=True)
+            users_of_levels = users if is_system else group_values.users
             record = Mean(
                 **fields,
                 why=_reason(metric, group_values, "" if is_system else update_reason),
-                levels=_level_means(levels, metric, users_with_value, level_weights),
+                levels=_level_means(samples, levels, metric, users_of_levels),
             )
             yield record, group_values
 
@@ -410,16 +400,14 @@ def _reason(metric: str, values: Any, update_reason: str) -> str:
 
 
 def _level_means(
-    levels: Mapping[str, Mapping[str, Floats]], metric: str, users: Rows, weights: Floats | None
+    samples: Samples, levels: Mapping[str, Mapping[str, Floats]], metric: str, users: Rows
 ) -> dict[str, float]:
-    """The means of a metric over some users for each reference level that has it.
-
-    ``weights`` are those of all users.
-    """
+    """The means of a metric over some users for each reference level that has it."""
     means = {}
     for name, arrays in levels.items():
         if metric in arrays:
             values = arrays[metric]
+            weights = samples.weights_of(metric)
             if not values.ndim:
                 means[name] = float(values)
             elif weights is None:
