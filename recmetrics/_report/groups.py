@@ -48,11 +48,13 @@ def in_order_of(
         return entries
 
     has_ids = {*users} <= {*labels}
-    order = _rows_in(index, frame, has_ids=has_ids) or users
-    if order is users and not has_ids and index.name is None and labels == [*range(len(users))]:
-        return entries
-    if order is users and has_ids and _is_counted(index) and labels != users:
-        _refuse_counted_index(argument, labels, users)
+    order: Sequence[Any] = _rows_in(index, frame, has_ids=has_ids)
+    if not order:
+        order = users
+        if has_ids and _is_counted(index) and labels != users:
+            _refuse_counted_index(argument, labels, users)
+        if not has_ids and index.name is None and labels == [*range(len(users))]:
+            return entries
     if not {*order} <= {*labels} or not index.is_unique:
         _refuse_index(argument, index, users)
     entry_of_label = dict(zip(labels, entries.tolist(), strict=True))
@@ -88,13 +90,16 @@ def _rows_in(index: Any, frame: Any, *, has_ids: bool) -> list[Any]:
     labels = index.tolist()
     if {*index.names} <= {*frame.columns}:
         rows = list(frame.select(*index.names).iter_rows())
-        rows = [row[0] for row in rows] if index.nlevels == 1 else rows
+        if index.nlevels == 1:
+            rows = [label for (label,) in rows]
         return rows if {*rows} <= {*labels} else []
-    own: Any = getattr(frame.to_native(), "index", None)
-    if getattr(own, "names", None) != index.names or {*own.tolist()} != {*labels}:
+    index_of_frame: Any = getattr(frame.to_native(), "index", None)
+    if getattr(index_of_frame, "names", None) != index.names:
         return []
-    is_alike = own.tolist() == labels and _is_counted(own) == _is_counted(index)
-    return own.tolist() if is_alike or _is_counted(index) or not has_ids else []
+    rows = index_of_frame.tolist()
+    is_alike = rows == labels and _is_counted(index_of_frame) == _is_counted(index)
+    may_be_rows = is_alike or _is_counted(index) or not has_ids
+    return rows if may_be_rows and {*rows} == {*labels} else []
 
 
 def _refuse_counted_index(argument: str, labels: Sequence[Any], users: Sequence[Any]) -> NoReturn:
