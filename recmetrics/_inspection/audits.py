@@ -274,8 +274,8 @@ def audit(
         n_items=n_items,
         k=k,
         dtype=dtype_name(matrix.array),
-        depend_on_ties=_of_users(_depends_on_order(hits, k)),
-        without_truth=_of_users(np.diff(hits.start) == 0),
+        depend_on_ties=_of_users(_users_of_mixed_ties(hits, k)),
+        without_truth=_users_where(np.diff(hits.start) == 0),
         excluded_target=_excluded_target(users),
         grades=_grades(hits),
         **inspection.findings(),
@@ -338,8 +338,8 @@ def audit_ranked(
         n_items=n_items,
         k=k,
         dtype=str(rankings.lists.items.dtype),
-        short=_of_users(hits.length < k),
-        without_truth=_of_users(np.diff(hits.start) == 0),
+        short=_users_where(hits.length < k),
+        without_truth=_users_where(np.diff(hits.start) == 0),
         grades=_grades(hits),
         **_signs(hits, n_items, len(np.unique(rankings.lists.items)), are_lists=True),
         **_of_invalid(rankings, selection, n_items),
@@ -436,9 +436,9 @@ class _Inspection:
         differs = values != highest[:, np.newaxis]
         differs &= recommendable
         return findings | {
-            "short": _of_users(n_recommendable < self._k, rows.start),
-            "constant": _of_users((n_recommendable > 1) & ~differs.any(axis=1), rows.start),
-            "tied_at_cutoff": _of_users(self._is_tied(values, lists), rows.start),
+            "short": _users_where(n_recommendable < self._k, rows.start),
+            "constant": _users_where((n_recommendable > 1) & ~differs.any(axis=1), rows.start),
+            "tied_at_cutoff": _users_where(self._is_tied(values, lists), rows.start),
             "excluded_relevant": _of_relevant(lists, exclude, belongs=True),
             "not_candidates": _of_relevant(lists, candidates, belongs=False),
         }
@@ -456,18 +456,16 @@ class _Inspection:
         return np.asarray(beyond & (scores_at_edge[:, 0] == scores_at_edge[:, 1]))
 
 
-def _depends_on_order(hits: Hits, k: int) -> BoolArray:
-    """True for users with a tie group that reaches the top k and mixes relevances."""
+def _users_of_mixed_ties(hits: Hits, k: int) -> IntArray:
+    """Find the users with a tie group that reaches the top k and mixes relevances."""
     users, is_hit = hits_of_slots(hits)
     tied = np.flatnonzero(is_hit & (hits.last > hits.first) & (hits.first <= k))
     users = users[tied]
     # A tie group is mixed where fewer of its items have this relevance than it has ranks.
     keys = np.stack([users, hits.first[tied], hits.gain[tied]])
     _, key_of, sizes = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
-    mixed = sizes[key_of.ravel()] < hits.last[tied] - hits.first[tied] + 1
-    depends = np.zeros(len(hits.n_hits), np.bool_)
-    depends[users[mixed]] = True
-    return depends
+    is_mixed = sizes[key_of.ravel()] < hits.last[tied] - hits.first[tied] + 1
+    return np.unique(users[is_mixed])
 
 
 def _signs(
@@ -479,10 +477,6 @@ def _signs(
     """
     longest = int(hits.length.max(initial=0))
     places = places_of(hits, longest, longest)
-    is_alone = np.zeros(len(hits.length), np.bool_)
-    is_alone[users_of_relevant_alone(places, are_lists=are_lists)] = True
-    is_last = np.zeros(len(hits.length), np.bool_)
-    is_last[users_of_relevant_last(hits, places)] = True
     size = size_of_samples(places, n_items)
     is_sampled = np.zeros(len(hits.length), np.bool_)
     if size is not None and size < n_recommendable:  # not the same items for all
@@ -491,9 +485,9 @@ def _signs(
             ranks = hits.rank[hits_of_slots(hits)[1]]
             is_sampled &= ranks.min() <= size / 2 < ranks.max()
     return {
-        "only_relevant": _of_users(is_alone),
-        "relevant_last": _of_users(is_last),
-        "sampled": _of_users(is_sampled),
+        "only_relevant": _of_users(users_of_relevant_alone(places, are_lists=are_lists)),
+        "relevant_last": _of_users(users_of_relevant_last(hits, places)),
+        "sampled": _users_where(is_sampled),
         "n_candidates": size if is_sampled.any() else None,
         "has_one_relevant": places.has_one_relevant,
         "are_lists": are_lists,
@@ -509,9 +503,7 @@ def _excluded_target(users: Users) -> Finding:
     if np.diff(relevant.start).max(initial=0) != 1:
         return _NONE
     is_excluded = relevant.among(users.exclude.rows(everyone))
-    is_of_user = np.zeros(users.truth.n_users, np.bool_)
-    is_of_user[relevant.users()[is_excluded]] = True
-    return _of_users(is_of_user)
+    return _of_users(relevant.users()[is_excluded])
 
 
 def _grades(hits: Hits) -> tuple[int, float, float] | None:
@@ -590,9 +582,13 @@ def _largest(rows: Rows | FlatLists) -> Finding:
     return _of_places(rows.users()[is_largest], rows.items[is_largest])
 
 
-def _of_users(mask: BoolArray, start: int = 0) -> Finding:
+def _users_where(mask: BoolArray, start: int = 0) -> Finding:
     """Count the users where a mask (users,) is True; its first entry is user ``start``."""
-    users = np.flatnonzero(mask)
+    return _of_users(np.flatnonzero(mask) + start)
+
+
+def _of_users(users: IntArray) -> Finding:
+    """Count users, each given once, in ascending order."""
     if not users.size:
         return _NONE
-    return Finding(users.size, 0, start + int(users[0]))
+    return Finding(users.size, user=int(users[0]))
