@@ -392,7 +392,7 @@ def _differences(
             sums[model] if values_of_model[model].users.size == n_users else None for model in pair
         ]
         sample = statistics.sample_of_pair(
-            runs, weights, settings.seed, settings.paired_runs, known_sums
+            *runs, weights, settings.seed, settings.paired_runs, known_sums
         )
         yield difference, Basis(sample=sample)
 

@@ -30,7 +30,7 @@ from recmetrics._printing import (
     plural,
 )
 from recmetrics._report import legends, statistics
-from recmetrics._report.bounds import POWER, Bounds, Floats, bounds_of
+from recmetrics._report.bounds import POWER, Bounds, bounds_of
 from recmetrics._report.origins import UNKNOWN, Origin
 from recmetrics._report.records import Compared, document, frame_of
 from recmetrics._report.rules import (
@@ -192,18 +192,17 @@ class Gate(Printed):
         notes = [f"verdict {', '.join(of_models)}"]
         if len(self.verdicts) > len(self.of):
             notes.append(f"a gate passes if {rules} hold, fails if one fails, and else stays open")
-        if self._bounded():
-            notes.append(
-                f"at least, at most: bounds of the difference to {one_line(self.baseline)}"
-            )
-            parts_of_rules = [parts_of(verdict.rule) for verdict in self._bounded()]
+        if bounded := self._bounded():
+            bounds = f"at least, at most: bounds of the difference to {one_line(self.baseline)}"
+            parts_of_rules = [parts_of(verdict.rule) for verdict in bounded]
             shares = [float(parts["margin"]) for parts in parts_of_rules if parts["percent"]]
             if shares:
-                notes[-1] += (
+                bounds += (
                     f"; with a margin of {shares[0]:+g} %: margin + bounds of the difference to "
                     f"{100 + shares[0]:g} % of {one_line(self.baseline)}"
                 )
             notes += [
+                bounds,
                 self._decision(),
                 self._confidence(),
                 f"bounds: {self._method()}",
@@ -491,54 +490,35 @@ def _tested(
     """
     samples = comparison.samples
     metric = rule.metric
-    model, _ = pair
     differences = samples.of(group, metric, *pair)
-    users = differences.users
     n_users = differences.n_users
     is_system = metric in samples.system
     is_small = rule.is_of_every_group and n_users < min_users  # a group that is named is judged
 
-    # A rule is judged by new - share x old - offset: the difference beyond the margin.
     margin = rule.margin
-    share = 1.0
-    offset = rule.margin
-    if rule.is_share:  # a margin of -1 % asks for new - 0.99 old
+    if rule.is_share:
         subject = f"the rule {rule.text!r}"
         margin = margin_of_share(
             rule.margin, samples, group, metric, pair, subject, is_judged=not is_small
         )
-        share = 1 + rule.margin
-        offset = 0.0
-    beyond_margin = samples.of(group, metric, *pair, share, offset)
 
     word = OPEN
     bounds = None
     if is_system:
         new_value, old_value = (samples.of(group, metric, name).mean for name in pair)
         rounding = samples.rounding[metric]
-        value = _beyond_limit(new_value, share * old_value, offset, rounding) * rule.direction
+        value = _beyond_limit(new_value, rule.share * old_value, rule.offset, rounding)
+        value *= rule.direction
         word = rule.verdict(value, value)
     elif is_small:
         word = FEW
     else:
-        limits = rule.limits.of_difference(share).moved(-offset)
-        if rule.direction < 0:
-            limits = limits.negated()
-        if beyond_margin.can_bound:
-            moments = beyond_margin.moments
-            if rule.direction < 0:
-                moments = moments.negated()
-            weights = differences.weights
-            bounds = bounds_of(moments, limits)
-            if samples.have_several_runs(pair):
-                new_runs, old_runs = samples.runs_of_pair(metric, *pair, users)
-                runs = (new_runs - offset) * rule.direction, old_runs * share * rule.direction
-                bounds = _with_runs(bounds, comparison, runs, weights, seed)
+        bounds = _bounds_beyond_margin(comparison, rule, group, pair, seed)
     verdict = Verdict(
         rule=rule.text,
         metric=metric,
         group=group,
-        model=model,
+        model=pair[0],
         difference=differences.mean,
         margin=margin,
         verdict=word,
@@ -559,21 +539,36 @@ def _beyond_limit(new_value: float, old_value: float, offset: float, rounding: f
     return new_value - limit
 
 
-def _with_runs(
-    bounds: Bounds,
-    comparison: Compared,
-    runs: tuple[Floats, Floats],
-    weights: Floats | None,
-    seed: int,
-) -> Bounds:
-    """Add the variation over runs to the bounds of the mean difference beyond the margin.
+def _bounds_beyond_margin(
+    comparison: Compared, rule: Rule, group: Any, pair: tuple[str, str], seed: int
+) -> Bounds | None:
+    """Make the bounds of the difference beyond the margin, negated where lower is better.
 
-    ``runs`` are those of candidate and baseline, (n_runs, n_users), whose difference it is.
+    None if it has none.
     """
-    spreads = statistics.spreads_of_runs(*runs, weights, comparison.paired_runs)
+    samples = comparison.samples
+    differences = samples.of(group, rule.metric, *pair, rule.share, rule.offset)
+    if not differences.can_bound:
+        return None
+    moments = differences.moments
+    limits = rule.limits.of_difference(rule.share).moved(-rule.offset)
+    if rule.direction < 0:
+        moments = moments.negated()
+        limits = limits.negated()
+    bounds = bounds_of(moments, limits)
+    if not samples.have_several_runs(pair):
+        return bounds
+
+    new_runs, old_runs = samples.runs_of_pair(rule.metric, *pair, differences.users)
+    new_runs = (new_runs - rule.offset) * rule.direction
+    old_runs = old_runs * rule.share * rule.direction
+    weights = differences.weights
+    spreads = statistics.spreads_of_runs(new_runs, old_runs, weights, comparison.paired_runs)
     bounds = bounds.with_runs(spreads)
     if comparison.n_resamples is not None and spreads:
-        sample = statistics.sample_of_pair(runs, weights, seed, comparison.paired_runs)
+        sample = statistics.sample_of_pair(
+            new_runs, old_runs, weights, seed, comparison.paired_runs
+        )
         [means] = statistics.resampled([sample], comparison.n_resamples, seed)
         bounds = bounds.widened(means[~np.isnan(means)])
     return bounds

@@ -37,6 +37,17 @@ class Rule(NamedTuple):
     is_of_every_group: bool  # small groups are then not judged
     limits: Range  # of the metric
 
+    # The difference beyond the margin is new - share x old - offset.
+    @property
+    def share(self) -> float:
+        """The share of the baseline's value: 0.99 for a margin of -1 %."""
+        return 1 + self.margin if self.is_share else 1.0
+
+    @property
+    def offset(self) -> float:
+        """The margin in the unit of the metric, 0 for one in %."""
+        return 0.0 if self.is_share else self.margin
+
     def verdict(self, low: float, high: float) -> str:
         """Judge the bounds of the difference beyond the margin, where 0 is the margin.
 

@@ -107,17 +107,17 @@ def sums_of_runs(runs: Floats, weights: Floats | None, seed: int) -> tuple[Sums,
 
 
 def sample_of_pair(
-    runs: Iterable[Floats],
+    new: Floats,
+    old: Floats,
     weights: Floats | None,
     seed: int,
     paired: bool,
     sums: Sequence[tuple[Sums, ...] | None] = (None, None),
 ) -> Sample:
-    """Make the sample of a difference from the runs of both models, (n_runs, n_users) each.
+    """Make the sample of new - old from the runs of both models, (n_runs, n_users) each.
 
     ``sums`` are those of each model, None where they are not known yet.
     """
-    new, old = runs
     if 1 in (len(new), len(old)):  # a single run is subtracted from each run of the other model
         return Sample(sums_of_runs(new - old, weights, seed))
     new_sums, old_sums = sums
