@@ -3,7 +3,7 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from numbers import Number
@@ -491,7 +491,7 @@ class Summary(Printed):
         package, and a number that is undefined or infinite.
         """
         metrics = tuple(dict.fromkeys(record.metric for record in self.records))
-        notes = [*self._left_out(plural(self.noun)), *self.notes]
+        notes = [*self._left_out(), *self.notes]
         return document(
             self,
             metrics,
@@ -523,53 +523,48 @@ class Summary(Printed):
                     means.append(
                         Mean(metric=record.metric, group=record.group, model=level, mean=mean)
                     )
-        nouns = plural(self.noun)
-        notes = [*self._notes_on_intervals(nouns), *self._notes_on_users(nouns)]
+        notes = [*self._notes_on_intervals(), *self._notes_on_users()]
         return draw(means, (), self.models or ("mean",), self.levels, notes, target)
 
     def _page(self) -> tuple[list[Grid], list[str]]:
         tables = [self._grid(records) for records in split(self.records) if records]
-        nouns = plural(self.noun)
-        quantiles = f"q10, median, q90: quantiles of the {nouns}' values"
+        quantiles = f"q10, median, q90: quantiles of the {self._nouns}' values"
         if not self._has_quantiles:
             quantiles = "no quantiles: only sums of the values are kept"
-        notes = [
-            *self._notes_on_intervals(nouns),
-            quantiles,
-            *self._notes_on_users(nouns, has_counts=True),
-        ]
+        notes = [*self._notes_on_intervals(), quantiles, *self._notes_on_users(has_counts=True)]
         return tables, notes
 
-    def _notes_on_intervals(self, nouns: str) -> list[str]:
-        """Say how the intervals are computed; ``nouns`` is the word for users."""
+    @property
+    def _nouns(self) -> str:
+        """The word for users."""
+        return plural(self.noun)
+
+    def _notes_on_intervals(self) -> list[str]:
+        """Say how the intervals are computed."""
         metrics_of_all_lists = dict.fromkeys(
             mean.metric for mean in self.records if mean.n_users is None
         )
         notes = []
         if not all(map(math.isnan, map(attrgetter("low"), self.records))):
-            notes.append(legends.intervals_by(self.confidence, self.n_resamples, nouns))
+            notes.append(legends.intervals_by(self.confidence, self.n_resamples, self._nouns))
         if metrics_of_all_lists:
             names = ", ".join(map(one_line, metrics_of_all_lists))
             notes.append(f"no interval, one value for all lists: {names}")
         few_users = legends.too_few_users(self.records, self.noun)
         notes += legends.ends_of_means(self.records, few_users, self.noun)
-        if self.observed:
-            notes += legends.observed_ranges(self.observed, self.noun)
+        notes += legends.observed_ranges(self.observed, self.noun)
         return notes
 
-    def _notes_on_users(self, nouns: str, *, has_counts: bool = False) -> list[str]:
+    def _notes_on_users(self, *, has_counts: bool = False) -> list[str]:
         """Say which users count, and how, and what the caller adds.
 
         ``has_counts`` is True for tables, which show numbers of users.
         """
-        weighed: Iterable[str] = ()
-        if self.weighed:
-            weighed = grids.weighted_as_system(self.weighed, nouns)
         return [
             *legends.weighted_by(self.n_weightless, self.noun, has_counts=has_counts),
-            *weighed,
+            *grids.weighted_as_system(self.weighed, self._nouns),
             *self._without_levels(),
-            *self._left_out(nouns),
+            *self._left_out(),
             *map(one_line, self.notes),
         ]
 
@@ -598,7 +593,7 @@ class Summary(Printed):
             *map(level, self.levels),
             grids.interval(self.confidence, places),
             *quantiles,
-            grids.count(plural(self.noun), "n_users"),
+            grids.count(self._nouns, "n_users"),
             grids.count("effective", "n_effective", self.n_weightless is not None, 1),
             grids.left_out(records),
         ]
@@ -614,7 +609,7 @@ class Summary(Printed):
         for metrics, levels in levels_of.items():
             yield one_line(f"{', '.join(levels)}: not given for {metrics}")
 
-    def _left_out(self, nouns: str) -> Iterator[str]:
+    def _left_out(self) -> Iterator[str]:
         """Say how many of all users are left out of which metrics, and why."""
         overall, _ = split(self.records)
         missing = []
@@ -627,7 +622,7 @@ class Summary(Printed):
                 missing.append(
                     Missing(one_line(name), record.n_undefined, n_users, record.why or "")
                 )
-        yield from left_out(missing, nouns)
+        yield from left_out(missing, self._nouns)
         for record in overall:
             if record.n_users is None and record.why:
                 yield f"{one_line(record.metric)} has {record.why}"
