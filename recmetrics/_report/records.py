@@ -227,22 +227,18 @@ class Compared:
         ArgumentError
             If no record has these names.
         """
-        records: Sequence[Mean | Difference] = self.means if against is None else self.differences
-        overall, of_groups = split(records)
-        names_of_records = {
-            (record.metric, record.model, getattr(record, "against", None)) for record in overall
-        }
-        if (metric, model, against) not in names_of_records:
-            table = "means" if against is None else "differences"
+        table = "means" if against is None else "differences"
+        records_by_names: dict[Any, list[Mean | Difference]] = {}
+        for record in getattr(self, table):
+            names = (record.metric, record.model, getattr(record, "against", None))
+            records_by_names.setdefault(names, []).append(record)
+        if (metric, model, against) not in records_by_names:
             msg = f"metric={metric!r}, model={model!r}, against={against!r} is no record of {table}"
-            if (metric, against, model) in names_of_records:
+            if (metric, against, model) in records_by_names:
                 msg += f"; type model={against!r}, against={model!r}"
             raise ArgumentError(msg)
-        defined = []
-        for record in of_groups:
-            names = (record.metric, record.model, getattr(record, "against", None))
-            if names == (metric, model, against) and not math.isnan(record.value):
-                defined.append(record)
+        _, of_groups = split(records_by_names[metric, model, against])
+        defined = [record for record in of_groups if not math.isnan(record.value)]
         worst = max if metric in self.lower_is_better else min
         return worst(defined, key=attrgetter("value"), default=None)
 
