@@ -568,6 +568,7 @@ def models_by_metrics(
     ``group`` is None for all users. ``digits`` are the decimals, None: as many as needed.
     """
     models = [*comparison.models, *comparison.levels]
+    escape = grids.escape_latex if form == "latex" else str
     places = _decimals(comparison)
     losers = _losers(comparison, metrics, group)
     letters = {}
@@ -603,16 +604,13 @@ def models_by_metrics(
             value = f"[{value}]" if is_best else f" {value} "
             return f"{value} {marks[model]:<{width}}" if width else value
 
-        heading = one_line(metric)
-        if form == "latex":
-            heading = grids.escape_latex(heading)
-        return Column(heading, text, is_strong=lambda model: (metric, model) in best_means)
+        return Column(
+            escape(one_line(metric)), text, is_strong=lambda model: (metric, model) in best_means
+        )
 
     name_heading = "model"
     if group is not None:
-        name_heading = f"model in {one_line(group)}"
-    if form == "latex":
-        name_heading = grids.escape_latex(name_heading)
+        name_heading = f"model in {escape(one_line(group))}"
 
     def name(model: str) -> str:
         if form == "latex":
