@@ -139,8 +139,10 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
     nan_if = spec.metric.undefined.removeprefix("no relevant item").removeprefix(", or ")
     if number_for(definition.undefined) is not None:
         nan_if = ""
-    # The lines, each with its system and metric, of the systems that define the same.
-    same_lines = [line for line in lines_of(spec) if line[-1] == spec]
+    systems = []
+    for system, line, spec_of_line in lines_of(spec):
+        if spec_of_line == spec:
+            systems.append(_call_in(system, line, spec))
     formula = formula_of(spec)
     summary = "" if spec.options else spec.metric.summary
     if summary == spec.metric.written.template:  # a metric of the caller without another formula
@@ -149,7 +151,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         metric=str(spec),
         summary=summary,
         formula=formula,
-        systems=tuple(_call_in(*line) for line in same_lines),
+        systems=tuple(systems),
         no_relevant_item=_without_truth(definition),
         nan_if=nan_if,
         graded=_graded(spec),
