@@ -82,6 +82,15 @@ class Table:
         cells_of_columns = [self.frame[name].to_list() for name in (*self.keys, *columns)]
         return list(zip(*(cells_of_columns or [range(len(self.frame))]), strict=True))
 
+    def at(self, rows: Rows) -> Table:
+        """The table of some rows of a data frame."""
+        return replace(
+            self,
+            values={metric: column[rows] for metric, column in self.values.items()},
+            user_weights={metric: column[rows] for metric, column in self.user_weights.items()},
+            frame=self.frame[rows.tolist()],
+        )
+
     def require_model(self) -> None:
         """Refuse a table without a column that names models."""
         if not self.model:

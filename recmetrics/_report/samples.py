@@ -443,18 +443,8 @@ def tables_of_models(table: Table, models: Iterable[str] = ()) -> dict[str, Tabl
     rows_by_model = dict.fromkeys(models, np.empty(0, np.intp)) | table.rows_by_model()
     tables = {}
     for name, rows in rows_by_model.items():
-        frame = table.frame[rows.tolist()]
-        values = _at_rows(table.values, rows)
-        weights = _at_rows(table.user_weights, rows)
-        tables[name] = replace(
-            table, name=repr(name), values=values, frame=frame, model=(), user_weights=weights
-        )
+        tables[name] = replace(table.at(rows), name=repr(name), model=())
     return tables
-
-
-def _at_rows(columns: Mapping[str, Floats], rows: Any) -> dict[str, Floats]:
-    """Take some rows, which an index or a mask names, of values or weights by metric."""
-    return {metric: column[rows] for metric, column in columns.items()}
 
 
 def _at_rows_or_nan(columns: Mapping[str, Floats], rows: list[int]) -> dict[str, Floats]:
@@ -504,12 +494,7 @@ def _of_users(table: Table, users: Collection[Any]) -> Table:
     is_kept = np.fromiter(map(users.__contains__, table.users()), np.bool_)
     for metric in table.values.keys() - values_of_all_lists(table).keys():
         is_kept |= ~np.isnan(table.values[metric])
-    return replace(
-        table,
-        values=_at_rows(table.values, is_kept),
-        user_weights=_at_rows(table.user_weights, is_kept),
-        frame=table.frame[np.flatnonzero(is_kept).tolist()],
-    )
+    return table.at(np.flatnonzero(is_kept))
 
 
 def _in_one_order(
@@ -583,13 +568,11 @@ def _with_arrays(
         ordered_tables[model] = []
         for table in tables_of_model:
             ordered = table
-            if (table.frame is None) == first_is_frame:
+            if (table.frame is None) == first_is_frame:  # of the other kind than the first
                 columns_of_users = {m: c[rows] for m, c in table.values.items() if c.ndim}
-                ordered = replace(
-                    table,
-                    values=table.values | columns_of_users,
-                    user_weights=_at_rows(table.user_weights, rows),
-                )
+                weights = {m: c[rows] for m, c in table.user_weights.items()}
+                values = table.values | columns_of_users
+                ordered = replace(table, values=values, user_weights=weights)
             ordered_tables[model].append(ordered)
     return ordered_tables, users
 
