@@ -312,30 +312,32 @@ class Gate(Printed):
             text += f", or nested bootstrap of {self.n_resamples:,} resamples where it is wider"
         return text
 
-    def _are_upper(self) -> set[bool]:
-        """Say which rules there are: True if one bounds from above, False if one from below."""
-        return {direction_of(verdict.rule) < 0 for verdict in self._bounded()}
+    def _directions(self) -> set[int]:
+        """The directions of the rules: 1 with > or >=, -1 with < or <=."""
+        return {direction_of(verdict.rule) for verdict in self._bounded()}
 
     def _decision(self) -> str:
         """Say which bound decides what, by the signs of the rules."""
-        are_upper = self._are_upper()
+        directions = self._directions()
         lower = "holds if 'at least' is above the margin, fails if 'at most' is below it"
         upper = "holds if 'at most' is below the margin, fails if 'at least' is above it"
-        if len(are_upper) == 2:
+        if len(directions) == 2:
             return f"a rule with > {lower}; one with < {upper}; else it is open"
-        return f"a rule {upper if True in are_upper else lower}, and else is open"
+        return f"a rule {lower if 1 in directions else upper}, and else is open"
 
     def _confidence(self) -> str:
         """Say which confidence the bounds have."""
         n_rules = Counter(verdict.model for verdict in self._bounded())
         if max(n_rules.values()) == 1:
             return f"each bound has confidence {self._level()}"
-        are_upper = self._are_upper()
-        deciding_bound = "'at most'" if True in are_upper else "'at least'"
-        other_bound = "'at least'" if True in are_upper else "'at most'"
-        if len(are_upper) == 2:
+        directions = self._directions()
+        deciding_bound = "'at least'"
+        other_bound = "'at most'"
+        if len(directions) == 2:
             deciding_bound = "the bound by which a rule holds"
             other_bound = "the bound by which a rule fails"
+        elif -1 in directions:
+            deciding_bound, other_bound = other_bound, deciding_bound
         return (
             f"{deciding_bound} has confidence {self._level()}; {other_bound} has a higher "
             "confidence (corrected by Holm over all rules)"
