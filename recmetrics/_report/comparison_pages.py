@@ -88,9 +88,8 @@ def legend(comparison: Compared) -> list[str]:
             "equal, worse (wins, ties, losses)",
             *_few_users(comparison, with_groups=True),
         ]
-    records = [*comparison.means, *comparison.differences]
-    users_left_out = grids.users_left_out(records, f"left out: {comparison.nouns} without a value")
-    return [*lines, *users_left_out, *_of_different_users(comparison)]
+    lines += _left_out(comparison, f"left out: {comparison.nouns} without a value")
+    return lines
 
 
 def plot_legend(comparison: Compared) -> list[str]:
@@ -140,11 +139,8 @@ def compact_legend(table: CompactTable, best: str, marks: str) -> list[str]:
             f"{one_line(name)} ({counted(n, 'run')})" for name, n in comparison.n_runs.items()
         )
         lines.append(f"means over runs: {names}; {_UNCOVERED.format(nouns=comparison.nouns)}")
-    records = [*comparison.means, *comparison.differences]
-    users_left_out = grids.users_left_out(
-        records, f"{comparison.nouns} without a value are left out"
-    )
-    return [*lines, *users_left_out, *_of_different_users(comparison)]
+    lines += _left_out(comparison, f"{comparison.nouns} without a value are left out")
+    return lines
 
 
 def _marks_in_words(marks: str, comparison: Compared) -> str:
@@ -410,8 +406,12 @@ def _many_cutoffs(comparison: Compared, with_values: Collection[str]) -> Iterato
         )
 
 
-def _of_different_users(comparison: Compared) -> Iterator[str]:
-    """Say that a difference is not that of the means where models have values of other users."""
+def _left_out(comparison: Compared, sentence: str) -> Iterator[str]:
+    """Say that users are left out, in this sentence, and that each model may lack other ones.
+
+    A difference is then not that of the means.
+    """
+    yield from grids.users_left_out([*comparison.means, *comparison.differences], sentence)
     n_users = {(mean.group, mean.metric, mean.model): mean.n_users for mean in comparison.means}
     for difference in comparison.differences:
         for model in (difference.model, difference.against):
