@@ -458,12 +458,12 @@ def identify_by(problem: Problem, value: str | float, spec: MetricSpec) -> Ident
             for i, ring in enumerate(RINGS)
         }
 
-    matches = {
-        i: _match(groups[i], systems, others, float(distances[i]))
-        for i in {*indices, nearest_index}
-    }
+    matches = {}
+    departures = {}  # by which matches of text are sorted
+    for i in {*indices, nearest_index}:
+        departures[i], matches[i] = _match(groups[i], systems, others, float(distances[i]))
     if decimals is not None:
-        indices.sort(key=lambda i: (matches[i][0], distances[i]))
+        indices.sort(key=lambda i: (departures[i], distances[i]))
     hint = ""
     if upper_bound < number:
         hint = f"values of {spec} are at most {upper_bound:g}"
@@ -472,8 +472,8 @@ def identify_by(problem: Problem, value: str | float, spec: MetricSpec) -> Ident
     return Identification(
         metric=str(spec),
         value=value,
-        matches=tuple(matches[i][1] for i in indices),
-        nearest=matches[nearest_index][1],
+        matches=tuple(matches[i] for i in indices),
+        nearest=matches[nearest_index],
         n_definitions=sum(map(len, groups)),
         n_distinct=len(groups),
         low=float(means.min()),
