@@ -539,8 +539,8 @@ class Plan(NamedTuple):
     std: float  # of users of equal weight; weighted ones count as ``Moments.n_effective`` of them
     skewness: float
     worst: float | None  # the value of one more user, None for none
-    weighting: float = 1.0  # by which unequal weights multiply the shift of the quantile
-    share: float = 0.0  # of users on the side of the tail; from ``FEW_USERS`` on, none is added
+    weighting: float  # by which unequal weights multiply the shift of the quantile
+    share: float  # of users on the side of the tail; from ``FEW_USERS`` on, none is added
 
     @classmethod
     def of(cls, moments: Moments, tail: Tail, share: float) -> Plan:

@@ -557,11 +557,7 @@ def _differences(comparison: Compared) -> Iterator[Grid]:
 
 
 def models_by_metrics(
-    comparison: Compared,
-    metrics: Sequence[str],
-    form: Form,
-    group: Any = None,
-    digits: int | None = None,
+    comparison: Compared, metrics: Sequence[str], form: Form, group: Any, digits: int | None = None
 ) -> Grid:
     """The means of a group, each with the letters of the models that it is better than.
 
@@ -631,11 +627,11 @@ def models_by_metrics(
 
 
 def _losers(
-    comparison: Compared, metrics: Sequence[str], group: Any = None
+    comparison: Compared, metrics: Sequence[str], group: Any
 ) -> dict[tuple[str, str], list[str]]:
     """The models that a model is significantly better than, by metric and model, in a group.
 
-    None where the test and the means disagree.
+    A difference whose test and means disagree is left out.
     """
     losers: dict[tuple[str, str], list[str]] = {}
     for difference in comparison.differences:

@@ -143,7 +143,7 @@ def read_users(
     n_users: int,
     by: Any,
     weights: Any,
-    model: Iterable[str] = (),
+    model: Iterable[str],
     *,
     is_part: bool = False,
 ) -> tuple[dict[Any, Rows], Floats | None]:
