@@ -246,14 +246,18 @@ class Comparison(Compared, Printed):
         if not self.samples.of(None, metric, *pair).n_users:
             msg = f"no user has a value of {metric} for both {pair[0]!r} and {pair[1]!r}"
             raise ArgumentError(msg)
+
         with at_fault("difference"):
             difference = self._read_difference(
                 metric, difference, pair, may_be_0=margin is not None
             )
         power = check_share("power", power, 0.5)
-        share = 1.0  # of the old value, which is taken from the new one
+        # The difference beyond a margin is new - share x old - offset, as that of a rule.
+        share = 1.0
+        offset = 0.0
         if margin is not None:
-            margin, share = self._read_margin(metric, margin, pair)
+            margin, share, offset = self._read_margin(metric, margin, pair)
+
         differences = self.samples.of(None, metric, *pair, share)
         limits = self.samples.limits(metric).of_difference(share)
         with np.errstate(all="ignore"):  # of squares that overflow
@@ -264,6 +268,7 @@ class Comparison(Compared, Printed):
             msg = f"the differences of {metric} have no spread, from which the users are computed"
             raise ArgumentError(msg)
         moments, n_lose, n_gain = sides
+
         if margin is None:
             size = abs(difference)
             alpha = (1 - self.confidence) / 2
@@ -272,10 +277,10 @@ class Comparison(Compared, Printed):
         else:
             size = self._beyond_margin(metric, difference, margin)
             alpha = 1 - self.confidence
-            offset = margin if share == 1.0 else 0.0
             bounds = bounds_of(moments, limits.moved(-offset))
             lower, upper = bounds.plans()
             plans = [upper if metric in self.lower_is_better else lower]
+
         n_users = 0  # who are enough for both sides
         for plan in plans:
             n_equal = plan.users(size, alpha, power)
@@ -316,8 +321,8 @@ class Comparison(Compared, Printed):
 
     def _read_margin(
         self, metric: str, margin: float | str, pair: tuple[str, str]
-    ) -> tuple[float, float]:
-        """Read a margin, a number or text in %: the number, and the share of the old value."""
+    ) -> tuple[float, float, float]:
+        """Read a margin, a number or text in %: the number, and its share and offset."""
         if isinstance(margin, str) and (per_cent := PER_CENT.fullmatch(margin)):
             share = float(per_cent[1]) / 100
             if too_large := share_beyond(self.samples.limits(metric), metric, share):
@@ -327,14 +332,14 @@ class Comparison(Compared, Printed):
                 number = margin_of_share(
                     share, self.samples, None, metric, pair, f"margin={margin!r}"
                 )
-            return number, 1 + share
+            return number, 1 + share, 0.0
         if not _is_finite(margin):
             msg = f"margin must be a number, such as -0.01, or text such as '-1%', got {margin!r}"
             raise ArgumentError(msg, argument="margin")
         number = float(margin)
         with at_fault("margin"):
             refuse_beyond(self.samples.limits(metric), metric, number, f"margin={margin!r}")
-        return number, 1.0
+        return number, 1.0, number
 
     def _beyond_margin(self, metric: str, difference: float, margin: float) -> float:
         """How far a true difference is beyond the margin of a rule; refuse one that is not."""
