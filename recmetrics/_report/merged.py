@@ -157,7 +157,7 @@ class SummedValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SummedSamples(Samples):
-    """The samples of a stream; only metrics of all lists have values."""
+    """The sums of a stream or of workers as samples; only metrics of all lists have values."""
 
     joint: JointSums
     per_user: tuple[str, ...]  # the metrics of ``joint``, in order

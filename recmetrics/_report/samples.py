@@ -131,7 +131,7 @@ class Samples:
     metrics: tuple[str, ...]
     system: frozenset[str]  # metrics with one value for all users together
     values: dict[Any, dict[str, Floats]]  # (n_users,), over the runs
-    groups: dict[Any, Rows]  # the users of each group, without those of weight 0; None: all groups
+    groups: dict[Any, Rows]  # the users of each group, without those of weight 0; None: all users
     bounds: Mapping[str, tuple[float, float]]  # of each metric, infinite where they are not known
     rounding: Mapping[str, float]  # of each metric, the share of a value that is rounding
     weights: Floats | None  # of all users
@@ -316,7 +316,7 @@ def read_samples(
         weights=user_weights,
         n_weightless=n_weightless,
         users=users,
-        keys=_identifying(next((table.keys for table in model_tables if table.keys), ()), users),
+        keys=_identifying(model_tables, users),
         metric_weights=metric_weights,
         unweighed=tuple(metric for metric in of_some if metric not in metric_weights),
         origin=shared_origin(model_tables),
@@ -365,8 +365,9 @@ def _in_order_of(
     return entries
 
 
-def _identifying(keys: tuple[str, ...], users: Sequence[Any] | None) -> tuple[str, ...]:
+def _identifying(tables: Sequence[Table], users: Sequence[Any] | None) -> tuple[str, ...]:
     """The columns of ids, if none of them identifies a user alone."""
+    keys = next((table.keys for table in tables if table.keys), ())
     if len(keys) < 2 or users is None:
         return ()
     for column in zip(*users, strict=True):
