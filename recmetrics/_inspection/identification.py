@@ -211,9 +211,11 @@ class Identification(Printed):
                 without_match.append(f"{name} ({self.n_means[ring]:,})")
                 continue
             means = counted(self.n_means[ring], "distinct mean")
-            is_singular = 1 in (n_matches, self.n_means[ring])
-            round_to = f"round{'s' * is_singular} to {self.value}"
-            yield (f"{name}: {n_matches:,} of {means} {round_to} (by chance: {expected:.2g})")
+            verb = "rounds" if 1 in (n_matches, self.n_means[ring]) else "round"
+            yield (
+                f"{name}: {n_matches:,} of {means} {verb} to {self.value} "
+                f"(by chance: {expected:.2g})"
+            )
         if without_match:
             yield f"no match among the distinct means of: {', '.join(without_match)}"
         if self.matches:
