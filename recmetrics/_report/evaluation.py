@@ -107,12 +107,14 @@ class Evaluation(Printed):
             one_of("ties", ties, Ties)
         if isinstance(notes, str):
             notes = [notes]
+
         self.values = _read_values(values)
         self.noun = noun = noun_of(None, noun)
         self.user_weights = dict(user_weights or {})
         # A definition is resolved where it is asked for: a table does not need it.
         of_key = partial(definition_of, convention=convention, ties=ties, undefined=undefined)
         self.origin = Origin(convention, of_key)
+
         user_values = {text: array for text, array in self.values.items() if array.ndim}
         n_users = next((array.size for array in user_values.values()), 0)
         n_undefined = {}

@@ -81,6 +81,7 @@ def movers_of(
         msg = f"{metric} is one value of all lists, so no user moves; give a metric of users"
         raise ArgumentError(msg)
     samples.require_values("movers")
+
     new = samples.values[model][metric]
     old = samples.values[against][metric]
     ids: Sequence[Any] = samples.users or range(new.size)

@@ -306,9 +306,11 @@ def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
     if name is None:
         msg = f"to_frame needs the package {' or '.join(names)}; type: pip install {names[0]}"
         raise ArgumentError(msg)
+
     package = importlib.import_module(name)
     keys = dict.fromkeys(chain.from_iterable(records))  # the first record may lack some
     columns = {key: [record.get(key) for record in records] for key in keys}
+
     labels = columns.get("group", [])
     label_types = {type(label) for label in labels} - {type(None)}
     # No column holds labels of several types, and only pandas has columns of others than scalars.
@@ -317,6 +319,7 @@ def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
         columns["group"] = [None if label is None else str(label) for label in labels]
     elif name == "pandas" and label_types == {int}:  # with None they would become floats
         columns["group"] = package.Series(labels, dtype=object)
+
     if name == "pyarrow":
         return package.table(columns)
     return package.DataFrame(columns)

@@ -175,6 +175,7 @@ def read_table(
     # Shorter, for errors that name a metric, too.
     name = label.removeprefix("the result of ").removeprefix("the level ")
     source, user_weights, origin = _parts_of(source)
+
     table: Table | None
     if isinstance(source, Mapping):
         table = _read_mapping(name, source, user_weights, columns, is_level=is_level)
@@ -191,6 +192,7 @@ def read_table(
                 "a metric or holds decimal numbers; type metrics='NAME' for a column of integers"
             )
         raise InputError(msg)
+
     values = {}
     series = {}
     weights = {}
@@ -204,6 +206,7 @@ def read_table(
         rounding[metric] = SINGLE_ROUNDING if is_single else ROUNDING
         array = array.astype(np.float64, copy=False)
         values[metric] = with_exact_ends(array, bounds[metric], rounding[metric])
+
         if metric in table.user_weights:
             weights[metric] = _read_weights(label, table.user_weights[metric], values[metric])
         if table.frame is None and hasattr(getattr(column, "index", None), "is_unique"):
