@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_NO_UPDATE = "no update"  # why users of an evaluator lack a value
 _FORMS = (  # that a result may have, in errors
     "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, a "
     "data frame with a float column per metric, or the path of a file that 'recmetrics evaluate "
@@ -136,7 +135,7 @@ def summary(
     keeps_sums = result_tables.keeps_sums(values)
     if levels is not None:
         result_tables.require_named("levels", levels)
-    update_reason = _reason_of_updates(values)
+    reason_form = _form_of_reasons(values)
     with at_fault("values"):
         if keeps_sums:
             only_of_values = {"model": model, "by": by, "weights": weights, "levels": levels}
@@ -155,7 +154,7 @@ def summary(
         models[0].require_values("the bootstrap of n_resamples=")
 
     with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
-        pairs = _with_bases(models, level_arrays, update_reason, n_resamples, seed)
+        pairs = _with_bases(models, level_arrays, reason_form, n_resamples, seed)
         records, observed = statistics.with_intervals(pairs, confidence, n_resamples, seed)
     overall, of_groups = split(records)
     if all(math.isnan(record.mean) and record.n_undefined for record in overall):
@@ -185,14 +184,17 @@ def summary(
     )
 
 
-def _reason_of_updates(values: Any) -> str:
-    """Words for users of an evaluator who lack a value for want of an update; "" if none do."""
+def _form_of_reasons(values: Any) -> str:
+    """The form of the reason for which users lack a value, with {} for that of the metric.
+
+    Users of an evaluator may lack one for want of an update, too, or for that alone.
+    """
     counts = list(values.counts().values()) if callable(getattr(values, "counts", None)) else []
     if not any(getattr(of_metric, "not_updated", 0) for of_metric in counts):
-        return ""
+        return "{}"
     if not any(of_metric.undefined for of_metric in counts):
-        return _NO_UPDATE
-    return f", or {_NO_UPDATE}"
+        return "no update"
+    return "{}, or no update"
 
 
 def _read_table(values: Any, columns: result_tables.Columns) -> result_tables.Table:
@@ -343,18 +345,18 @@ def _read_levels(
 def _with_bases(
     models: Sequence[Samples],
     levels: Mapping[str, Mapping[str, Floats]],
-    update_reason: str,
+    reason_form: str,
     n_resamples: int | None,
     seed: int,
 ) -> Iterator[tuple[Mean, Basis]]:
     """Describe the values of all models in each group, with the basis of each interval.
 
-    ``update_reason`` is added to the reason for which users lack a value.
+    ``reason_form`` is that of ``_form_of_reasons``.
     """
     # The values of the first model are those of all: each model has some of the rows.
     limits = {metric: models[0].limits(metric) for metric in models[0].metrics}
     for samples in models:
-        for record, group_values in _records(samples, levels, update_reason):
+        for record, group_values in _records(samples, levels, reason_form):
             basis = Basis()
             if n_resamples is None:
                 basis = Basis(bounds_of_mean(group_values, limits[record.metric]))
@@ -365,7 +367,7 @@ def _with_bases(
 
 
 def _records(
-    samples: Samples, levels: Mapping[str, Mapping[str, Floats]], update_reason: str
+    samples: Samples, levels: Mapping[str, Mapping[str, Floats]], reason_form: str
 ) -> Iterator[tuple[Mean, Any]]:
     """Describe the values of a model in each group, without intervals, and give these values."""
     [model] = samples.models
@@ -383,20 +385,18 @@ def _records(
             users_of_levels = users if is_system else group_values.users
             record = Mean(
                 **fields,
-                why=_reason(metric, group_values, "" if is_system else update_reason),
+                why=_reason(metric, group_values, "{}" if is_system else reason_form),
                 levels=_level_means(samples, levels, metric, users_of_levels),
             )
             yield record, group_values
 
 
-def _reason(metric: str, values: Any, update_reason: str) -> str:
-    """Say why users lack a value; "" if none does."""
+def _reason(metric: str, values: Any, form: str) -> str:
+    """Say why users lack a value, in a form of ``_form_of_reasons``; "" if none does."""
     if not values.n_undefined:
         return ""
-    if update_reason == _NO_UPDATE:  # the only reason
-        return _NO_UPDATE
     spec = result_tables.spec_if_known(metric)
-    return f"{'no value' if spec is None else why_undefined(spec)}{update_reason}"
+    return form.format("no value" if spec is None else why_undefined(spec))
 
 
 def _level_means(
