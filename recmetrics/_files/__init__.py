@@ -34,6 +34,7 @@ from recmetrics._files.table_files import (
     read_any,
     read_table,
     refuse_same,
+    require_polars,
     scan_table,
 )
 from recmetrics._files.writing import atomic

@@ -552,11 +552,16 @@ class _Layout(NamedTuple):
     n_rows_before: int = 0  # in the file, before those that are read
 
 
-def _layout(source: Source, expected: str) -> _Layout | None:
-    """Refuse what polars cannot read; give the layout of text, None for Parquet."""
+def require_polars() -> None:
+    """Refuse tables where polars is not installed; the extra that is named brings narwhals, too."""
     if find_spec("polars") is None:
         msg = f"tables need the package polars; type: {install('cli')}"
         raise InputError(msg)
+
+
+def _layout(source: Source, expected: str) -> _Layout | None:
+    """Refuse what polars cannot read; give the layout of text, None for Parquet."""
+    require_polars()
     first_bytes = start(source, expected, of_text=True)
     if source.suffix == ".parquet":
         return None

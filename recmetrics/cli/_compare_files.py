@@ -19,7 +19,7 @@ from recmetrics._core.spec import expand_cutoffs
 from recmetrics._files import Source, atomic, read_any, read_per_user, read_segments
 from recmetrics._printing import Printed, plural
 from recmetrics._report import Gate, Movers
-from recmetrics.cli._output import check_output, require_matplotlib
+from recmetrics.cli._output import check_plot
 from recmetrics.cli._terminal import CommandError, show, tell, width, write, write_json
 
 Inputs: TypeAlias = tuple[dict[str, Any], Sequence[str] | None]
@@ -334,8 +334,7 @@ def _check_options(args: Namespace) -> None:
         msg = "--json prints all numbers, not the compact table; leave out --compact"
         raise CommandError(msg)
     if args.plot is not None:
-        require_matplotlib()
-        check_output("--plot", args.plot, (".png", ".pdf", ".svg"))
+        check_plot(args.plot, (".png", ".pdf", ".svg"))
 
 
 def _models(files: Sequence[str]) -> dict[Path, str]:

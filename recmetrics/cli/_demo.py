@@ -21,7 +21,7 @@ from scipy import sparse
 from recmetrics import Comparison, Metrics, compare, popularity_from
 from recmetrics._files import atomic
 from recmetrics.cli._arguments import DEFAULT_K, DEFAULT_PLOT
-from recmetrics.cli._output import can_draw, check_output, require_matplotlib
+from recmetrics.cli._output import can_draw, check_plot
 from recmetrics.cli._terminal import INSTALL, progress, show, width, write
 
 MODEL = "model"
@@ -133,9 +133,8 @@ def _plot_path(args: Namespace) -> Path | None:
     """The file of the picture; None without one, where matplotlib is missing or none is wanted."""
     if args.no_plot or (args.plot is None and not can_draw()):
         return None
-    require_matplotlib()
     path: Path = args.plot or DEFAULT_PLOT
-    check_output("--plot", path, (".png",))
+    check_plot(path, (".png",))
     return path
 
 

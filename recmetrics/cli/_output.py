@@ -83,8 +83,9 @@ def can_draw() -> bool:
     return True
 
 
-def require_matplotlib() -> None:
-    """Refuse to draw where matplotlib is not installed."""
+def check_plot(path: Path, suffixes: tuple[str, ...]) -> None:
+    """Refuse the name of a picture that cannot be written, and where matplotlib is missing."""
+    check_output("--plot", path, suffixes)
     if not can_draw():
         msg = f"--plot needs the package matplotlib; type: {INSTALL}"
         raise CommandError(msg)

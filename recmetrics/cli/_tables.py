@@ -14,7 +14,7 @@ import numpy as np
 from recmetrics import Evaluation, Identification, Metrics
 from recmetrics._core.results import counted_as_a_number
 from recmetrics._core.spec import Request, parse
-from recmetrics._files import Columns, Source, read_table, refuse_same
+from recmetrics._files import Columns, Source, read_table, refuse_same, require_polars
 from recmetrics._printing import counted
 from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
@@ -88,6 +88,7 @@ def identify_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
 
 def _read_recommendations(args: Namespace, sources: Mapping[str, Source]) -> dict[str, Any]:
     """Give the files, and the options that say how they are read, as the library names them."""
+    require_polars()
     columns = {"user": args.user or "user", "item": args.item or "item"}
     order_columns = {name: getattr(args, name) for name in ("score", "rank") if getattr(args, name)}
     refuse_same(columns | order_columns)

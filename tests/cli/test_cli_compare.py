@@ -777,3 +777,5 @@ def test_without_matplotlib(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     message = error(capsys, "old.npz", "new.npz", "--plot", "p.png")
     assert message == f"--plot needs the package matplotlib; type: {install('cli')}"
+    message = error(capsys, "old.npz", "new.npz", "--plot", "p.jpg")
+    assert message == "--plot 'p.jpg': expected a file name that ends in .png or .pdf or .svg"

@@ -468,3 +468,6 @@ def test_a_package_that_is_missing_is_no_fault(files, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
     message = rejected(capsys, files / "recs.csv", files / "truth.csv")
     assert message == f"recmetrics.tables needs narwhals; type: {install('tables')}"
+    monkeypatch.setitem(sys.modules, "polars", None)
+    message = rejected(capsys, files / "recs.csv", files / "truth.csv")
+    assert message == f"tables need the package polars; type: {install('cli')}"  # and narwhals
