@@ -98,6 +98,16 @@ def test_the_groups_that_developers_install_exist():
     assert {"bench", "dev", "docs"} <= named <= set(PYPROJECT["dependency-groups"])
 
 
+def test_no_folder_of_tests_has_the_name_of_a_package():
+    """Such a folder is found where the package is absent, since tests import from tests/."""
+    extras = PROJECT["optional-dependencies"].values()
+    requirements = PROJECT["dependencies"] + [package for extra in extras for package in extra]
+    packages = {re.split(r"\W", requirement)[0] for requirement in requirements}
+    assert "dask" in packages
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    assert not folders & packages
+
+
 def test_an_install_line_has_the_packages_that_are_named():
     assert install("tables") == 'pip install "narwhals>=2.9"'
     assert install("cli", "matplotlib") == 'pip install "matplotlib>=3.8"'
