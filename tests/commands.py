@@ -6,10 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import recmetrics
 from recmetrics.cli import _terminal, main
 
 _terminal._LONG_COMPILATION = 3_600.0  # on a busy machine a compilation would be told on stderr
+
+
+def require_tables():
+    """Skip a test where the command can read no tables."""
+    for package in ("narwhals", "polars"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
 
 
 def printed(capsys, *argv):

@@ -172,12 +172,12 @@ def test_work_adds_up_until_numba_is_imported():
 
 
 def test_the_command_says_once_that_it_compiles(tmp_path):
-    for name in ("recs", "truth"):
-        (tmp_path / name).with_suffix(".csv").write_text("user,item\na,x\na,y\n")
+    np.save(tmp_path / "scores.npy", [[2.0, 1.0]])
+    np.save(tmp_path / "truth.npy", [[0, 1]])
     code = """
 from recmetrics.cli import _terminal, main
 _terminal._LONG_COMPILATION = 0.05  # to compile any kernel takes more
-main(["evaluate", "recs.csv", "truth.csv", "-m", "hit@1", "--json"])
+main(["evaluate", "scores.npy", "truth.npy", "-m", "hit@1", "--json"])
 """
     settings = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
     settings["RECMETRICS_JIT"] = "always"
@@ -243,8 +243,8 @@ UNSORTED = sp.csr_array(
 
 
 def of_table():
-    pd = pytest.importorskip("pandas")
-    pytest.importorskip("narwhals")
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     from recmetrics.tables import evaluate_table
 
     users = np.arange(100).repeat(50)

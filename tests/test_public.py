@@ -252,7 +252,7 @@ def test_true_says_that_a_first_call_compiles(tmp_path):
 
 
 def test_a_bar_is_shown_if_asked_and_with_tqdm(capsys, monkeypatch):
-    pytest.importorskip("tqdm")
+    pytest.importorskip("tqdm", reason="tqdm is not installed")
     Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)
     assert "1/1" in capsys.readouterr().err
     Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=False)

@@ -9,6 +9,7 @@ VALUES = (
     "x,0.5\\ny,1.0\\n')\n"
 )
 TABLES = (
+    "import narwhals, polars\n"  # they read these files
     "Path('recs.csv').write_text('{0},score\\na,x,2\\na,y,1\\nb,x,1\\n')\n"
     "Path('liked.csv').write_text('{0}\\na,y\\nb,x\\n')\n"
 )

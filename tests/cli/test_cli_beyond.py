@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import evaluated, printed, rejected
+from commands import evaluated, printed, rejected, require_tables
 from problems import of_kind, side_information
 from scipy import sparse
 
@@ -149,7 +149,7 @@ def test_options_of_strata_that_cannot_be_read(capsys, argv, message):
 
 def test_strata_and_propensities_of_tables(capsys):
     """a has x and y of the stratum in both lists; y weighs 1, w (1 / 2)^-1.5."""
-    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    require_tables()
     Path("recs.csv").write_text("user,item,rank\na,x,1\na,y,2\nb,y,1\nb,z,2\n")
     Path("liked.csv").write_text("user,item\na,y\na,w\nb,y\n")
     Path("tail.csv").write_text("item\nw\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 import commands
 import numpy as np
 import pytest
-from commands import refused
+from commands import refused, require_tables
 from inside import install, write_per_user
 
 from recmetrics import compare
@@ -81,6 +81,10 @@ def test_packed_files_and_other_separators(capsys):
     assert printed(capsys, "old.csv.gz", "new.csv") == expected
     Path("old.csv").write_text(text.replace(",", ";"))
     assert printed(capsys, "old.csv", "new.csv") == expected
+
+
+def test_packed_tables_of_models_and_other_separators(capsys):
+    require_tables()
     table = "model;user;hit@1\nA;1;1\nA;2;0\nB;1;1\nB;2;1\n"
     Path("values.csv").write_text(table.replace(";", ","))
     expected = printed(capsys, "values.csv", "--model", "model")
@@ -130,6 +134,7 @@ def test_json_has_no_nan_and_no_infinity(capsys):
 
 
 def test_the_plot(capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     for name, start in {"p.png": b"\x89PNG", "p.pdf": b"%PDF", "p.svg": b"<?xml"}.items():
         printed(capsys, "old.npz", "new.npz", "--plot", name)
         assert Path(name).read_bytes().startswith(start)
@@ -471,8 +476,7 @@ def test_one_table_of_all_models(name, capsys):
 @pytest.mark.parametrize("missing", ["", "nan", "NaN", "NAN", "NA", " NA ", " nan"])
 def test_what_is_no_value_in_one_table_of_all_models(missing, capsys):
     """Blanks may stand around numbers; a column of integers is one of numbers by its name."""
-    pytest.importorskip("polars", reason="polars is not installed")
-    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    require_tables()
     Path("values.csv").write_text(
         "model,user,ndcg@10,hit@1,gain\n"
         f"a,NA,{missing},{missing},{missing}\n"
@@ -493,8 +497,7 @@ def test_what_is_no_value_in_one_table_of_all_models(missing, capsys):
 
 
 def test_a_quote_within_a_cell_of_one_table_of_all_models(capsys):
-    pytest.importorskip("polars", reason="polars is not installed")
-    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    require_tables()
     lines = ["model,size,mrr", 'a,6" pipe,0.5', "a,x,1", "b,x,1", 'b,6" pipe,0.25']
     Path("values.csv").write_text("\n".join(lines))
     message = error(capsys, "values.csv", "--model", "model")
@@ -510,8 +513,7 @@ def test_a_quote_within_a_cell_of_one_table_of_all_models(capsys):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_blank_lines_in_one_table_of_all_models(end, capsys):
-    pytest.importorskip("polars", reason="polars is not installed")
-    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    require_tables()
     lines = ["model,user,mrr", "", "a,01,0.5", "a,2,1", "", "", "b,01,1", "b,2,1", ""]
     with Path("values.csv").open("w", newline="") as file:
         file.write("".join(f"{line}{end}" for line in lines))
@@ -527,8 +529,7 @@ def test_blank_lines_in_one_table_of_all_models(end, capsys):
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_a_decimal_comma_in_one_table_of_all_models(separator, capsys):
     """A label may have one: it is no number."""
-    pytest.importorskip("polars", reason="polars is not installed")
-    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    require_tables()
     argv = ["values.csv", "--model", "layers"]
 
     def write(*values):
@@ -546,8 +547,7 @@ def test_a_decimal_comma_in_one_table_of_all_models(separator, capsys):
 
 def test_labels_and_ids_in_one_table_stay_as_they_are_written(capsys):
     """1.1 and 1.10 are two versions, 001 is the name of a model, and 01 another user than 1."""
-    pytest.importorskip("polars", reason="polars is not installed")
-    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    require_tables()
     with Path("values.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["model", "user", "version", "mrr", "layers"])
@@ -767,6 +767,7 @@ def test_a_file_that_lacks_a_group(capsys):
 
 
 def test_characters_without_a_font_are_told_in_one_line(capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     assert main(["compare", "模型=old.npz", "new.npz", "--plot", "plot.png"]) == 0
     [line] = capsys.readouterr().err.splitlines()
     start = "recmetrics: note: the picture has \u25a1 in place of '模型', as no font"

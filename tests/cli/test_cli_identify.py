@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from commands import printed, refused
+from commands import printed, refused, require_tables
 
 from recmetrics import identify
 
@@ -60,7 +60,7 @@ def test_tables(capsys):
 
 def test_a_run_and_qrels(capsys):
     """The relevant document is second."""
-    pytest.importorskip("polars", reason="polars is not installed")
+    require_tables()
     Path("a.run").write_text("q Q0 a 1 2 x\nq Q0 b 2 1 x\n")
     Path("qrels.txt").write_text("q 0 b 1\nq 0 a 0\n")
     files = ("identify", "a.run", "qrels.txt", "--value", "0.5", "-m", "mrr", "--json")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import evaluated, printed, rejected
+from commands import evaluated, printed, rejected, require_tables
 from scipy import sparse
 
 # Every user has items 0 and 1 on the first two ranks.
@@ -187,7 +187,7 @@ def test_tables_have_no_lines(capsys):
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_pairs_without_a_header_beside_a_table(separator, capsys):
     """The mean is that of both items of user 0: of the last one alone, it is another."""
-    pytest.importorskip("polars", reason="polars is not installed")
+    require_tables()
     Path("recs.csv").write_text("user,item,score\n0,1,2\n0,2,1\n1,2,3\n")
     lines = "0 1 3\n0 2 1\n1 3 1\n".replace(" ", separator)
     Path("pairs.txt").write_text(lines)
@@ -200,7 +200,7 @@ def test_pairs_without_a_header_beside_a_table(separator, capsys):
 
 
 def test_items_without_a_header_beside_a_table(capsys):
-    pytest.importorskip("polars", reason="polars is not installed")
+    require_tables()
     for name in ("recs.csv", "truth.csv"):
         Path(name).write_text("user,item\n0,1\n")
     Path("all.txt").write_text("0\n1\n")
@@ -235,7 +235,7 @@ def test_ids_of_text_are_no_header(capsys):
         assert message.endswith(
             "; for ids of text, give tables with a header: recmetrics evaluate RECS TRUTH"
         )
-    pytest.importorskip("polars", reason="polars is not installed")
+    require_tables()
     Path("recs.csv").write_text("user,item,score\nann,x,3\nann,y,2\nann,z,1\n")
     Path("test.csv").write_text("user,item\nann,x\nann,z\n")
     assert mean_of(capsys, "recs.csv", "test.csv") == 1
@@ -250,7 +250,7 @@ def test_other_columns(capsys):
         "item item ...' with 0-based indices; in lists every user has one line; for other columns, "
         "give tables with a header: recmetrics evaluate RECS TRUTH"
     )
-    pytest.importorskip("polars", reason="polars is not installed")
+    require_tables()
     scores = [f"{user},{item},{SCORES[user, item]}" for user in range(3) for item in range(6)]
     Path("recs.csv").write_text("\n".join(["user,item,score", *scores]))
     lines = [row.replace(" ", ",") for row in rows]

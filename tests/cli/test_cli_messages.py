@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from asserts import message_of
-from commands import evaluated, printed, refused
+from commands import evaluated, printed, refused, require_tables
 
 from recmetrics import Metrics, NaNScoreError
 from recmetrics.cli import main
@@ -149,6 +149,8 @@ def test_a_message_is_that_of_the_library(capsys):
 @pytest.mark.parametrize("argument", OF_FILES)
 def test_an_error_of_a_file_names_its_option_and_the_file(argument, capsys):
     line, start, options = OF_FILES[argument]
+    if ".csv" in line:
+        require_tables()
     message = refused(capsys, "evaluate", *line.split())
     assert message.startswith(start)
     assert message.endswith(f" ({options})")
@@ -276,6 +278,8 @@ WHAT_TO_TYPE = [
     ("line", "start", "options"), WHAT_TO_TYPE, ids=[case[0] for case in WHAT_TO_TYPE]
 )
 def test_a_message_that_says_what_to_type_names_the_option(line, start, options, capsys):
+    if ".csv" in line:
+        require_tables()
     message = refused(capsys, *line.split())
     assert message.startswith(start)
     assert message.endswith(f" ({options})")
@@ -300,6 +304,7 @@ def test_a_message_that_says_what_to_type_names_the_option(line, start, options,
     ids=["groups", "recommendations", "models"],
 )
 def test_no_option_is_named_that_the_form_of_the_files_refuses(line, end, capsys):
+    require_tables()
     assert refused(capsys, *line.split()).endswith(end)
 
 
@@ -307,6 +312,7 @@ def test_no_option_is_named_that_the_form_of_the_files_refuses(line, end, capsys
 
 
 def test_a_note_names_the_option_and_the_file(capsys):
+    require_tables()
     assert main(["evaluate", "gaps.csv", "liked.csv", "-m", "mrr"]) == 0
     [note] = capsys.readouterr().err.splitlines()
     assert note.startswith("recmetrics: note: recs, column 'rank': 1 of 2 lists have gaps")
@@ -324,6 +330,7 @@ def test_the_notes_before_an_error_are_printed_first(capsys):
 
 @pytest.mark.parametrize("more", [[], ["--chunks", "4"]])
 def test_the_reason_why_nobody_has_a_value_is_the_error(more, capsys):
+    require_tables()
     Path("others.csv").write_text("user,item\nc,x\n")
     argv = ["evaluate", "recs.csv", "others.csv", "-m", "mrr", "--no-include-missing", *more]
     message = refused(capsys, *argv)
@@ -360,6 +367,7 @@ def test_recommendations_are_evaluated_before_they_are_compared(capsys):
             f"FILE {file!r}, {fault}; evaluate recommendations first: recmetrics evaluate {file} "
             "TRUTH --per-user VALUES.csv, and a table of groups the same way, without TRUTH"
         )
+    require_tables()
     # User a has y second, user b x first; in the truth of b alone is one.
     for recs, values in {"recs.csv": "u.csv", "twice.csv": "v.csv"}.items():
         printed(capsys, *["evaluate", recs, "liked.csv", "--per-user", values, "-m", "mrr"])
@@ -426,6 +434,7 @@ def test_indices_in_an_array_become_lines_of_text(capsys):
 
 
 def test_a_metric_of_all_items_needs_scores(capsys):
+    require_tables()
     Path("catalogue.csv").write_text("item\nx\ny\nz\n")
     line = ["recs.csv", "liked.csv", "-m", "auc", "--catalogue", "catalogue.csv"]
     message = refused(capsys, "evaluate", *line)
@@ -447,6 +456,7 @@ def test_the_groups_of_a_rule(capsys):
 
 @pytest.mark.parametrize("renamed", ["RECS", "TRUTH"])
 def test_two_tables_whose_columns_differ(renamed, capsys):
+    require_tables()
     Path("named.csv").write_text(TABLES["recs"].replace("user,item", "uid,movie_id"))
     argv = ["named.csv", "liked.csv", "-m", "mrr"]
     assert refused(capsys, "evaluate", *argv).endswith(
@@ -466,6 +476,7 @@ def test_two_tables_whose_columns_differ(renamed, capsys):
 
 
 def test_two_tables_of_times_whose_columns_differ(capsys):
+    require_tables()
     Path("test.csv").write_text("uid,item,time\na,y,2020-02-01\n")
     argv = ["audit-times", "long.csv", "test.csv"]
     assert refused(capsys, *argv).endswith(

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import commands
 import numpy as np
 import pytest
-from commands import process
+from commands import process, require_tables
 
 from recmetrics.cli import main
 
@@ -86,7 +86,7 @@ def test_a_picture_has_them_escaped(capsys):
 
 
 def test_files_of_values_have_the_ids_as_they_are(capsys):
-    pytest.importorskip("polars", reason="polars is not installed")
+    require_tables()
     ids = "".join(HARMFUL)
     for name in ("recs.csv", "truth.csv"):
         Path(name).write_text(f"user,item\n{ids},7\n", encoding="utf-8")

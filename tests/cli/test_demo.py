@@ -83,6 +83,7 @@ def test_same_seed_same_output(capsys):
 
 
 def test_the_curve_is_drawn_where_it_is_asked_for(capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     out = printed(capsys)
     assert "learning curve:\n  recmetrics-demo.png\n" in out
     out = printed(capsys, "--plot", "curve.png")

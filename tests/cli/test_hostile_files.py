@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from commands import refused
+from commands import refused, require_tables
 from inside import write_per_user
 from scipy import sparse
 
@@ -212,7 +212,7 @@ BAD_TABLES = {
 
 @check_all(BAD_TABLES)
 def test_tables_of_recommendations(name, capsys):
-    pytest.importorskip("polars", reason="polars is not installed")
+    require_tables()
     argv = ["evaluate", "bad.csv", "truth.csv", "-m", "hit@2", "--json"]
     check(capsys, BAD_TABLES[name], "bad.csv", *argv)
 
@@ -226,7 +226,7 @@ BAD_PACKED = {
 
 @check_all(BAD_PACKED)
 def test_packed_tables(name, capsys):
-    pytest.importorskip("polars", reason="polars is not installed")
+    require_tables()
     argv = ["evaluate", "bad.csv.gz", "truth.csv", "-m", "hit@2", "--json"]
     check(capsys, BAD_PACKED[name], "bad.csv.gz", *argv)
 
@@ -255,7 +255,7 @@ BAD_RUNS = {
 
 @check_all(BAD_RUNS)
 def test_runs(name, capsys):
-    pytest.importorskip("polars", reason="polars is not installed")
+    require_tables()
     argv = ["evaluate", "bad.run", "truth.csv", "-m", "hit@2", "--json"]
     check(capsys, BAD_RUNS[name], "bad.run", *argv)
 

@@ -680,7 +680,7 @@ def test_a_part_is_not_merged_with_an_evaluator_of_all():
 
 def in_a_graph(evaluate):
     """A step of a loop, traced by ``torch.compile``: evaluate the scores of a model."""
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is not installed")
     step = torch.compile(lambda scores: evaluate(scores + 1), backend="eager")
     return step(torch.tensor(SCORES))
 

@@ -248,7 +248,7 @@ def nan_message(count, user, item):
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", "bfloat16"])
 def test_nan_among_scores_are_counted_and_the_first_is_named(dtype, n_threads):
     if dtype == "bfloat16":
-        dtype = pytest.importorskip("ml_dtypes").bfloat16
+        dtype = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed").bfloat16
     matrix = np.zeros((700, 1100), dtype)
     truth = sp.csr_array(matrix.shape)
     matrix[[699, 401, 401, 55], [0, 1099, 17, 1024]] = NAN
@@ -432,7 +432,7 @@ def test_a_damaged_sparse_matrix_is_refused_before_it_is_followed(name):
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_table_of_interactions_is_no_matrix(library):
     """Whatever the argument, and even where it has the shape of the truth; items may be columns."""
-    frame = pytest.importorskip(library).DataFrame
+    frame = pytest.importorskip(library, reason=f"{library} is not installed").DataFrame
     table = frame({"userId": [0, 0, 1], "item_id": [1, 2, 1], "rating": [5, 3, 4]})
     square = np.eye(3)
     calls = {

@@ -330,8 +330,8 @@ def test_a_negative_label_is_not_relevant_under_trec(form):
 def test_a_negative_label_of_a_group_or_a_table_is_not_relevant_under_trec():
     got = Metrics.compute_groups([3, 2], [-2, 1], "mrr", sizes=[2], convention="trec")
     assert got["mrr"].tolist() == [0.5]
-    pytest.importorskip("narwhals")
-    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     from recmetrics.tables import evaluate_table
 
     recs = pandas.DataFrame({"user": [1, 1], "item": [7, 8], "score": [2.0, 1.0]})

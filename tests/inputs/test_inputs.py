@@ -58,7 +58,11 @@ def values(scores=SCORES, truth=TRUTH, **options):
 
 
 def bfloat16(matrix):
-    return matrix.astype(pytest.importorskip("ml_dtypes").bfloat16)
+    return matrix.astype(ml_dtypes().bfloat16)
+
+
+def ml_dtypes():
+    return pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
 
 
 def pandas():
@@ -100,7 +104,7 @@ def test_any_real_dtype(dtype):
 @pytest.mark.parametrize("what", ["scores", "truth", "user_factors"])
 def test_dtypes_of_fewer_bits_are_refused_and_not_cut(name, what):
     """NumPy casts one of them to an integer that has no fraction left."""
-    dtype = getattr(pytest.importorskip("ml_dtypes"), name)
+    dtype = getattr(ml_dtypes(), name)
     given = {"scores": SCORES, "truth": BINARY}
     if what == "user_factors":
         given = {"user_factors": SCORES, "item_factors": np.ones((7, 7)), "truth": BINARY}
@@ -155,7 +159,7 @@ def test_infinities_and_zeros_of_a_float(dtype):
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_half_precision_orders_as_it_does_in_float64(name):
     bits = np.random.default_rng(0).permutation(np.arange(1 << 16, dtype=np.uint16))[:4000]
-    dtype = np.float16 if name == "float16" else pytest.importorskip("ml_dtypes").bfloat16
+    dtype = np.float16 if name == "float16" else ml_dtypes().bfloat16
     scores = bits.view(dtype).reshape(4, 1000)
     truth = np.random.default_rng(1).random(scores.shape) < 0.1
     with np.errstate(invalid="ignore"):  # NaN of all kinds are among the bits
@@ -172,7 +176,7 @@ def test_half_precision_orders_as_it_does_in_float64(name):
 def test_any_bit_of_half_precision_makes_an_item_relevant(dtype):
     bits = np.array([[0x0000, 0x8000, 0x0001, 0x0080, 0x0100, 0x3C00]], np.uint16)
     if dtype == "bfloat16":
-        truth = bits.view(pytest.importorskip("ml_dtypes").bfloat16)
+        truth = bits.view(ml_dtypes().bfloat16)
     else:
         truth = bits.view(np.float16).astype(dtype)
     relevant = [[0, 0, 1, 1, 1, 1]]

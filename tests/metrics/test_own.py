@@ -114,8 +114,8 @@ def test_every_entry_point_knows_it():
     explained = recmetrics.explain("borda(rel=2)@3")
     assert explained.formula == "sum of 3 - rank + 1 over the hits; relevant: relevance >= 2"
     assert explained.summary == ""  # options change the definition
-    pd = pytest.importorskip("pandas")
-    pytest.importorskip("narwhals")
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     recs = pd.DataFrame({"user": [0, 0, 0], "item": [0, 1, 2], "score": [3.0, 2.0, 1.0]})
     truth = pd.DataFrame({"user": [0], "item": [1]})
     frame = recmetrics.tables.evaluate_table(recs, truth, ["borda@3"])
@@ -162,8 +162,8 @@ def declare_redone(value):
 
 
 def values_of_redone():
-    pd = pytest.importorskip("pandas")
-    pytest.importorskip("narwhals")
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     metric, scores, truth = "redone@2", [[3, 2, 1]], [[1, 0, 0]]
     evaluator = Evaluator(truth, metric)
     evaluator.update(scores)

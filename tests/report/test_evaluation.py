@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from asserts import assert_identical
-from commands import printed
+from commands import printed, require_tables
 
 import recmetrics
 from recmetrics import Evaluation, Evaluator, InputError, Metrics, StreamEvaluator
@@ -221,11 +221,12 @@ def valid(document):
     return jsonschema.Draft202012Validator(schema).is_valid(document)
 
 
-def test_the_schema_holds_of_real_output(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def documents(tmp_path, monkeypatch, capsys):
+    """Real output of the command."""
     monkeypatch.chdir(tmp_path)
     np.save("scores.npy", SCORES)
     np.save("truth.npy", TRUTH)
-    Path("g.csv").write_text("group,score,relevance\nq,1,0\nq,2,1\nr,1,1\n")
     Path("by.txt").write_text("x\ny\nx\n")
     evaluate = ["evaluate", "scores.npy", "truth.npy", "-m", "mrr", "coverage@1", "--json"]
     compare = ["compare", "a.npz", "b.npz", "--json"]
@@ -233,7 +234,6 @@ def test_the_schema_holds_of_real_output(tmp_path, monkeypatch, capsys):
         printed(capsys, *evaluate, "--per-user", "a.npz", "--audit"),
         printed(capsys, *evaluate, "--per-user", "b.npz", "--chance"),
         printed(capsys, *evaluate[:5], "--ties", "range", "--convention", "ranx", "--json"),
-        printed(capsys, "evaluate", "g.csv", "-m", "mrr", "--json"),
         printed(capsys, *compare, "--test", "wilcoxon", "--correction", "none"),
         printed(capsys, *compare, "--by", "by.txt", "--baseline", "a"),
     ]
@@ -241,24 +241,41 @@ def test_the_schema_holds_of_real_output(tmp_path, monkeypatch, capsys):
     document, err = capsys.readouterr()
     assert err == ""
     documents.append(document)
-    documents = [json.loads(each) for each in documents]
+    return [json.loads(each) for each in documents]
+
+
+def test_the_schema_holds_of_real_output(documents):
     assert all(map(valid, documents))
     assert valid(recmetrics.summary({"mrr": [0.5, 1.0]}, weights=[1, 2]).to_dict())
     assert valid(recmetrics.summary({"m": [0.5, 1.0]}, n_resamples=100).to_dict())
-    [wilcoxon] = [each for each in documents[4]["differences"] if each["metric"] == "mrr"]
+    [wilcoxon] = [each for each in documents[3]["differences"] if each["metric"] == "mrr"]
     assert {"p_wilcoxon", "p_wilcoxon_uncorrected"} < {*wilcoxon}
     for changed in (
         {key: each for key, each in wilcoxon.items() if key != "p_wilcoxon_uncorrected"},
         wilcoxon | {"p_wilcoxon": 2.0},
     ):
-        assert not valid(documents[4] | {"differences": [changed]})
+        assert not valid(documents[3] | {"differences": [changed]})
     for key in ("format", "definitions", "means", "notes", "confidence", "observed"):
         assert not valid({name: each for name, each in documents[0].items() if name != key})
     assert not valid(documents[0] | {"mean": 0.5})
     for key in ("gate", "movers"):
         assert not valid(documents[-1] | {key: [{"passed": 1}]})
-    described = set(re.findall(r"`(\w+)`", PAGE.read_text()))
-    assert {key for each in documents for key in each} <= described
+
+
+DESCRIBED = set(re.findall(r"`(\w+)`", PAGE.read_text()))
+
+
+def test_the_page_describes_each_key_of_real_output(documents):
+    assert {key for document in documents for key in document} <= DESCRIBED
+
+
+def test_the_page_and_the_schema_hold_of_groups(tmp_path, monkeypatch, capsys):
+    require_tables()
+    monkeypatch.chdir(tmp_path)
+    Path("g.csv").write_text("group,score,relevance\nq,1,0\nq,2,1\nr,1,1\n")
+    document = json.loads(printed(capsys, "evaluate", "g.csv", "-m", "mrr", "--json"))
+    assert {*document} <= DESCRIBED
+    assert valid(document)
 
 
 def test_the_name_of_a_metric_is_a_string():

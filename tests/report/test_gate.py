@@ -1135,7 +1135,11 @@ def test_a_gate_is_plain_values_and_a_page_of_a_notebook():
     assert document["passed"] is True
     assert document["verdicts"][0]["verdict"] == "holds"
     assert "<table>" in gate._repr_html_()
-    assert gate.to_frame().shape == (1, 12)
+
+
+def test_a_gate_is_a_frame():
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    assert many().gate("ndcg@10 >= -1%").to_frame().shape == (1, 12)
 
 
 def test_a_list_is_no_name_of_a_model():

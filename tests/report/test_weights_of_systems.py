@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from asserts import message_of
+from commands import require_tables
 
 import recmetrics
 from recmetrics import (
@@ -156,6 +157,7 @@ def test_files_of_values_have_the_weights(suffix, tmp_path, monkeypatch, capsys)
 
 
 def test_weights_follow_the_ids_of_the_users(tmp_path, monkeypatch, capsys):
+    require_tables()
     monkeypatch.chdir(tmp_path)
     header, *lines = MODELS.splitlines()
     for model in "ab":

@@ -79,7 +79,7 @@ OF_TABLES = "for tables of ids type recmetrics.tables.evaluate_table(recs, truth
 @pytest.mark.parametrize("ids", [["a", "b"], [1, 2]], ids=["text", "integers"])
 def test_a_table_of_ids_in_the_place_of_an_array(library, ids):
     """The advice is followed with the same tables."""
-    pytest.importorskip("narwhals")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     frames = pytest.importorskip(library, reason=f"{library} is not installed")
     table = frames.DataFrame({"user": ids, "item": ids})
     for name in ("pred_scores", "ground_truth", "exclude", "candidates"):
@@ -245,8 +245,8 @@ def test_a_cutoff_as_a_keyword_beside_no_metric_string(metrics):
 
 
 def test_a_column_of_another_name():
-    pytest.importorskip("narwhals")
-    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     from recmetrics.tables import evaluate_table
 
     truth = pandas.DataFrame({"user_id": [1], "movieId": [2]})
@@ -262,8 +262,8 @@ def test_a_column_of_another_name():
 
 
 def test_a_column_that_names_the_model():
-    pytest.importorskip("narwhals")
-    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     long = pandas.DataFrame(
         {
             "model": ["a"] * 3 + ["b"] * 3,

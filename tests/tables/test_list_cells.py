@@ -20,7 +20,10 @@ USERS = [1, 2, 3]
 def followed(kind, recs, truth, call):
     """Do what the messages say to type; gives the result and the messages."""
     names = {"recs": make(kind, recs), "truth": make(kind, truth)}
-    names |= {library: pytest.importorskip(library) for library in ("polars", "pyarrow")}
+    names |= {
+        library: pytest.importorskip(library, reason=f"{library} is not installed")
+        for library in ("polars", "pyarrow")
+    }
     messages = []
     while True:
         try:

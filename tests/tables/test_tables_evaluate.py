@@ -614,7 +614,8 @@ def test_a_name_of_scores_is_an_order_whatever_it_holds(kind, name, values, is_e
 def test_objects_that_are_numbers_may_be_the_order(kind, values):
     recs = make(kind, {"user": [1, 1], "item": [7, 8]})
     truth = make(kind, {"user": [1], "item": [8]})
-    series = pytest.importorskip(kind).Series(values, dtype=object)
+    library = pytest.importorskip(kind, reason=f"{kind} is not installed")
+    series = library.Series(values, dtype=object)
     if kind == "pandas":
         recs["seconds"] = series
     else:
