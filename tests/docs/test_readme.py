@@ -32,6 +32,7 @@ MODULES = [
 # What a module needs that the library does not.
 NEEDS = {
     "recmetrics.dask": "dask",
+    "recmetrics.spark": "narwhals",
     "recmetrics.tables": "narwhals",
     "recmetrics.torchmetrics": "torchmetrics",
 }
