@@ -19,6 +19,8 @@ def absent(code):
     }
     tops = [needs.get(name, name.partition(".")[0]) for name in names]
     tops += ["matplotlib"] * (".plot(" in code)
+    if {"pandas", "polars", "pyarrow"}.intersection(tops):
+        tops.append("narwhals")  # by which the library reads their frames
     if "dask.dataframe" in names:
         try:  # it needs more than dask.array: dask-expr, or a newer pyarrow
             import dask.dataframe  # noqa: F401

@@ -4,10 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from packages import absent
 
 N_USERS, N_ITEMS = 12, 9
 KINDS = ("pandas", "polars", "pyarrow")
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+_MISSING = absent("import polars, pyarrow")
+_IN_PARTS = pytest.param(
+    2, marks=pytest.mark.skipif(_MISSING is not None, reason=f"{_MISSING} is not installed")
+)
+WHOLE_AND_IN_PARTS = pytest.mark.parametrize("chunks", [None, _IN_PARTS])
 
 
 def make(kind, columns):

@@ -335,7 +335,7 @@ IDS = [
     ),
     Case(
         "and tables are read in parts by polars; for strings",
-        TABLES + "recs['user'] = ['a', 'a', 2]; truth['user'] = ['a', '2']",
+        TABLES + "import polars, pyarrow\nrecs['user'] = ['a', 'a', 2]; truth['user'] = ['a', '2']",
         "tables.evaluate_table(recs, truth, 'mrr', chunks=2)",
         [1 / 2, 1.0],
         then="sorted(answer['mrr'])",
@@ -623,7 +623,7 @@ FORMS = [
     ),
     Case(
         "for a table of groups type",
-        "from recmetrics import tables\n"
+        "import polars\nfrom recmetrics import tables\n"
         "Path('recs.csv').write_text('qid,score,relevance\\n1,3,0\\n1,2,1\\n2,1,1\\n')\n"
         "recs = 'recs.csv'\n"
         "Path('truth.csv').write_text('qid,item\\n1,5\\n')\n"
@@ -650,7 +650,8 @@ LISTS = [
     ),
     Case(
         "_files/table_files.py: for lines of a user and items",
-        RECS + "recs = pd.DataFrame({'user': ['1', '1', '2'], 'item': ['7', '8', '8']})\n"
+        RECS + "import polars\n"
+        "recs = pd.DataFrame({'user': ['1', '1', '2'], 'item': ['7', '8', '8']})\n"
         "truth = 'truth.txt'\nPath(truth).write_text('1 8 9\\n2 8\\n')\n",
         CALL,
         [1 / 2, 1 / 1],
@@ -813,7 +814,7 @@ LISTS = [
     ),
     Case(
         "must be a Parquet file; type",
-        TABLES,
+        TABLES + "import polars, pyarrow",
         "tables.evaluate_table(recs, truth, 'mrr', in_order=True, per_user='values.csv.gz')",
         ["values.parquet", 1 / 2, 1.0],
         altered="per_user='values'",

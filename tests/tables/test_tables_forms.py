@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from asserts import message_of
-from tables_problems import EVERY_KIND, KINDS, make, read
+from tables_problems import EVERY_KIND, KINDS, WHOLE_AND_IN_PARTS, make, read
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
@@ -78,7 +78,7 @@ def test_tensors_in_dicts_are_lists_and_ids():
         assert "expected a list or a set of items" in told
 
 
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 def test_columns_in_dicts_are_lists(chunks):
     polars = pytest.importorskip("polars", reason="polars is not installed")
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -98,7 +98,7 @@ def test_columns_in_dicts_are_lists(chunks):
 
 @EVERY_KIND
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 def test_ids_of_a_file_are_integers_beside_integers(kind, suffix, chunks, tmp_path):
     polars = pytest.importorskip("polars", reason="polars is not installed")
     table = polars.DataFrame({"user": [1, 2], "item": [6, 7]})
@@ -113,7 +113,7 @@ def test_ids_of_a_file_are_integers_beside_integers(kind, suffix, chunks, tmp_pa
     assert message.startswith("recs, column 'item' holds integers")
 
 
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 @pytest.mark.parametrize(("yes", "no"), [("True", "False"), ("true", "false")])
 def test_bools_of_a_file_are_relevances_as_those_of_a_frame(yes, no, chunks, tmp_path):
     """pandas writes True, polars true; in other columns they are no numbers."""
@@ -178,7 +178,7 @@ def test_no_item_and_no_user():
     assert values({}, {"u": {"x": 1}}) == {"u": 0}
 
 
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 @pytest.mark.parametrize(
     ("recs", "truth"),
     [
@@ -198,7 +198,7 @@ def test_users_without_items_have_a_row(recs, truth, chunks):
     assert values(recs, truth, include_missing=False, chunks=chunks) == {0: 1, 2: 0}
 
 
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 def test_users_without_items_beside_frames(chunks):
     recs = make("pandas", {"user": [0, 0], "item": [1, 1], "model": ["m", "n"]})
     options = {"in_order": True, "by": "model", "chunks": chunks}
@@ -345,7 +345,7 @@ def test_other_dicts_are_refused(recs, truth, message):
     assert message_of(error, evaluate_table, recs, truth, "mrr") == message
 
 
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 @pytest.mark.parametrize("argument", ["recs", "truth", "exclude"])
 @pytest.mark.parametrize("padded", [np.array([5, 7, -1]), [5, 7, -1, -1]])
 def test_lists_that_are_padded_are_refused(padded, argument, chunks):
@@ -392,7 +392,7 @@ def test_dicts_that_may_be_exchanged_are_told():
     assert values(whole, {user: ["a"] for user in qrels}) == {"q1": 1 / 3, "q2": 1 / 3}
 
 
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 @pytest.mark.parametrize("argument", ["recs", "truth"])
 def test_a_list_for_each_user_is_told_of_dicts(argument, chunks):
     lists = {"recs": {0: ["x"]}, "truth": {0: ["x"]}, argument: [["x"], ["y"]]}
@@ -533,7 +533,7 @@ def test_tables_of_items_in_files():
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 @pytest.mark.parametrize("text", ["item\n", "item\tuser\n", "parquet"])
 @pytest.mark.usefixtures("folder")
 def test_a_file_of_a_stratum_may_have_no_rows(text, chunks, kind):
@@ -703,7 +703,7 @@ def test_a_table_with_a_column_for_each_number_has_a_header(tmp_path):
          "header and the columns user and item"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 @pytest.mark.usefixtures("folder", "small_blocks")
 def test_a_bad_file_is_named(recs, message, chunks):
     Path("bad.csv").write_text(recs, "latin-1", newline="")
@@ -729,7 +729,7 @@ def small_blocks(monkeypatch):
         "user_id:token\titem_id:token\tscore:float\na\tx\t.5\na\ty\t.9\nb\ty\t1\n",
     ],
 )
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 def test_a_text_is_read_by_the_same_rules_in_parts(text, chunks):
     path = Path("recs.inter" if "token" in text else "recs.csv")
     path.write_text(text, "utf-8")
@@ -737,7 +737,7 @@ def test_a_text_is_read_by_the_same_rules_in_parts(text, chunks):
 
 
 @pytest.mark.parametrize("first", ["x", " 7"])
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 def test_ids_that_are_no_integers_stay_text(first, chunks, tmp_path):
     recs = tmp_path / "recs.csv"
     recs.write_text(f"user,item,score\n1,{first},2\n2,8,1\n")
@@ -748,7 +748,7 @@ def test_ids_that_are_no_integers_stay_text(first, chunks, tmp_path):
         evaluate_table(recs, truth, "mrr", chunks=chunks)
 
 
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 def test_the_column_without_integers_is_named(chunks, tmp_path):
     recs = tmp_path / "recs.csv"
     recs.write_text("user,item,score\n1.0,10,0.5\n2.0,11,0.5\n")
@@ -758,7 +758,7 @@ def test_the_column_without_integers_is_named(chunks, tmp_path):
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 def test_columns_of_by_in_a_file_are_integers_beside_integers(kind, chunks, tmp_path):
     """The item of fold 1 is in its truth, that of fold 2 in the truth of fold 1 alone."""
     polars = pytest.importorskip("polars", reason="polars is not installed")
@@ -773,10 +773,10 @@ def test_columns_of_by_in_a_file_are_integers_beside_integers(kind, chunks, tmp_
 @pytest.mark.parametrize("bad", ["", "NA", "10%", '"1,000"'])
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_bad_cell_hides_no_scores(form, bad, tmp_path):
+    pl = pytest.importorskip("polars", reason="polars is not installed")
     recs = tmp_path / "recs.csv"
     recs.write_text(f"user,item,prediction,town\na,x,1,Rome\na,y,{bad},Oslo\n")
     if form == "parquet":
-        pl = pytest.importorskip("polars", reason="polars is not installed")
         pl.read_csv(recs, infer_schema=False).write_parquet(recs.with_suffix(".parquet"))
         recs = recs.with_suffix(".parquet")
     with pytest.raises(InputError, match="the column 'prediction', which may be their order"):

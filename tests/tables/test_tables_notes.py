@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from commands import evaluated
-from tables_problems import EVERY_KIND, make
+from tables_problems import EVERY_KIND, WHOLE_AND_IN_PARTS, make
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
@@ -99,10 +99,8 @@ DIVIDES = (
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 def test_a_column_that_divides_the_users_is_told(kind, chunks):
-    if chunks:
-        pytest.importorskip("polars", reason="polars is not installed")
     mean, lines = measured(IN_SEGMENTS, OF_THREE, "mrr", kind, by="segment", chunks=chunks)
     assert mean == (1 / 2 + 1 + 0 + 0 + 0 + 1) / 6
     assert lines[2] == DIVIDES
@@ -310,12 +308,10 @@ def test_a_column_of_grades_that_are_equal_in_each_bucket_is_told():
             evaluate_table(recs, truth, "recall@1", chunks=chunks)
 
 
-@pytest.mark.parametrize("chunks", [None, 2])
+@WHOLE_AND_IN_PARTS
 @pytest.mark.parametrize("convention", ["sklearn", "torchmetrics"])
 def test_orders_of_equal_scores_that_only_matrices_average_are_told(convention, chunks):
     """In the lists of u and v two scores are equal; of u, the relevant item is the second."""
-    if chunks:
-        pytest.importorskip("polars", reason="polars is not installed")
     run = {
         "u": {"x": 1.0, "y": 1.0, "z": 0.5},
         "v": {"x": 0.5, "y": 0.5},
@@ -377,11 +373,9 @@ def test_lists_that_exclude_makes_short_are_told(kind):
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("chunks", [None, 3])
+@WHOLE_AND_IN_PARTS
 def test_relevant_items_that_exclude_holds_are_counted(kind, chunks):
     """Of users 1 and 2, exclude holds 1 of 2 and 2 of 2 relevant items, and one of user 3."""
-    if chunks:
-        pytest.importorskip("polars", reason="polars is not installed")
     users = {"user": [1, 1, 2, 2, 3, 3, 3], "item": ["a", "b", "a", "b", "a", "b", "c"]}
     train = make(kind, {"user": [1, 2, 2, 3, 3], "item": ["a", "a", "b", "c", "z"]})
     _, lines = measured(users, users, "hit", kind, exclude=train, in_order=True, chunks=chunks)
