@@ -15,9 +15,12 @@ def interrupt(call, line):
 
     Gives the number of lines that were reached. Lines count in the calling thread, as Ctrl-C does.
     Python comes back to the line of a ``with`` before it ends it; no signal is handled there, so
-    the line after it is interrupted.
+    the line after it is interrupted. So it is where a comprehension comes back to its line: from
+    Python 3.12 on, what a trace function raises there leaves no ``with`` or ``try`` around it,
+    while a signal does.
     """
     reached, stopped = 0, False
+    last_lines = {}  # of the frames
 
     def trace(frame, event, _):
         nonlocal reached, stopped
@@ -26,7 +29,9 @@ def interrupt(call, line):
         if event == "line":
             reached += 1
             text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
-            if reached >= line and not stopped and not text.startswith("with "):
+            comes_back = text.startswith("with ") or last_lines.get(frame) == frame.f_lineno
+            last_lines[frame] = frame.f_lineno
+            if reached >= line and not stopped and not comes_back:
                 stopped = True
                 raise KeyboardInterrupt
         return trace

@@ -76,7 +76,8 @@ CALLS = {
     "mean of values": (partial(stream, "values"), lambda one: one.mean()),
     "mean of means": (partial(stream, "means"), lambda one: one.mean()),
 }
-EVERY_LINE = ("update", "update values", "update means")  # of the others every third
+# Of the others every third.
+EVERY_LINE = ("update", "update factors", "update values", "update means")
 
 
 @pytest.fixture
