@@ -369,7 +369,7 @@ FORMS = [
     ),
     Case(
         "; if recs has a dict for each model, type",
-        "from recmetrics.tables import evaluate_table\n"
+        "import pandas\nfrom recmetrics.tables import evaluate_table\n"
         "recs = {'m': {'a': ['x', 'y']}, 'n': {'a': ['y', 'x']}}\ntruth = {'a': ['y']}\n",
         "evaluate_table(recs, truth, 'mrr')",
         {"m": [1 / 2], "n": [1.0]},

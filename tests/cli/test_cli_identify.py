@@ -35,7 +35,9 @@ def test_scores(capsys):
 
 
 def test_tables(capsys):
-    pl = pytest.importorskip("polars", reason="polars is not installed")
+    require_tables()
+    import polars as pl
+
     users, items = np.nonzero(np.ones(SCORES.shape))
     pl.DataFrame({"u": users, "i": items, "score": SCORES.ravel()}).write_csv("recs.csv")
     users, items = np.nonzero(TRUTH)

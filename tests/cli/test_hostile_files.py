@@ -261,7 +261,9 @@ def test_runs(name, capsys):
 
 
 def test_parquet_that_is_cut_and_columns_that_are_no_ids(capsys):
-    pl = pytest.importorskip("polars", reason="polars is not installed")
+    require_tables()
+    import polars as pl
+
     pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"]}).write_parquet("recs.parquet")
     good = Path("recs.parquet").read_bytes()
     argv = ["evaluate", "bad.parquet", "truth.csv", "-m", "hit@2", "--json"]

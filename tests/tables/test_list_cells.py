@@ -24,6 +24,8 @@ def followed(kind, recs, truth, call):
         library: pytest.importorskip(library, reason=f"{library} is not installed")
         for library in ("polars", "pyarrow")
     }
+    if kind == "pyarrow":
+        pytest.importorskip("pandas", reason="pandas is not installed")  # for to_pandas()
     messages = []
     while True:
         try:

@@ -341,6 +341,8 @@ def test_dicts_are_identified():
     ],
 )
 def test_other_dicts_are_refused(recs, truth, message):
+    if "type pandas." in message:
+        pytest.importorskip("pandas", reason="pandas is not installed")
     error = InputError if "expected a number" in message else InputTypeError
     assert message_of(error, evaluate_table, recs, truth, "mrr") == message
 
