@@ -7,7 +7,7 @@ import types
 
 import numpy as np
 import pytest
-from asserts import message_of
+from asserts import assert_equal_records, message_of
 from compared import BACKENDS, NEW, OLD, SMALL, frame, maker, only
 
 import recmetrics
@@ -30,7 +30,7 @@ def test_rows_of_frames_are_matched_by_user(backend):
     old = frame(backend, users, OLD)
     new = frame(backend, users[::-1], NEW[::-1])
     expected = compare({"old": {"hit@1": OLD}, "new": {"hit@1": NEW}}, rng=0)
-    assert only(compare({"old": old, "new": new}, rng=0)) == only(expected)
+    assert_equal_records(only(compare({"old": old, "new": new}, rng=0)), only(expected))
     frames = {
         "a": frame(backend, users[:3], [1, None, 2]),
         "b": frame(backend, users[:3], [1, 2, 3]),
@@ -46,7 +46,9 @@ def test_na_among_the_ids_in_an_index():
         "old": pd.DataFrame({"hit@1": OLD}, users),
         "new": pd.DataFrame({"hit@1": NEW}, users)[::-1],
     }
-    assert only(compare(frames)) == only(compare({"old": {"hit@1": OLD}, "new": {"hit@1": NEW}}))
+    assert_equal_records(
+        only(compare(frames)), only(compare({"old": {"hit@1": OLD}, "new": {"hit@1": NEW}}))
+    )
 
 
 @pytest.mark.parametrize("name", ["arrays", "frame"])
@@ -275,7 +277,7 @@ def test_a_user_without_a_value_may_be_absent_from_other_models(backend):
         "a": frame(backend, ["one", *users], [None, *OLD]),
         "b": frame(backend, [*users, "another"], [*NEW, None]),
     }
-    assert only(compare(frames)) == only(expected)
+    assert_equal_records(only(compare(frames)), only(expected))
     frames["c"] = frame(backend, [*users, "another"], [*NEW, 0.5])
     with pytest.raises(InputError, match="'c' has a list of user 'another' and 'a' has none"):
         compare(frames)
@@ -325,7 +327,7 @@ def test_an_index_names_the_users_whatever_its_type(name):
         for step, values in ((1, np.round(OLD)), (-1, np.round(NEW).astype(int)))
     )
     expected = compare({"old": {"hit@1": np.round(OLD)}, "new": {"hit@1": np.round(NEW)}}, rng=0)
-    assert only(compare({"old": old, "new": new}, rng=0)) == only(expected)
+    assert_equal_records(only(compare({"old": old, "new": new}, rng=0)), only(expected))
     assert list(recmetrics.summary(new).means) == ["hit@1"]
 
 
@@ -585,9 +587,9 @@ def test_frames_and_other_results_mix():
     expected = only(compare({"old": {"hit@1": OLD}, "new": {"hit@1": NEW}}, rng=0))
     nameless = frame("polars", list(range(len(OLD))), OLD).select("hit@1")  # rows as they come
     for old in (frame("polars", list(range(len(OLD))), OLD), nameless):
-        assert only(compare({"old": old, "new": {"hit@1": NEW}}, rng=0)) == expected
+        assert_equal_records(only(compare({"old": old, "new": {"hit@1": NEW}}, rng=0)), expected)
     other = frame("polars", list(range(len(NEW))), NEW).select("hit@1")
-    assert only(compare({"old": nameless, "new": other}, rng=0)) == expected
+    assert_equal_records(only(compare({"old": nameless, "new": other}, rng=0)), expected)
 
 
 def test_columns_alone_make_no_frame():
@@ -690,14 +692,16 @@ def test_series_in_arrays_of_values_need_one_index():
         name: pd.DataFrame({"hit@1": column}).rename_axis("user")
         for name, column in (("old", old), ("new", new))
     }
-    assert only(compare(frames)) == expected
+    assert_equal_records(only(compare(frames)), expected)
     for first, second in (
         (old, new[::-1]),
         (old, NEW),
         (old, pd.Series(NEW)),
         (pd.Series(OLD, pd.Index([pd.NA, 0, 1, 2, 3, 4], dtype="Int64")), NEW),
     ):
-        assert only(compare({"old": {"hit@1": first}, "new": {"hit@1": second}})) == expected
+        assert_equal_records(
+            only(compare({"old": {"hit@1": first}, "new": {"hit@1": second}})), expected
+        )
 
 
 @BACKENDS
