@@ -270,6 +270,7 @@ def test_values_in_float32_and_in_float64_are_equal(metric, form):
         torch = pytest.importorskip("torch", reason="torch is not installed")
         values["new"] = {metric: torch.tensor(double, dtype=torch.float32)}
     elif form != "array":
+        pytest.importorskip("narwhals", reason="narwhals is not installed")
         polars = pytest.importorskip("polars", reason="polars is not installed")
         if form == "frame with null":
             double[7] = np.nan

@@ -40,6 +40,7 @@ def test_rows_of_frames_are_matched_by_user(backend):
 
 
 def test_na_among_the_ids_in_an_index():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     users = pd.Index([pd.NA, 1, 2, 3, 4, 5], dtype="Int64")
     frames = {
@@ -363,6 +364,7 @@ def test_one_frame_has_the_rows_of_all_models(backend):
 
 
 def test_a_metric_that_is_not_chosen_identifies_no_user():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pl = pytest.importorskip("polars", reason="polars is not installed")
     columns = {"model": ["a", "a", "b", "b"], "user": ["u", "v"] * 2, "hit@1": [0.0, 1.0, 1.0, 1.0]}
     found = compare(pl.DataFrame(columns | {"mrr": [0.25, 1.0, 0.5, 0.0]}), metrics="mrr")
@@ -371,6 +373,7 @@ def test_a_metric_that_is_not_chosen_identifies_no_user():
 
 
 def test_several_columns_name_the_model():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pl = pytest.importorskip("polars", reason="polars is not installed")
     columns = {"algo": ["als", "als", "pop", "pop"], "seed": [1, 1, 2, 2], "user": ["u", "v"] * 2}
     given = pl.DataFrame(columns | {"mrr": [0.5, 1.0, 0.25, 0.0]})
@@ -666,6 +669,7 @@ def test_a_series_is_matched_by_the_ids_in_its_index():
 
 def test_series_in_arrays_of_values_need_one_index():
     """They are read by position; as data frames they are matched by it."""
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     users = [*"uvwxyz"]
     advice = (
@@ -841,6 +845,7 @@ def test_a_column_from_before_a_table_was_sorted_is_matched_by_its_rows(ids):
 
 @pytest.mark.parametrize("more", [False, True])
 def test_levels_of_an_index_in_another_order_are_matched_by_their_names(more):
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     rows = {"user": [0, 0, 1], "session": [0, 1, 0], "hit@1": [0.0, 0.25, 1.0]}
     labels = {"user": [1, 0, 0, 1], "session": [0, 1, 0, 1], "by": ["c", "b", "a", "d"]}

@@ -68,6 +68,7 @@ def test_points_lie_above_the_intervals_of_all_models():
 
 def test_a_blank_model_is_named_by_quotes():
     """As in the tables: in a row of its own, and in the legend of curves."""
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     values = {f"ndcg@{k}": [0.5, 1, 0.25, 1] for k in range(1, 5)} | {"mrr": [0.5, 0.25, 1, 1]}
     frame = pd.DataFrame({"model": ["a", " ", "a", " "], "user": [1, 1, 2, 2], **values})
@@ -276,6 +277,7 @@ def test_a_plot_of_a_summary(tmp_path):
 
 
 def test_the_levels_of_several_models_are_drawn_once():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pl = pytest.importorskip("polars", reason="polars is not installed")
     columns = {"model": ["a", "a", "b", "b"], "user": ["u", "v"] * 2, "hit@1": [0.0, 1.0, 1.0, 1.0]}
     figure = summary(pl.DataFrame(columns), levels={"best": {"hit@1": 1.0}}).plot()

@@ -10,6 +10,7 @@ from recmetrics import InputError, InputTypeError
 
 polars = pytest.importorskip("polars", reason="polars is not installed")
 pytest.importorskip("pandas", reason="pandas is not installed")
+pytest.importorskip("narwhals", reason="narwhals is not installed")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 HOURS = [datetime.datetime(2020, 10, 25, hour, 30, tzinfo=datetime.UTC) for hour in (0, 1)]

@@ -412,6 +412,7 @@ def test_labels_and_weights_in_arrays_of_dask():
 
 
 def test_a_series_of_dask_is_refused_since_it_is_not_aligned():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     dd = pytest.importorskip("dask.dataframe", reason="dask[dataframe] is not installed")
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pd.DataFrame({"user": list("uvwx"), "mrr": [0.0, 0.0, 1.0, 1.0]})

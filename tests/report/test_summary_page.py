@@ -73,6 +73,10 @@ def test_the_legend():
         "coverage@5 has no value (no user, or a catalogue without items)"
     )
     assert "left out" not in str(summary({"hit@5": [1.0, 0.5]}))
+
+
+def test_the_legend_of_several_models():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pl = pytest.importorskip("polars", reason="polars is not installed")
     columns = {"model": ["a", "a", "b", "b"], "user": ["u", "v"] * 2, "mrr": [0.5, NAN, 0.5, 1.0]}
     assert str(summary(pl.DataFrame(columns))).splitlines()[-1] == (
@@ -322,6 +326,7 @@ def test_a_blank_group_has_quotes_in_place_of_the_name_above(width):
 
 
 def test_a_blank_model_has_quotes_in_place_of_the_name_above():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pd.DataFrame({"arm": ["a", "", "a", ""], "user": [1, 1, 2, 2], "m": [0.5, 1, 0.25, 1]})
     text = summary(frame, metrics="m", model="arm").to_text(40)

@@ -173,6 +173,8 @@ def test_weights_follow_the_ids_of_the_users(tmp_path, monkeypatch, capsys):
 
 
 def test_a_frame_of_values_has_the_weights(tmp_path):
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pl = pytest.importorskip("polars", reason="polars is not installed")
     path = tmp_path / "models.csv"
     path.write_text(MODELS)
@@ -239,6 +241,7 @@ def test_relevant_items_of_a_weight_are_those_of_the_metric():
 
 
 def test_a_table_and_its_summary_have_the_weights():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     from recmetrics.tables import evaluate_table
 
@@ -255,7 +258,9 @@ def test_a_table_and_its_summary_have_the_weights():
 
 @pytest.mark.parametrize("chunks", [None, 2])
 def test_a_table_of_values_has_columns_of_weights(chunks, tmp_path):
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     pl = pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("pandas", reason="pandas is not installed")
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     from recmetrics.tables import evaluate_table
 
