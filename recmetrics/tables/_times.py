@@ -220,7 +220,9 @@ def _have_two_units(times_of_tables: list[npt.NDArray[Any]]) -> bool:
     if not all(map(len, times_of_tables)):
         return False
     if times_of_tables[0].dtype.kind == "M":
-        earlier, later = sorted(times_of_tables, key=np.max)
+        # NumPy 2.5 compares no nanoseconds with dates beyond the year 2262.
+        dates_of_tables = [dates.astype("datetime64[us]") for dates in times_of_tables]
+        earlier, later = sorted(dates_of_tables, key=np.max)
         first, end = _MISREAD_DATES
         return bool(first <= earlier.min() and earlier.max() < end and later.min() > _EARLIEST_DATE)
     numbers_of_tables = [times.astype(np.float64) for times in times_of_tables]

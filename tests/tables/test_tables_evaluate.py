@@ -1,5 +1,6 @@
 """evaluate_table: one call, with side information as tables."""
 
+import inspect
 import math
 import re
 from decimal import Decimal
@@ -858,7 +859,8 @@ def test_the_help_names_every_metric_that_needs_a_catalogue():
     of_all_lists = {"coverage", "personalization", "gini", "entropy", "exposure_gini"}
     named = {"fallout", "auc", "mean_rank", "percentile_rank"}
     assert needing == {"": of_all_lists | named, "@2": of_all_lists | {"fallout"}}
-    paragraph = re.search(r"\n {4}catalogue\n(.+?)\n {4}\w", evaluate_table.__doc__, re.DOTALL)[1]
+    text = inspect.getdoc(evaluate_table)
+    paragraph = re.search(r"\ncatalogue\n(.+?)\n\w", text, re.DOTALL)[1]
     assert {metric for metric in METRICS if f"``{metric}``" in paragraph} == named
 
 
