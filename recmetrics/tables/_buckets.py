@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from math import ceil, nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -64,6 +65,7 @@ _BLOCK_ROWS = 1 << 22  # rows that are read and divided at a time
 # tenth of 30,000,000.
 _HELD_BYTES = 1 << 28
 _LARGE_FILES = 1 << 28  # bytes of files from which they are read in parts
+_NEEDS = "tables are read in parts by polars; type: pip install -U 'polars>=1.34' pyarrow"
 _PART = "recmetrics part"  # a column that no table has
 
 Tables = Mapping[str, Any]
@@ -125,6 +127,8 @@ def _as_polars(frame: Frame, label: str, options: Tables) -> pl.DataFrame:
             column = pl.Series([None] * len(frame), dtype=pl.Object)
         if column.dtype == pl.Object and name in numbers | {"score", "rank", *GRADES}:
             column = pl.Series(numbers_of(frame, label, name))
+        elif column.dtype == pl.Object and name in ids and find_spec("pyarrow") is None:
+            raise InputTypeError(_NEEDS)  # strings of pandas become those of polars by pyarrow
         elif column.dtype == pl.Object and name in ids:
             msg = (
                 f"{label}, column {name!r} holds objects that polars does not have, or of several "
@@ -289,8 +293,7 @@ def evaluate_in_buckets(
 
         pl.LazyFrame.collect_batches  # noqa: B018
     except (ImportError, AttributeError):
-        msg = "tables are read in parts by polars; type: pip install -U 'polars>=1.34' pyarrow"
-        raise InputTypeError(msg) from None
+        raise InputTypeError(_NEEDS) from None
 
     path = options.get("per_user")
     _refuse_input(path, tables, options)

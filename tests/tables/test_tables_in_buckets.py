@@ -197,6 +197,7 @@ def test_an_input_is_not_replaced_by_the_result(name, tmp_path):
 @pytest.mark.parametrize("kind", ["times", "months", "intervals"])
 def test_metrics_of_all_lists_of_keys_of_pandas(kind):
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     keys = {
         "times": pd.to_timedelta([0, 1], unit="ns"),
         "months": pd.period_range("2020-01", "2020-02", freq="M"),
@@ -283,6 +284,7 @@ TRUTH = {"user": ["a", "b"], "item": [8, 7]}
 
 @pytest.mark.parametrize("column", [{"note": ["a", 1, {}]}, {0: [1, 2, 3]}, {0: ["a", 1, {}]}])
 def test_a_column_that_is_not_read_may_hold_anything(column):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     recs = make("pandas", RECS | column)
     got = evaluate_table(recs, make("pandas", TRUTH), "mrr", chunks=2)
     assert dict(got.select("user", "mrr").iter_rows()) == {"a": 1 / 2, "b": 1 / 1}
@@ -290,6 +292,7 @@ def test_a_column_that_is_not_read_may_hold_anything(column):
 
 @pytest.mark.parametrize("dtype", ["complex128", "longdouble", "Sparse[float64]"])
 def test_scores_of_pandas_are_refused_as_in_one_call(dtype):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     recs = make("pandas", RECS).astype({"score": dtype})
     truth = make("pandas", TRUTH)
     message = message_of(InputTypeError, evaluate_table, recs, truth, "mrr")
@@ -367,10 +370,12 @@ def test_only_buckets_report_progress():
     assert reports == [(1, 2), (2, 2)]
 
 
-def test_tables_of_pandas_in_parts_need_polars(monkeypatch):
+@pytest.mark.parametrize("package", ["polars", "pyarrow"])
+def test_tables_of_pandas_in_parts_need_polars_and_for_strings_pyarrow(package, monkeypatch):
+    """Without pyarrow, no string of pandas 3 is read: as those of several types, which are here."""
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
-    recs = pd.DataFrame({"user": [1], "item": [1], "score": [1.0]})
-    monkeypatch.setitem(sys.modules, "polars", None)
+    recs = pd.DataFrame({"user": [1, "a"], "item": [1, 1], "score": [1.0, 1.0]})
+    monkeypatch.setitem(sys.modules, package, None)
     message = message_of(InputTypeError, evaluate_table, recs, recs, "hit", chunks=2)
     assert message == (
         "tables are read in parts by polars; type: pip install -U 'polars>=1.34' pyarrow"
