@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import json
 import os
+import pickle
 import subprocess
 import sys
 import typing
@@ -96,6 +97,12 @@ def test_the_method_of_a_metric_shows_all_that_it_takes(metric):
     assert keywords(method) == own | shared
     assert parameters["k"].default == (None if metric.at_k else 100)
     assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
+
+
+def test_another_process_finds_every_method_by_its_name():
+    # As with multiprocessing and joblib, whose processes get functions as pickles.
+    for name, method in METHODS.items():
+        assert pickle.loads(pickle.dumps(method)) is method, name
 
 
 def test_the_shared_keywords_are_the_same_everywhere():
