@@ -92,17 +92,24 @@ def map_blocks(
         threading.Thread(target=run_along, name=f"recmetrics-{number}", daemon=True)
         for number in range(1, min(n_threads, len(blocks)))
     ]
-    try:
-        for thread in threads:
-            thread.start()
-        run(reports=done is not None)
-        for thread in threads:
-            thread.join()
-    except BaseException:
-        interrupted.append(True)
+
+    def join() -> None:
+        """Wait for the threads that were started."""
         for thread in threads:
             if thread.ident is not None:
                 thread.join()
+
+    try:
+        # The system may allow no more threads, and Python starts none while it exits: then those
+        # that run, at least the calling one, do the work.
+        with suppress(RuntimeError):
+            for thread in threads:
+                thread.start()
+        run(reports=done is not None)
+        join()
+    except BaseException:
+        interrupted.append(True)
+        join()
         raise
     if errors:
         # Blocks start in order, and each that starts is finished: those before the failed one are.

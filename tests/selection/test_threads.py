@@ -100,7 +100,7 @@ def test_cores_are_counted_where_the_system_does_not_say_which_are_ours(monkeypa
     assert thread_count(None) == 1
 
 
-def test_a_thread_that_cannot_start_is_told_and_the_others_end(monkeypatch):
+def test_where_a_thread_cannot_start_the_others_do_its_work(monkeypatch):
     before = set(threading.enumerate())
     started = []
 
@@ -114,8 +114,7 @@ def test_a_thread_that_cannot_start_is_told_and_the_others_end(monkeypatch):
 
     monkeypatch.setattr(threading, "Thread", Scarce)
     blocks = [slice(i, i + 1) for i in range(9)]
-    with pytest.raises(RuntimeError, match="can't start new thread"):
-        map_blocks(lambda block: block.start, blocks, 3)
+    assert map_blocks(lambda block: block.start, blocks, 3) == list(range(9))
     assert len(started) == 1
     assert set(threading.enumerate()) == before
 
