@@ -142,6 +142,17 @@ def test_a_list_of_tensors_of_one_number_has_the_groups_of_the_numbers():
         assert got.tolist() == expected
 
 
+def test_ids_may_be_a_tensor_that_numpy_refuses():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    expected = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=IDS)["mrr"].tolist()
+    numbers = torch.tensor([1.5, 0, 1.5, 0, 1.5])
+    for ids in (numbers.bfloat16(), numbers.clone().requires_grad_()):
+        got = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=ids)["mrr"]
+        assert got.tolist() == expected
+    with pytest.raises(InputTypeError, match=r"^ids is on the device meta, "):
+        Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=numbers.to("meta"))
+
+
 @pytest.mark.parametrize("library", ["torch", "polars"])
 def test_ids_of_several_numbers_are_refused(library):
     module = pytest.importorskip(library, reason=f"{library} is not installed")

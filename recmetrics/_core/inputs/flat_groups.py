@@ -204,6 +204,8 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, list[Any]]:
     """
     if hasattr(ids, "__array__") and not isinstance(ids, Collection):  # of pyarrow or Dask
         ids = np.asarray(ids)
+    elif hasattr(ids, "detach"):  # a tensor, which NumPy may refuse: of a GPU, or in bfloat16
+        ids = half_to_single(as_array(ids, "ids", "row"))
     if isinstance(ids, Set | Mapping) or not isinstance(ids, Collection):
         msg = f"ids must be an array or a list, the group of each row, got {type(ids).__name__}"
         raise InputTypeError(msg)
