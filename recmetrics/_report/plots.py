@@ -259,7 +259,7 @@ def _figure(
 
     # The axes of a column begin where the longest name ends.
     widest_name = max(_widest(_lines(mean)) for mean in means)
-    title_width = _COLUMN_WIDTH - widest_name - _TITLE_MARGINS
+    title_width = (_COLUMN_WIDTH - _TITLE_MARGINS) * _enlargement() - widest_name
     places = upper_figure.add_gridspec(len(means_by_row), n_columns, height_ratios=heights)
     for i, row in enumerate(means_by_row):
         name, group = row
@@ -287,9 +287,12 @@ def _figure_with_notes(height: float, n_columns: int, notes: Sequence[str]) -> t
 
     lines = []
     for note in notes:
-        lines += _folded(note, _NOTE_LETTERS * n_columns, _NOTE_WIDTH * n_columns)
+        note_width = _NOTE_WIDTH * n_columns * _enlargement()
+        lines += _folded(note, _NOTE_LETTERS * n_columns, note_width)
     notes_height = len(lines) * _LINE_HEIGHT
-    size = (_COLUMN_WIDTH * n_columns, height + notes_height + _FIGURE_MARGIN)
+    enlargement = _enlargement()
+    width = _COLUMN_WIDTH * n_columns * enlargement
+    size = (width, (height + notes_height + _FIGURE_MARGIN) * enlargement)
     layout = ConstrainedLayoutEngine(w_pad=_AXES_DISTANCE, h_pad=_AXES_DISTANCE)
     # A Figure made without pyplot needs no display and leaves pyplot's state alone.
     figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout=layout)
@@ -299,6 +302,16 @@ def _figure_with_notes(height: float, n_columns: int, notes: Sequence[str]) -> t
     upper_figure, notes_figure = subfigures
     notes_figure.text(0.01, 0.98, _plain(lines), va="top", fontsize="small")
     return figure, upper_figure
+
+
+def _enlargement() -> float:
+    """How many times larger a figure is where matplotlib's settings have a larger font.
+
+    It grows as the font does, so that its text has room.
+    """
+    from matplotlib import rcParams, rcParamsDefault
+
+    return max(1.0, rcParams["font.size"] / rcParamsDefault["font.size"])
 
 
 def _n_lines(records: Sequence[Record]) -> float:

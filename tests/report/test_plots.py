@@ -95,6 +95,21 @@ def test_text_of_wide_letters_is_not_cut():
     assert inside(summary({metric: OLD}, levels={f"{WIDE} {WIDE}": {metric: NEW}}).plot())
 
 
+def test_a_larger_font_makes_a_larger_picture():
+    """So that no note is cut, and the names of models lie apart."""
+    rc_context = importlib.import_module("matplotlib").rc_context
+    found = compare(long_names(3))
+    with rc_context({"font.size": 20}):
+        assert inside(found.plot(x="ndcg@1", y="ndcg@5"))
+        assert inside(found.plot())
+        figure = compare(long_names(3, ("mrr",))).plot()
+        assert inside(figure)
+    (means, _) = figure.axes
+    boxes = [label.get_window_extent() for label in means.get_yticklabels()]
+    for upper, lower in pairwise(boxes):
+        assert upper.y0 >= lower.y1
+
+
 def test_the_notes_are_on_what_is_drawn():
     """A picture shows no numbers of users and one test, and coverage has no interval."""
     found = compare(SMALL, weights=range(1, 7), tests=["t", "permutation"])
