@@ -123,7 +123,7 @@ def draw_against(
             axes.plot([x.mean, x.mean], [y.low, y.high], color=colour, linewidth=2)
             # Above all crosses, with an edge that shows its shape on a cross of its own colour.
             style: dict[str, Any] = {"markeredgecolor": "white", "markersize": 8, "zorder": 3}
-            axes.plot(x.mean, y.mean, marker, color=colour, label=_wrapped(name), **style)
+            axes.plot(x.mean, y.mean, marker, color=colour, label=_legend_name(name), **style)
     labels = []
     for metric in metrics:
         direction = " (lower is better)" if metric in lower_is_better else ""
@@ -371,7 +371,7 @@ def _draw_curves(
         k: Any = [_curve_of(point.metric)[1] for point in points]
         values = np.array([point.value for point in points])
         is_significant = [getattr(point, "significant", False) for point in points]
-        axes.plot(k, values, style, color=colour, label=_wrapped(name))
+        axes.plot(k, values, style, color=colour, label=_legend_name(name))
         axes.plot(k, np.where(is_significant, values, math.nan), "o", color=colour)
         low = [point.low for point in points]
         high = [point.high for point in points]
@@ -442,6 +442,12 @@ def _lines(record: Record) -> list[str]:
         of_group = f"{one_line(record.group)}: "
     mark = _mark(record).replace(" ", _NO_BREAK)  # a mark stays with the word before it
     return _wrapped(of_group + _name(record) + mark).replace(_NO_BREAK, " ").split("\n")
+
+
+def _legend_name(name: str) -> str:
+    """The name of a model or a pair for a legend, which leaves out what begins with ``_``."""
+    text = _wrapped(name)
+    return f" {text}" if text.startswith("_") else text
 
 
 def _wrapped(text: str) -> str:

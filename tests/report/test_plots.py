@@ -77,6 +77,16 @@ def test_a_blank_model_is_named_by_quotes():
     assert [text.get_text() for text in curves.get_legend().get_texts()] == ["a", "''"]
 
 
+def test_a_name_that_begins_with_an_underscore_is_in_the_legend():
+    """matplotlib leaves such a name out, and warns if no other is left."""
+    found = compare({f"_{name}": values for name, values in models(metrics=CUTOFFS).items()})
+    (means, _) = found.plot().axes
+    (points,) = found.plot(x="ndcg@1", y="ndcg@5").axes
+    for axes in (means, points):
+        names = [text.get_text().strip() for text in axes.get_legend().get_texts()]
+        assert names == list(found.models)
+
+
 WIDE = "RANDOM MAMMOTHS OF WWW"
 
 
