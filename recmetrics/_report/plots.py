@@ -60,6 +60,8 @@ _LABEL_DISTANCE = 1.5
 _MOST_WITHIN = 6  # lines of a legend that finds room on the axes of a user
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _MOST_NAMED = 20  # characters that a warning names
+# Settings of every text: to TeX and in formulas, the $, % and _ of names and notes are commands.
+_AS_TYPED: dict[str, Any] = {"usetex": False, "parse_math": False}
 _DPI = 150  # dots per inch of a picture
 _MOST_PIXELS = 60_000  # of a picture's width or height; PNG writers refuse more
 
@@ -124,12 +126,10 @@ def draw_against(
             # Above all crosses, with an edge that shows its shape on a cross of its own colour.
             style: dict[str, Any] = {"markeredgecolor": "white", "markersize": 8, "zorder": 3}
             axes.plot(x.mean, y.mean, marker, color=colour, label=_legend_name(name), **style)
-    labels = []
-    for metric in metrics:
+    for metric, set_label in zip(metrics, (axes.set_xlabel, axes.set_ylabel), strict=True):
         direction = " (lower is better)" if metric in lower_is_better else ""
         lines = _folded(f"{metric}{direction}", _LABEL_LETTERS, _LABEL_WIDTH, size="medium")
-        labels.append(_plain(lines))
-    axes.set(xlabel=labels[0], ylabel=labels[1])
+        set_label("\n".join(lines), **_AS_TYPED)
     axes.tick_params(labelsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.3)
@@ -168,7 +168,9 @@ def _add_legend(axes: Axes, on_target: bool) -> None:
         }
     elif len("\n".join(names).split("\n")) > _MOST_WITHIN:
         place = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
-    axes.legend(frameon=False, fontsize="small", **place)
+    legend = axes.legend(frameon=False, fontsize="small", **place)
+    for text in legend.get_texts():
+        text.set(**_AS_TYPED)
 
 
 def _legend_height(names: Iterable[str]) -> float:
@@ -271,11 +273,11 @@ def _figure(
         differences_of_row = differences_by_row.get(row, [])
         place = places[i, 0] if differences_of_row else places[i, :]
         axes = upper_figure.add_subplot(place)
-        axes.set_title(_plain(title_lines), loc="left", **title_font)
+        axes.set_title("\n".join(title_lines), loc="left", **title_font, **_AS_TYPED)
         _draw_axes(axes, means_by_row[row], colours)
         if differences_of_row:
             axes = upper_figure.add_subplot(places[i, 1])
-            axes.set_title("differences", fontsize="medium", loc="left")
+            axes.set_title("differences", fontsize="medium", loc="left", **_AS_TYPED)
             _draw_axes(axes, differences_of_row, colours)
     return figure
 
@@ -300,7 +302,7 @@ def _figure_with_notes(height: float, n_columns: int, notes: Sequence[str]) -> t
         return figure, figure
     subfigures: Any = figure.subfigures(2, 1, height_ratios=[height + _FIGURE_MARGIN, notes_height])
     upper_figure, notes_figure = subfigures
-    notes_figure.text(0.01, 0.98, _plain(lines), va="top", fontsize="small")
+    notes_figure.text(0.01, 0.98, "\n".join(lines), va="top", fontsize="small", **_AS_TYPED)
     return figure, upper_figure
 
 
@@ -311,7 +313,8 @@ def _enlargement() -> float:
     """
     from matplotlib import rcParams, rcParamsDefault
 
-    return max(1.0, rcParams["font.size"] / rcParamsDefault["font.size"])
+    growth: float = rcParams["font.size"] / rcParamsDefault["font.size"]
+    return max(1.0, growth)
 
 
 def _n_lines(records: Sequence[Record]) -> float:
@@ -341,7 +344,7 @@ def _draw_axes(
     if len(rows) == 1 and name != records[0].metric:  # the one name is that of a curve
         _draw_curves(axes, records, colours, on_target)
         if on_target:
-            axes.set_ylabel(_wrapped(name))
+            axes.set_ylabel(_wrapped(name), **_AS_TYPED)
     else:
         _draw_points(axes, records, colours, with_metric=on_target)
 
@@ -376,7 +379,7 @@ def _draw_curves(
         low = [point.low for point in points]
         high = [point.high for point in points]
         axes.fill_between(k, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.set_xlabel("k", fontsize="small")
+    axes.set_xlabel("k", fontsize="small", **_AS_TYPED)
     cutoffs = [_curve_of(record.metric)[1] or 0 for record in records]
     axes.set_xticks(_ticks(min(cutoffs), max(cutoffs)))
     axes.grid(alpha=0.3)
@@ -416,6 +419,8 @@ def _draw_points(
     axes.set_yticks(np.arange(len(records)))
     # Labels given to set_yticks would change the process's warning filters for a moment.
     axes.yaxis.set_major_formatter(FixedFormatter(ticks))
+    for label in axes.get_yticklabels():
+        label.set(**_AS_TYPED)
     axes.set_ylim(len(records) - 0.5, -0.5)
     axes.locator_params(axis="x", nbins=5)
     axes.tick_params(axis="y", length=0)
@@ -451,7 +456,7 @@ def _legend_name(name: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    return _plain(_folded(text, _NAME_LETTERS, _NAME_WIDTH))
+    return "\n".join(_folded(text, _NAME_LETTERS, _NAME_WIDTH))
 
 
 def _folded(text: str, n_letters: int, max_width: float, **font: str) -> list[str]:
@@ -477,10 +482,6 @@ def _widest(lines: Iterable[str], **font: str) -> float:
         text_to_path.get_text_width_height_descent(line, properties, False)[0] for line in lines
     ]
     return max(points, default=0.0) / 72
-
-
-def _plain(lines: Iterable[str]) -> str:
-    return "\n".join(lines).replace("$", r"\$")  # a $ would begin a formula
 
 
 def _drawable(text: str) -> str:

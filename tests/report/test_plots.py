@@ -1,6 +1,7 @@
 """Pictures of a comparison."""
 
 import importlib
+import re
 import sys
 import warnings
 from itertools import pairwise
@@ -140,6 +141,27 @@ def test_the_notes_are_on_what_is_drawn():
     assert "intervals by" not in str(summary(of_all_lists["a"]))
 
 
+def test_no_text_is_read_by_tex_or_as_a_formula():
+    """To TeX, which matplotlib's settings may ask for, % begins a comment and _ is an error."""
+    rc_context = importlib.import_module("matplotlib").rc_context
+    values = {"r_precision": OLD, "m$_2$": NEW}
+    found = compare({"$a_1$": values, "b": dict.fromkeys(values, OLD)})
+    curves = compare({f"${name}$": values for name, values in models(metrics=CUTOFFS).items()})
+    axes = importlib.import_module("matplotlib.figure").Figure().subplots()
+    with rc_context({"text.usetex": True}):
+        pictures = [found.plot(), found.plot(x="m$_2$", y="r_precision"), curves.plot()]
+        pictures.append(curves.plot(axes, table="means"))
+    text_class = importlib.import_module("matplotlib.text").Text
+    texts = [text for picture in pictures for text in picture.findobj(text_class)]
+    words = [text for text in texts if text.get_visible() and re.search("[a-z]", text.get_text())]
+    # Numbers at the axes are matplotlib's own, and formulas.
+    words = [text for text in words if "mathdefault" not in text.get_text()]
+    assert {(text.get_usetex(), text.get_parse_math()) for text in words} == {(False, False)}
+    shown = "\n".join(text.get_text() for text in words)
+    for text in ("b - $a_1$", "m$_2$", "$model0$", "95 % intervals", "\nndcg@k\n", "differences"):
+        assert text in shown
+
+
 def test_characters_without_a_font_are_told_once(tmp_path):
     """No font that comes with matplotlib has Chinese characters."""
     values = {"模型": {"m": np.tile(OLD, 20)}, "a$": {"m": np.tile(NEW, 20)}}
@@ -153,7 +175,7 @@ def test_characters_without_a_font_are_told_once(tmp_path):
         "the picture has \u25a1 in place of '模型组', as no font"
     )
     names = [tick.get_text() for tick in figure.axes[1].get_yticklabels()]
-    assert names[0] == "a\\$ - \u25a1\u25a1 *"
+    assert names[0] == "a$ - \u25a1\u25a1 *"
     axes = importlib.import_module("matplotlib.figure").Figure().subplots()
     with pytest.warns(RecmetricsWarning, match="in place of '模型组', as no font"):
         found.plot(axes)
