@@ -411,7 +411,9 @@ def _draw_points(
             if not math.isnan(record.low):
                 axes.plot([record.low, record.high], [place, place], color=colour, linewidth=2)
             face = colour if _mark(record) else axes.get_facecolor()
-            axes.plot(record.value, place, "o", color=colour, markerfacecolor=face)
+            # The styles of seaborn give markers no edge, which is all that shows of a hollow dot.
+            style: Any = {"color": colour, "markerfacecolor": face, "markeredgewidth": 1}
+            axes.plot(record.value, place, "o", **style)
         lines = _lines(record)
         if with_metric:
             lines = [_wrapped(record.metric), *lines]

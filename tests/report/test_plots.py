@@ -199,7 +199,7 @@ def test_a_plot_on_axes():
     assert any(list(line.get_xdata()) == [low, high] for line in left.get_lines())
 
 
-@pytest.mark.parametrize("style", ["default", "dark_background", "Solarize_Light2"])
+@pytest.mark.parametrize("style", ["default", "dark_background", "Solarize_Light2", "seaborn-v0_8"])
 def test_hollow_dots_and_notes_follow_the_style_of_matplotlib(style):
     """Hollow dots have the colour of what is behind them, notes that of all text."""
     pyplot = importlib.import_module("matplotlib.pyplot")
@@ -213,6 +213,7 @@ def test_hollow_dots_and_notes_follow_the_style_of_matplotlib(style):
     dots = [line for line in means.get_lines() if line.get_marker() == "o"]
     faces = [to_rgba(dot.get_markerfacecolor()) for dot in dots]
     assert faces == [means.get_facecolor(), to_rgba(dots[1].get_color())]  # the best is filled
+    assert all(dot.get_markeredgewidth() for dot in dots)
 
 
 def test_a_plot_without_intervals_and_differences():
