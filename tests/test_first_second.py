@@ -1,6 +1,7 @@
 """What a new process loads, and when it compiles."""
 
 import sys
+import threading
 import time
 from io import StringIO
 
@@ -205,6 +206,19 @@ def test_a_terminal_shows_how_long_a_compilation_takes(text, before, monkeypatch
     assert shown.getvalue().startswith(f"{before}{line}: 1 s{line}: 2 s")
     assert shown.getvalue().endswith(" s\r\x1b[K")
     _terminal.write("\n")
+
+
+def test_where_no_thread_can_start_a_compilation_is_not_told(monkeypatch, capsys):
+    class Refused(threading.Thread):
+        def start(self):
+            msg = "can't start new thread"
+            raise RuntimeError(msg)
+
+    monkeypatch.setattr(threading, "Thread", Refused)
+    with _terminal.telling_of_compilation():
+        jit._report_compilation(True)
+        jit._report_compilation(False)
+    assert capsys.readouterr().err == ""
 
 
 TWO_THREADS = """

@@ -236,7 +236,10 @@ def telling_of_compilation() -> Iterator[None]:
             has_ended = threading.Event()
             thread = threading.Thread(target=watch, args=(has_ended,), daemon=True)
             watches.append((thread, has_ended))
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # the system starts no more threads: nothing is told
+                watches.pop()
         elif watches:
             thread, has_ended = watches.pop()
             has_ended.set()
