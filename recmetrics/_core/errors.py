@@ -3,9 +3,10 @@
 import difflib
 import re
 import sys
+import threading
 import warnings
 from collections import abc
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 # The frames between a warning and the caller: the package, and what keeps ``torch.compile`` out.
@@ -113,6 +114,31 @@ def looks_like(column: str, name: str) -> bool:
     return any(word in synonyms.get(name, name).split() for word in words)
 
 
+class _Here(threading.local):
+    """What a thread does with warnings."""
+
+    collected: list[RecmetricsWarning] | None = None  # None where they are given
+
+
+_here = _Here()
+
+
+@contextmanager
+def collecting_warnings() -> abc.Iterator[list[RecmetricsWarning]]:
+    """Yield a list that takes what ``warn`` would warn of in this thread, within the block.
+
+    ``warnings.catch_warnings`` would change the filters of the process: if two threads are in it at
+    once, those of the first stay in force for good.
+    """
+    before = _here.collected
+    collected: list[RecmetricsWarning] = []
+    _here.collected = collected
+    try:
+        yield collected
+    finally:
+        _here.collected = before
+
+
 def warn(
     message: str,
     category: type[RecmetricsWarning] = RecmetricsWarning,
@@ -120,13 +146,17 @@ def warn(
     argument: str | None = None,
 ) -> None:
     """Warn with the location of the caller's line, outside the package."""
+    warning = category(message, argument=argument)
+    if _here.collected is not None:
+        _here.collected.append(warning)
+        return
     # The level of the first frame that is not of the package, counted from this one.
     frame = sys._getframe()
     level = 1
     while frame.f_back and _INNER_MODULES.match(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
         level += 1
-    warnings.warn(category(message, argument=argument), stacklevel=level)
+    warnings.warn(warning, stacklevel=level)
 
 
 EXTRAS = {

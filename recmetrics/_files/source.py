@@ -9,7 +9,6 @@ import csv
 import gzip
 import re
 import shlex
-import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -134,9 +133,7 @@ def refuse_other_formats(source: Source, first_bytes: bytes, expected: str) -> N
 def reading(source: Source, expected: str) -> Iterator[None]:
     """Turn any error of a library that reads a damaged file into one line that names the file."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a damaged header warns before it fails
-            yield
+        yield
     except RecmetricsError:
         raise
     except UnicodeDecodeError as error:

@@ -7,7 +7,6 @@ others are written to a temporary folder.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,7 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 
-from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, RecmetricsError, warn
+from recmetrics._core.errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    RecmetricsError,
+    RecmetricsWarning,
+    collecting_warnings,
+    warn,
+)
 from recmetrics._core.options import thread_count
 from recmetrics._core.spec import MetricSpec, Request
 from recmetrics._core.threads import map_blocks, reporting
@@ -366,13 +373,17 @@ def _measure_buckets(
 
     n_buckets = options.get("chunks") or min(_PARTS, ceil(divided.n_rows / _BUCKET_ROWS)) or 1
 
+    caught: list[RecmetricsWarning] = []
+
     def measure_one(bucket: slice) -> tuple[pl.LazyFrame, TableSummary, Exposed]:
         """Evaluate the only bucket of a slice."""
         edges = bucket.start, bucket.stop
         parts = range(*(edge * divided.n_parts // n_buckets for edge in edges))
         exposed = Exposed()
         tables = divided.pop(parts)
-        values, summary = _measure_bucket(tables, options, partial(measure, exposed=exposed))
+        with collecting_warnings() as warnings_of_bucket:
+            values, summary = _measure_bucket(tables, options, partial(measure, exposed=exposed))
+        caught.extend(warnings_of_bucket)
         if options.get("per_user") is None:
             return values.lazy(), summary, exposed
         file = divided.folder / f"values-{bucket.start}"
@@ -383,26 +394,22 @@ def _measure_buckets(
     n_at_once = max(1, _ROWS_AT_ONCE * n_buckets // max(1, divided.n_rows))
     n_threads = min(n_at_once, thread_count(options.get("n_threads")))
     progress = options.get("progress") or (lambda *_: None)
-    with (
-        reporting(progress, n_buckets, " buckets") as done,
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        warnings.simplefilter("always")
+    with reporting(progress, n_buckets, " buckets") as done:
         results = map_blocks(measure_one, buckets, n_threads, done)
     lists, summaries, exposed = map(list, zip(*results, strict=True))
-    same: dict[str, list[Any]] = {}
-    for record in caught:
-        beginning = str(record.message).partition(":")[0]
+    same: dict[str, list[RecmetricsWarning]] = {}
+    for warning in caught:
+        beginning = str(warning).partition(":")[0]
         # Buckets count their own lists and items; numbers in a metric string are no counts.
         kind = re.sub(r"(?<![@=\w.])[\d.,]+", "", beginning)
-        same.setdefault(kind, []).append(record.message)
+        same.setdefault(kind, []).append(warning)
     for messages in same.values():
         if "no id of recs" in str(messages[0]):  # a bucket knows the ids of its users alone
             continue
         # The same one on every run, whichever thread was the first.
         first = min(messages, key=str)
         where = f" (of one bucket; in {len(messages):,} of {n_buckets:,} buckets of users)"
-        warn(str(first) + where, argument=getattr(first, "argument", None))
+        warn(str(first) + where, argument=first.argument)
     return lists, summaries, exposed
 
 

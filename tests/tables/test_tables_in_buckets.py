@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 
@@ -368,6 +369,27 @@ def test_only_buckets_report_progress():
     assert reports == []
     evaluate_table(recs, recs, "hit", chunks=2, progress=report)
     assert reports == [(1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize("options", [{}, {"chunks": 2}], ids=["files", "buckets"])
+def test_threads_leave_the_filters_of_warnings_alone(options, tmp_path):
+    """Each would restore those of another, so that warnings were lost for good."""
+    pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "rank": [1, 1]}).write_parquet(
+        tmp_path / "recs.parquet"
+    )
+    pl.DataFrame({"user": ["a", "b"], "item": ["x", "x"]}).write_parquet(tmp_path / "truth.parquet")
+    files = tmp_path / "recs.parquet", tmp_path / "truth.parquet"
+    filters = list(warnings.filters)
+    show = warnings.showwarning
+    seen = []
+
+    def work(_):
+        evaluate_table(*files, ["hit@1"], **options)
+        seen.append((list(warnings.filters), warnings.showwarning))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(40)))
+    assert seen == [(filters, show)] * 40
 
 
 @pytest.mark.parametrize("package", ["polars", "pyarrow"])
