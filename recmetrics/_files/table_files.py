@@ -71,7 +71,8 @@ class Columns(NamedTuple):
     """The columns to read of a table.
 
     If the table has no column of ``numbers``, those columns of ``maybe`` (None: all others) are
-    read that hold only numbers, or that go by another name of ``numbers``.
+    read that hold numbers, or that go by another name of ``numbers``. Where there are no
+    ``numbers`` to read, other cells in these columns are an error.
     """
 
     ids: Sequence[str]  # read as text, so that files of two formats have ids of one type
@@ -352,13 +353,15 @@ def _scan_text(source: Source, columns: Columns, layout: _Layout) -> pl.LazyFram
         for name, new_name in new_names.items()
     )
 
-    def blocks(rows: pl.LazyFrame, if_numeric: Sequence[str]) -> Iterator[pl.DataFrame]:
+    def blocks(rows: pl.LazyFrame, *, drops_words: bool = False) -> Iterator[pl.DataFrame]:
         n_rows = 0
         # A command names the file, and its option with it.
         with nullcontext() if source.in_shell else at_fault(source.label):
             try:
                 for cells in rows.collect_batches(chunk_size=_BLOCK_ROWS):
                     here = layout._replace(n_rows_before=n_rows)
+                    if drops_words:
+                        cells = _without_words(columns, cells, if_numeric)
                     block = _with_numbers(source, columns, here, cells, if_numeric)
                     _refuse_null_ids(source, columns, here, block)
                     n_rows += len(block)
@@ -372,14 +375,14 @@ def _scan_text(source: Source, columns: Columns, layout: _Layout) -> pl.LazyFram
                     _refuse_malformed(source, layout.separator)
                 raise _without_rows(source)
 
-    first_rows = next(blocks(text.head(_SAMPLE_ROWS), if_numeric))
+    first_rows = next(blocks(text.head(_SAMPLE_ROWS), drops_words=True))
     text = text.select(first_rows.columns)
 
     def read(
         names: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: object
     ) -> Iterator[pl.DataFrame]:
         n_left = n_rows
-        for block in blocks(text, ()):  # pragma: no cover  # in threads of polars
+        for block in blocks(text):  # pragma: no cover  # in threads of polars
             rows = block if predicate is None else block.filter(predicate)
             if n_left is not None:
                 rows = rows.head(n_left)
@@ -621,7 +624,25 @@ def _is_number(field: str) -> bool:
 def _read_text(source: Source, columns: Columns, layout: _Layout) -> pl.DataFrame:
     """Read the text of each cell, so that ids stay as they are, then the numbers."""
     frame, if_numeric = _read_cells(source, columns, layout)
+    frame = _without_words(columns, frame, if_numeric)
     return _with_numbers(source, columns, layout, frame, if_numeric)
+
+
+def _without_words(
+    columns: Columns, frame: pl.DataFrame, if_numeric: Sequence[str]
+) -> pl.DataFrame:
+    """Drop the columns of ``if_numeric`` that hold words, unless they have a name of numbers.
+
+    Numbers in fewer than half of the filled cells are words, too, such as some titles of films.
+    """
+    for name in if_numeric:
+        text = frame[name]
+        n_numbers = _read_numbers(columns, text).count()
+        n_filled = (text.str.strip_chars() != "").sum()
+        holds_numbers = n_numbers > 0 and 2 * n_numbers >= n_filled
+        if not (holds_numbers or columns.has_name_of_numbers(name)):
+            frame = frame.drop(name)
+    return frame
 
 
 def _with_numbers(
@@ -633,7 +654,9 @@ def _with_numbers(
 ) -> pl.DataFrame:
     """Read the numbers in cells of text; drop empty lines.
 
-    Columns of ``if_numeric`` with other cells are dropped, unless they have a name of numbers.
+    Columns of ``if_numeric`` stand in for missing ``numbers`` and have null in other cells, so that
+    a caller can refuse them. In all other columns, also where there are no ``numbers``, such a cell
+    is an error.
     """
     import polars
 
@@ -650,13 +673,10 @@ def _with_numbers(
             numbers = _times(source, layout, text)
         else:
             numbers = _read_numbers(columns, text)
-        if not numbers.null_count():
-            frame = frame.with_columns(numbers)
-        elif name in if_numeric:
-            if not columns.has_name_of_numbers(name):
-                frame = frame.drop(name)
-        else:
+        stands_in = name in if_numeric and columns.numbers
+        if numbers.null_count() and not stands_in:
             raise _at_first_null(source, columns, layout, text, numbers)
+        frame = frame.with_columns(numbers)
     return frame
 
 

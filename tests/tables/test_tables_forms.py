@@ -534,6 +534,44 @@ def test_tables_of_items_in_files():
     assert value("recall(of=rest)@1", strata={"rest": Path("shares.csv")}) == 0
 
 
+@pytest.mark.parametrize("cell", ["", "x", "0,5"])
+@pytest.mark.usefixtures("folder")
+def test_a_cell_without_a_number_does_not_drop_a_column_of_a_file_of_items(cell):
+    """Vectors of the other columns alone would have another diversity."""
+    Path("features.csv").write_text(f"item;x;y\n7;1;0\n8;1;{cell}\n")
+    message = message_of(
+        InputError, evaluate_table, "recs.csv", "truth.csv", "diversity", features="features.csv"
+    )
+    assert message == f"features 'features.csv', line 3: holds {cell!r} as y; expected a number"
+    Path("profile.csv").write_text("user,note,comedy\n1,a,1\n2,b,\n")
+    message = message_of(
+        InputError,
+        evaluate_table,
+        "recs.csv",
+        "truth.csv",
+        "calibration",
+        genres=make("polars", {"item": ["7", "8"], "comedy": [1, 0]}),
+        profile="profile.csv",
+    )
+    assert message == "profile 'profile.csv', line 3: holds '' as comedy; expected a number"
+
+
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize("cell", ["", "n/a"])
+def test_a_cell_without_a_number_does_not_hide_the_column_that_orders_a_file(
+    cell, chunks, tmp_path
+):
+    pytest.importorskip("polars", reason="polars is not installed")
+    path = tmp_path / "recs.csv"
+    path.write_text(f"user,item,estimate,note\n1,7,0.25,a\n1,8,0.5,2\n1,9,{cell},b\n")
+    message = message_of(InputError, values, path, {"1": ["8"]}, chunks=chunks)
+    assert "it has the column 'estimate', which may be their order; type score=" in message
+    message = message_of(InputError, values, path, {"1": ["8"]}, score="estimate", chunks=chunks)
+    assert message.endswith(f", line 4: holds {cell!r} as estimate; expected a number")
+    got = evaluate_table(path, {"1": ["8"]}, "mrr", in_order=True, chunks=chunks)
+    assert read(got)["mrr"] == [1 / 2]
+
+
 @EVERY_KIND
 @WHOLE_AND_IN_PARTS
 @pytest.mark.parametrize("text", ["item\n", "item\tuser\n", "parquet"])
