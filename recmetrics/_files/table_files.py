@@ -134,10 +134,7 @@ class Columns(NamedTuple):
                 f"{self._advice(source, missing, header)}"
             )
             raise InputError(msg)
-        for name in header:
-            if header.count(name) > 1:
-                msg = f"{source} has the column {name!r} twice; expected every name once"
-                raise InputError(msg)
+        _refuse_repeated_names(source, header)
 
         names = [name for name in header if name in (*self.ids, *self.maybe_ids, *self.numbers)]
         if any(name in self.numbers for name in names):
@@ -260,6 +257,14 @@ class Columns(NamedTuple):
         """Write which column of a table should have which name."""
         pairs = [f"{column!r} to {self.options[option]!r}" for option, column in likely.items()]
         return " and ".join(pairs)
+
+
+def _refuse_repeated_names(source: Source, header: Sequence[str]) -> None:
+    """Refuse a header with two columns of one name, of which a caller could mean either."""
+    for name in header:
+        if header.count(name) > 1:
+            msg = f"{source} has the column {name!r} twice; expected every name once"
+            raise InputError(msg)
 
 
 def _likely(options: Sequence[str], header: Sequence[str]) -> dict[str, str]:
@@ -435,7 +440,8 @@ def read_any(
     Cells stay text where integers, or numbers of ``labels`` and of the first ``n_labels`` columns,
     would be written otherwise: 01 and 1 are two ids, 1.10 and 1.1 two labels. Beside ``metrics``,
     columns that are not named like a metric are labels, too. In other columns of decimals, and in
-    metrics, NA is no value, and blanks may stand around a number.
+    metrics, NA is no value, and blanks may stand around a number; other text in a metric that is
+    compared is an error. So is a row that ends before the last column, or a name that stands twice.
     """
     expected = "a .csv, .tsv or .parquet with a header"
     layout = _layout(source, expected)
@@ -446,7 +452,10 @@ def read_any(
             return polars.read_parquet(source.path, glob=False)
         with source.open_bytes() as file:
             data = file.read()
+        _refuse_repeated_names(source, _read_names(source, layout))
         cells = _read_csv(source, layout.separator, data)
+        if cells.width and cells[:, -1].null_count():
+            _refuse_short_rows(source, layout, cells.width - 1)
         frame = polars.read_csv(data, separator=layout.separator, infer_schema_length=None)
         # A blank line is a row without a cell.
         is_filled = cells.select(polars.any_horizontal(polars.all().is_not_null())).to_series()
@@ -462,12 +471,14 @@ def read_any(
             column = frame[name]
             if is_label or column.dtype.is_integer():
                 is_other = column.cast(polars.String) != cells[name]
-                if is_other.any():
+                if is_other.any() or column.dtype == polars.Boolean:  # Python writes True
                     frame = frame.with_columns(cells[name])
             elif column.dtype == polars.String:
                 is_metric |= n_labels > 0  # beside the labels of pairs are numbers alone
                 column = _numbers_or_text(source, layout, column, is_metric=is_metric)
                 frame = frame.with_columns(column)
+                if is_metric and column.dtype == polars.String and (name in metrics or not metrics):
+                    raise _at_first_word(source, layout, cells[name])
         return frame
 
 
@@ -491,6 +502,15 @@ def _numbers_or_text(
         fault = f"holds {text[row][:40]!r} as {text.name}; expected a number"
         raise _in_row(source, layout, row, fault)
     return text
+
+
+def _at_first_word(source: Source, layout: _Layout, text: pl.Series) -> InputError:
+    """Make the error on the first cell of a column that is neither a number nor missing."""
+    is_missing = text.str.strip_chars().is_in(["", "NA"])
+    is_word = _as_numbers(text).is_null() & ~is_missing.fill_null(True)
+    row = is_word.arg_max() or 0
+    fault = f"holds {text[row][:40]!r} as {text.name}; expected a number"
+    return _in_row(source, layout, row, fault)
 
 
 def _as_numbers(text: pl.Series) -> pl.Series:
@@ -666,7 +686,7 @@ def _with_numbers(
         frame = frame.filter(rows)  # without empty lines
     for name in columns.blanks:
         if frame[name].null_count():
-            _refuse_short_rows(source, columns, layout, name)
+            _refuse_short_rows(source, layout, _place(source, columns, layout, name))
     for name in sorted(set(frame.columns) - ids, key=frame.columns.index):
         text = frame[name]
         if name in columns.times:
@@ -689,7 +709,7 @@ def _at_first_null(
     row = numbers.is_null().arg_true()[0]
     cell = text[row]
     if cell is None:
-        _refuse_short_rows(source, columns, layout, text.name)
+        _refuse_short_rows(source, layout, _place(source, columns, layout, text.name))
         cell = ""
     expected = "a number"
     if text.name in columns.times and numbers.dtype != polars.Float64:
@@ -742,14 +762,25 @@ def _read_header(
     Gives also the name here of each of these columns, by that in the header; and the names here of
     those to keep only if numeric.
     """
-    with source.open_text() as file:
-        header = next(csv.reader(file, delimiter=layout.separator), [])
+    header = _read_names(source, layout)
     typed_names = header
     if source.suffix == ".inter":
         typed_names = columns.of_recbole(header)
     names, if_numeric = columns.choose(source, typed_names)
     new_names = {header[typed_names.index(name)]: name for name in (*names, *if_numeric)}
     return header, new_names, if_numeric
+
+
+def _place(source: Source, columns: Columns, layout: _Layout, name: str) -> int:
+    """Find the place of a column, by its name here, in the header."""
+    header, new_names, _ = _read_header(source, columns, layout)
+    return [new_names.get(column) for column in header].index(name)
+
+
+def _read_names(source: Source, layout: _Layout) -> list[str]:
+    """Read the names of the columns in the first line."""
+    with source.open_text() as file:
+        return next(csv.reader(file, delimiter=layout.separator), [])
 
 
 def _read_csv(
@@ -791,15 +822,14 @@ def _refuse_malformed(source: Source, separator: str) -> None:
             raise at_line(source, n_lines + 1, fault) from None
 
 
-def _refuse_short_rows(source: Source, columns: Columns, layout: _Layout, name: str) -> None:
-    """Refuse the first row that ends before the column ``name``; polars reads it as empty there."""
-    header, new_names, _ = _read_header(source, columns, layout)
-    place = [new_names.get(column) for column in header].index(name)
+def _refuse_short_rows(source: Source, layout: _Layout, place: int) -> None:
+    """Refuse the first row that ends before the column at ``place``; polars reads it as empty."""
     with source.open_text() as file, suppress(csv.Error):  # of a long cell, which polars reads
         rows = csv.reader(file, delimiter=layout.separator)
+        n_columns = len(next(rows, []))
         for fields in rows:
             if 0 < len(fields) <= place:
-                fault = f"{count_of_fields(fields)}; expected {len(header)}, as in the header"
+                fault = f"{count_of_fields(fields)}; expected {n_columns}, as in the header"
                 raise at_line(source, rows.line_num, fault)
 
 

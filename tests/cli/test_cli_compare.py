@@ -570,6 +570,58 @@ def test_labels_and_ids_in_one_table_stay_as_they_are_written(capsys):
     assert [each["user"] for each in gains] == [["00", "1.10"]]
 
 
+def test_labels_of_truth_stay_as_they_are_written(capsys):
+    """Python would write True, which no option names."""
+    pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    lines = ["new,user,premium,mrr"]
+    for user in range(4):
+        premium = "true" if user % 2 else "false"
+        lines += [f"true,{user},{premium},0.5", f"false,{user},{premium},1"]
+    Path("values.csv").write_text("\n".join(lines))
+    argv = ["values.csv", "--model", "new", "--baseline", "true", "--by", "premium", "--json"]
+    found = json.loads(printed(capsys, *argv))
+    assert found["models"] == ["true", "false"]
+    assert found["groups"] == ["false", "true"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        # A file that is cut off would leave its last user out.
+        ("model,user,mrr\na,1,0.5\na,2,1\nb,1,0.5\nb,2", "line 5: 2 fields; expected 3, as in"),
+        ("model,user,hit@1,hit@1\na,1,0,1\nb,1,1,0\n", "has the column 'hit@1' twice; expected"),
+        ("model,user,mrr\na,1,NA\na,2,\nb,1,1\nb,2,no\n", "line 5: holds 'no' as mrr; expected"),
+    ],
+)
+def test_one_table_of_all_models_that_is_malformed(text, fault, capsys):
+    pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    Path("values.csv").write_text(text)
+    message = error(capsys, "values.csv", "--model", "model")
+    assert re.match(rf"FILE 'values\.csv',? {re.escape(fault)}", message)
+
+
+def test_a_metric_that_is_not_compared_may_hold_words(capsys):
+    pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    Path("values.csv").write_text("model,map,mrr\na,north,0.5\na,south,1\nb,north,1\nb,south,1\n")
+    argv = ["values.csv", "--model", "model", "-m", "mrr", "--baseline", "a", "--json"]
+    [difference] = json.loads(printed(capsys, *argv))["differences"]
+    assert difference["difference"] == 0.25
+
+
+def test_advice_on_a_column_of_decimals_gives_options(capsys):
+    pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    Path("values.csv").write_text("model,user,mrr\na,1.0,0.5\na,2.0,1\nb,1.0,1\nb,2.0,1\n")
+    argv = ["values.csv", "--model", "model", "--baseline", "a"]
+    message = error(capsys, *argv)
+    assert "type -m mrr user if it is a metric, -m mrr if it identifies the user, or" in message
+    [difference] = json.loads(printed(capsys, *argv, "-m", "mrr", "--json"))["differences"]
+    assert difference["difference"] == 0.25
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_name_with_the_signs_of_a_pattern_is_that_of_one_file(suffix, capsys):
     models_table(f"values1.{suffix}", seed=3)

@@ -254,7 +254,7 @@ WHAT_TO_TYPE = [
     (
         "compare values.csv --model algo",
         "results has the column 'loss' of floats",
-        "FILE values.csv; -m; --model",
+        "FILE values.csv; --model",
     ),
     (
         "compare old.npz new.npz third.npz --gate mrr>0",
