@@ -64,7 +64,8 @@ def with_options(message: str, argument: str | None, spellings: Mapping[str, str
 
     message = re.sub(r"\bgive (\w+)='(\w+)'(?! or )", typed, message)
     if "metrics" in spellings:
-        message = re.sub(r"\b(type |(?<=, ))metrics=(\[.*?\])", _typed_metrics, message)
+        message = re.sub(r"\btype metrics=(\[.*?\])", _typed_metrics, message)
+        message = re.sub(r"(?<=, )metrics=(\[.*?\])", _option_of_metrics, message)
     arguments = [argument, *re.findall(r"\b(\w+)=", message)]
     # What is added, each text once, in this order.
     additions = dict.fromkeys(spellings[name] for name in arguments if name in spellings)
@@ -81,8 +82,13 @@ def with_options(message: str, argument: str | None, spellings: Mapping[str, str
 
 
 def _typed_metrics(match: re.Match[str]) -> str:
-    """Write a list of metrics as options."""
-    return f"{match[1]}-m {shlex.join(ast.literal_eval(match[2]))}"
+    """Write what to type for a list of metrics as options."""
+    return f"type -m {shlex.join(ast.literal_eval(match[1]))}"
+
+
+def _option_of_metrics(match: re.Match[str]) -> str:
+    """Write a list of metrics, the second of what to type, as options."""
+    return f"-m {shlex.join(ast.literal_eval(match[1]))}"
 
 
 def _with_column_of_lists(spellings: Mapping[str, str]) -> str:
