@@ -7,7 +7,7 @@ the relevant items. ``recs`` and ``truth`` are the caller's tables of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,11 +130,28 @@ def choose_columns(
     require_same_kind(recs, truth, "truth")
     truth_keys = _keys_of_truth(truth, keys)
     relevance = relevance or relevance_in(truth)
+    roles = {"identifies the lists": keys, "holds the items": [item]}
+    _refuse_two_roles("recs", roles | {"orders the lists": [rank, score]})
+    _refuse_two_roles("truth", roles | {"holds the relevances": [relevance]})
     unread_grades = None
     if relevance is None:
         others = set(OTHER_GRADES) & set(truth.columns) - {*truth_keys, item}
         unread_grades = min(others, default=None, key=OTHER_GRADES.index)
     return Columns(list(keys), truth_keys, item, rank, score, relevance, unread_grades)
+
+
+def _refuse_two_roles(label: str, columns_of_roles: Mapping[str, Sequence[str | None]]) -> None:
+    """Refuse a column of the table ``label`` that is read as two things, such as ids and scores."""
+    role_of_column: dict[str, str] = {}
+    for role, columns in columns_of_roles.items():
+        for column in filter(None, columns):
+            if column in role_of_column:
+                msg = (
+                    f"{label}: the column {column!r} {role_of_column[column]} and {role}; expected "
+                    "a column for each"
+                )
+                raise ArgumentError(msg)
+            role_of_column[column] = role
 
 
 def _default_order(recs: Frame, first: TableOrder) -> TableOrder | None:

@@ -125,6 +125,30 @@ def test_a_bad_table_is_refused(case, kind):
 
 
 @EVERY_KIND
+@pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"by": "item"}, "recs: the column 'item' identifies the lists and holds the items"),
+        ({"user": "item"}, "recs: the column 'item' identifies the lists and holds the items"),
+        ({"score": "item"}, "recs: the column 'item' holds the items and orders the lists"),
+        ({"rank": "user"}, "recs: the column 'user' identifies the lists and orders the lists"),
+        ({"relevance": "item"}, "truth: the column 'item' holds the items and holds the relev"),
+    ],
+)
+def test_a_column_is_not_read_as_two_things(names, message, chunks, kind):
+    """Ids of items that are numbers would be read as scores."""
+    tables_of_call = make(kind, RECS), make(kind, TRUTH)
+    told = message_of(ArgumentError, evaluate_table, *tables_of_call, "mrr", chunks=chunks, **names)
+    assert told.startswith(message)
+    assert told.endswith("; expected a column for each")
+    # One name in both tables, such as that of BEIR, is two columns.
+    truth = make(kind, TRUTH | {"rank": [1.0, 2.0]})
+    got = read(evaluate_table(make(kind, RECS), truth, "cg", relevance="rank", rank="rank"))
+    assert got["cg"] == [1.0, 0.0]
+
+
+@EVERY_KIND
 @pytest.mark.parametrize("column", ["user", "item"])
 @pytest.mark.parametrize("what", ["recs", "truth"])
 @pytest.mark.parametrize("ids", [["a", None, "b"], [1.0, float("nan"), 2.0]], ids=str)
