@@ -3,6 +3,7 @@
 import decimal
 import json
 import math
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -34,7 +35,7 @@ from recmetrics import (
     UnknownOptionError,
     tables,
 )
-from recmetrics.tables import RecListAnalysis, hit
+from recmetrics.tables import RecListAnalysis, evaluate_table, hit
 from recmetrics.tables._numbering import combine, number
 
 OTHER = json.loads((Path(__file__).parents[1] / "goldens" / "other.json").read_text())
@@ -369,6 +370,26 @@ def test_the_order_of_numbers_beyond_float64_is_exact(kind):
             recs = make(kind, {"user": [1, 1, 1], "item": [7, 8, 9], "score": numbers})
             got = read(analysis_of("mrr").compute(recs, truth))
             assert got["mrr"] == [1 / (4 - rank)], dtype
+
+
+@EVERY_KIND
+def test_decimals_are_not_read_as_objects_of_python(kind):
+    """These took twenty times as long; each has a hundred bytes."""
+    n = 15_000
+    columns = {str(dtype)[:7].lower(): column for dtype, column in exact_numbers(kind).items()}
+    take = getattr(columns["decimal"], "gather" if kind == "polars" else "take")
+    truth = make(kind, {"user": [1], "item": [1]})
+
+    def peak_of(scores):
+        recs = make(kind, {"user": range(n), "item": range(n), "score": scores})
+        tracemalloc.start()
+        evaluate_table(recs, truth, "mrr")
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return peak
+
+    peak_of([0.5] * n)  # imports take memory
+    assert peak_of(take(np.arange(n) % 3)) - peak_of([0.5] * n) < 50 * n
 
 
 @EVERY_KIND
