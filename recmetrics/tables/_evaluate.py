@@ -305,11 +305,12 @@ def evaluate_table(
     -----
     RecmetricsWarning
         If ``recs`` has no user or no item in common with ``truth`` or with ``exclude``, or no item
-        in common with ``popularity``; if two dicts look exchanged, since the scores are grades and
-        the relevances fractions; if ``exclude`` contains all relevant items of more than
+        in common with ``popularity``; if a column of pandas has a number and its text among the
+        ids, such as 1 and "1", which are two; if two dicts look exchanged, since the scores are
+        grades and the relevances fractions; if ``exclude`` contains all relevant items of more than
         half of the lists with relevant items (with ``return_summary``, the summary says so instead
-        of a warning); or if gaps in ranks
-        are closed although neither ``rank_gaps`` nor the convention asks for it.
+        of a warning); or if gaps in ranks are closed although neither ``rank_gaps`` nor the
+        convention asks for it.
     """
     check_flag("return_summary", return_summary)
     path: Any = options.get("per_user")

@@ -29,6 +29,7 @@ from recmetrics.tables._numbering import combine, number
 
 # The kind of a column of objects, by the name that ``infer_dtype`` of pandas has for it.
 _KIND_OF_OBJECTS = {"integer": "integers", "boolean": "integers", "floating": "floats"}
+_MIXED = "mixed-integer"  # of integers and others
 # The dtype that holds all ids of a kind.
 _COMMON_DTYPES: dict[str, Any] = {"integers": nw.Int64, "floats": nw.Float64, "strings": nw.String}
 
@@ -55,6 +56,7 @@ def _as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
         # The bits of equal numbers are equal once 0 is added: -0.0 becomes 0.0.
         floats = [np.asarray(column.to_numpy(), np.float64) for column in id_columns]
         return (np.concatenate(floats) + 0.0).view(np.int64)
+    _warn_of_numbers_as_text(labelled_columns)
     encode = {PANDAS: _of_pandas, POLARS: _of_polars, PYARROW: _of_pyarrow}
     encode_columns = encode[id_columns[0].implementation]
     try:
@@ -63,6 +65,30 @@ def _as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
         raise
     except Exception:  # of any type, by the library and by the ids
         _refuse_ids(labelled_columns, encode_columns)
+
+
+def _warn_of_numbers_as_text(labelled_columns: Sequence[tuple[str, Series]]) -> None:
+    """Warn where columns of pandas hold a number and its text, as files read in parts leave them.
+
+    These are two ids, which is seldom meant.
+    """
+    if labelled_columns[0][1].implementation is not PANDAS:  # others have a type for each column
+        return
+    import pandas as pd
+
+    for label, column in labelled_columns:
+        if column.dtype != nw.Object or pd.api.types.infer_dtype(column.to_native()) != _MIXED:
+            continue
+        ids = {item_id for _, other in labelled_columns for item_id in set(other.to_list())}
+        texts = {str(item_id) for item_id in ids if isinstance(item_id, int | np.integer)}
+        both = sorted(texts & {item_id for item_id in ids if isinstance(item_id, str)})
+        if both:
+            msg = (
+                f"{label}, column {column.name!r} holds numbers and text: {both[0]} and "
+                f"{both[0]!r} are two ids; are the ids written in two ways?"
+            )
+            warn(msg, argument=label)
+        return
 
 
 def has_repeats(ids: list[IntArray]) -> bool:

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 import uuid
+import warnings
 
 import numpy as np
 import pytest
@@ -171,6 +172,7 @@ def tables_of(kind, where, recs, truth):
     return make(kind, listed), make(kind, {"user": [1, 0, 2], "item": truth([0, 1, 2])})
 
 
+@pytest.mark.filterwarnings("ignore:.* holds numbers and text")
 @pytest.mark.parametrize("where", ["user", "item"])
 @EVERY_MATCHED
 def test_ids_are_matched(kind, name, where):
@@ -330,10 +332,21 @@ def test_ids_of_two_kinds_are_refused_by_their_values():
     assert len(kinds_refused(MATCHED["polars"]["Decimal"], decimals, "polars")) == 2
 
 
-def test_objects_1_and_the_string_1_are_two_ids():
-    recs = pd.DataFrame({"user": [0, 0], "item": pd.Series([1, "1"], dtype=object)})
-    truth = pd.DataFrame({"user": [0], "item": pd.Series(["1"], dtype=object)})
-    assert read(evaluate_table(recs, truth, "mrr"))["mrr"] == [1 / 2]
+@pytest.mark.parametrize("item", [["1"], [1]])
+@pytest.mark.parametrize("objects", [[1, "1"], ["2", 1]])
+def test_objects_1_and_the_string_1_are_two_ids(objects, item):
+    """pandas leaves such columns where it reads a text in parts; that is seldom meant."""
+    recs = pd.DataFrame({"user": [0, 0], "item": pd.Series(objects, dtype=object)})
+    truth = pd.DataFrame({"user": [0], "item": item})
+    rank = objects.index(item[0]) + 1 if item[0] in objects else np.inf
+    has_both = "1" in [*objects, *item] and 1 in [*objects, *item]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert read(evaluate_table(recs, truth, "mrr"))["mrr"] == [1 / rank]
+    told = [str(warning.message) for warning in caught if "two ids" in str(warning.message)]
+    assert len(told) == has_both
+    message = "recs, column 'item' holds numbers and text: 1 and '1' are two ids; are the ids wri"
+    assert all(text.startswith(message) for text in told)
 
 
 @EVERY_KIND
