@@ -114,8 +114,24 @@ def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
         with source.open_bytes() if of_text else source.path.open("rb") as file:
             return file.read(8)  # enough for each of ``_FORMATS``
     except (OSError, ValueError, EOFError, zlib.error) as error:
-        msg = f"cannot open {source}: {reason(error)}; expected {expected}"
+        advice = _advice_on_several(source) if ".parquet" in expected else ""
+        msg = f"cannot open {source}: {reason(error)}; expected {expected}{advice}"
         raise InputError(msg) from error
+
+
+def _advice_on_several(source: Source) -> str:
+    """Say how to read a folder, a pattern or an address of files of Parquet; "" for any other."""
+    # A Path writes one slash for the two of an address.
+    text = re.sub(r"^([a-z][a-z0-9]+:)/+", r"\1//", source.path.as_posix())
+    code = f"polars.scan_parquet({text!r})"
+    if source.path.is_dir():
+        depths = ("*", "*/*", "*/*/*")  # folders in it may be partitions; a disk takes too long
+        if not any(any(source.path.glob(f"{depth}.parquet")) for depth in depths):
+            return ""
+        code = f"polars.scan_parquet({text + '/**/*.parquet'!r}, hive_partitioning=True)"
+    elif source.suffix != ".parquet" or not ("://" in text or set(text) & set("*?[")):
+        return ""
+    return f"; for all its files, in Python, type {code} for the name"
 
 
 def refuse_other_formats(source: Source, first_bytes: bytes, expected: str) -> None:

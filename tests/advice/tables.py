@@ -708,6 +708,25 @@ LISTS = [
         altered="polars.read_parquet('recs.parquet').with_columns(polars.col('user').cast(str))",
         then=MRR,
     ),
+    *(
+        Case(
+            "; for all its files, in Python",
+            "import polars\nfrom recmetrics import tables\ntruth = {'1': ['x'], '2': ['y']}\n"
+            "for user, items in ('1', ['y', 'x']), ('2', ['x', 'y']):\n"
+            "    folder = Path('days', f'day={user}')\n"
+            "    folder.mkdir(parents=True, exist_ok=True)\n"
+            "    run = polars.DataFrame({'user': user, 'item': items})\n"
+            "    run.write_parquet(folder / '0.parquet')\n"
+            f"Path('days', '_SUCCESS').touch()\nrecs = {recs!r}\n",
+            "tables.evaluate_table(recs, truth, 'mrr', in_order=True)",
+            [1 / 2, 1 / 2],
+            advice="type (.+) for the name$",
+            to="recs",
+            altered="'days/day=1/0.parquet'",
+            then="sorted(answer['mrr'])",
+        )
+        for recs in ("days", "days/*/*.parquet")
+    ),
     Case(
         "it has a column for each place of a list",
         "import polars\nfrom recmetrics import tables\n"

@@ -556,6 +556,28 @@ def test_a_cell_without_a_number_does_not_drop_a_column_of_a_file_of_items(cell)
     assert message == "profile 'profile.csv', line 3: holds '' as comedy; expected a number"
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        (
+            "s3://bucket/recs.parquet",
+            "type polars.scan_parquet('s3://bucket/recs.parquet') for the",
+        ),
+        ("folder", ""),  # which holds none
+        ("recs.parquet", ""),
+        ("days-*.csv", ""),
+    ],
+)
+def test_what_is_no_file_is_told_to_be_read_by_polars_only_if_it_is_parquet(name, advice, tmp_path):
+    pytest.importorskip("polars", reason="polars is not installed")
+    (tmp_path / "folder").mkdir()
+    path = name if "://" in name else tmp_path / name
+    message = message_of(InputError, values, path, {"1": ["8"]})
+    assert message.startswith("cannot open recs ")
+    assert ("polars" in message) == bool(advice)
+    assert advice in message
+
+
 @pytest.mark.parametrize("chunks", [None, 2])
 @pytest.mark.parametrize("cell", ["", "n/a"])
 def test_a_cell_without_a_number_does_not_hide_the_column_that_orders_a_file(
