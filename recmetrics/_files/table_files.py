@@ -409,6 +409,10 @@ def _chosen(source: Source, columns: Columns, frame: pl.LazyFrame) -> pl.LazyFra
         if schema[name].is_numeric() or columns.has_name_of_numbers(name):
             names.append(name)
     ids = [name for name in names if name in (*columns.ids, *columns.maybe_ids)]
+    for name in columns.ids[1:2]:
+        # Whoever reads the items of users says how to make a row of each in a list.
+        if isinstance(schema[name], polars.List | polars.Array):
+            ids.remove(name)
     for name in ids:
         dtype = schema[name]
         if not (dtype.is_integer() or dtype in (polars.String, polars.Categorical, polars.Enum)):

@@ -579,6 +579,24 @@ def test_what_is_no_file_is_told_to_be_read_by_polars_only_if_it_is_parquet(name
 
 
 @pytest.mark.parametrize("chunks", [None, 2])
+@pytest.mark.parametrize("label", ["recs", "truth", "exclude"])
+def test_lists_in_a_file_are_refused_as_those_in_a_frame(label, chunks, tmp_path):
+    """The message has the code that makes a row of each item."""
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    lists = polars.DataFrame({"user": ["1", "2"], "item": [["7", "8"], ["8"]]})
+    rows = lists.explode("item")
+    tables = {"recs": rows, "truth": rows, "exclude": rows}
+    told = message_of(InputTypeError, evaluate_table, metrics_list="mrr", **tables | {label: lists})
+    path = tmp_path / "lists.parquet"
+    lists.write_parquet(path)
+    message = message_of(
+        InputTypeError, evaluate_table, metrics_list="mrr", chunks=chunks, **tables | {label: path}
+    )
+    assert message == f"{told} (before this, type {label} = polars.read_parquet({str(path)!r}))"
+    assert f"; type {label} = {label}.explode(['item']).drop_nulls('item')" in message
+
+
+@pytest.mark.parametrize("chunks", [None, 2])
 @pytest.mark.parametrize("cell", ["", "n/a"])
 def test_a_cell_without_a_number_does_not_hide_the_column_that_orders_a_file(
     cell, chunks, tmp_path
