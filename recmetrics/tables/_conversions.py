@@ -26,6 +26,9 @@ def conversion_of(value: Any, label: str) -> str:
         return _conversion_of_column(value, label)
     if type(value).__name__ == "RecordBatch":
         return f"; type pyarrow.Table.from_batches([{label}])"
+    is_column = hasattr(value, "dtype") or hasattr(value, "type")
+    if hasattr(value, "__arrow_c_stream__") and not is_column:
+        return f"; for a table of another library type pyarrow.table({label})"
     return ""
 
 

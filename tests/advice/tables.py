@@ -604,6 +604,21 @@ FORMS = [
         )
     ),
     Case(
+        "for a table of another library type pyarrow.table",
+        TABLES + "import pyarrow\n"
+        "class Stream:\n"
+        "    def __init__(self, table):\n"
+        "        self.table = table\n"
+        "    def __arrow_c_stream__(self, requested_schema=None):\n"
+        "        return self.table.__arrow_c_stream__(requested_schema)\n"
+        "recs['score'] = [1, 2, 1]\nrecs = Stream(pyarrow.Table.from_pandas(recs))\n"
+        "truth = {'a': ['x'], 'b': ['x']}\n",
+        CALL,
+        [1 / 2, 1 / 1],
+        altered="{'a': ['x', 'y'], 'b': ['y']}",
+        then="[float(str(value)) for value in answer['mrr']]",
+    ),
+    Case(
         "; type pandas.DataFrame({})",
         "import pandas\nfrom recmetrics import tables\ntruth = {'a': ['x']}\n"
         "recs = [{'user': 'a', 'item': 'x', 'score': 1}, {'user': 'a', 'item': 'y', 'score': 2}]\n",
