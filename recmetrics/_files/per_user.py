@@ -62,6 +62,13 @@ def read_per_user(source: Source) -> PerUser:
         return _read_npz(source)
     if source.suffix != ".csv":
         msg = f"{source} is neither an .npz nor a .csv; expected {_PER_USER_FORMATS}"
+        if source.suffix == ".parquet":  # as evaluate_table writes
+            new_path = str(source.path.with_suffix(".csv"))
+            msg += (
+                "; for values of one model, in Python, type "
+                f"polars.read_parquet({str(source.path)!r}).write_csv({new_path!r}) and give "
+                "that file"
+            )
         raise InputError(msg)
     return _read_csv(source)
 

@@ -52,6 +52,19 @@ CASES = [
         then="answer['mrr'].to_list()",
     ),
     Case(
+        "for values of one model, in Python, type",
+        TABLES.format("user,item") + "import polars\nfrom recmetrics.tables import evaluate_table\n"
+        "evaluate_table('recs.csv', 'liked.csv', 'mrr', per_user='new.parquet')\n"
+        "Path('old.csv').write_text('user,mrr\\na,0.25\\nb,0.5\\n')\n",
+        "run('recmetrics compare old.csv new.parquet')",
+        (1 / 4 + 1 / 2) / 2,
+        advice="in Python, type (.+) and give",
+        whole="",
+        altered="polars.read_csv('old.csv').write_csv('new.csv')",
+        then="run('recmetrics compare new.csv old.csv --baseline old --json')['differences'][0]"
+        "['difference']",
+    ),
+    Case(
         "in Python, type evaluate_table({}, {}, ..., by='model')",
         TABLES.format("user,item") + "from recmetrics.tables import evaluate_table\n"
         "Path('recs.csv').write_text('user,item,score,model\\na,x,2,m\\na,y,1,m\\na,y,2,n\\n')\n"
