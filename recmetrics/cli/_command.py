@@ -262,12 +262,13 @@ def _form_and_sources(args: Namespace) -> tuple[str, dict[str, Source]]:
             continue
         args.spellings.pop(row.name, None)  # no message says to type it
         if getattr(args, row.name) != row.default:
-            _refuse_option(row, form, args.files)
+            _refuse_option(row, form, args)
     return form, sources_of(args, form.lower())
 
 
-def _refuse_option(row: Row, form: str, files: Sequence[str]) -> NoReturn:
+def _refuse_option(row: Row, form: str, args: Namespace) -> NoReturn:
     """Say which forms take an option, and why that of these files does not."""
+    files = args.files
     path = Path(files[0])
     takers = row.forms.split()
     expected = ", or ".join(f"{taker}, {FORMS[taker]}" for taker in takers)
@@ -282,6 +283,10 @@ def _refuse_option(row: Row, form: str, files: Sequence[str]) -> NoReturn:
         if truth.suffix not in SUFFIXES and holds_lists(truth):
             call = f"evaluate_table({str(path)!r}, {as_dict(files[1])}, ...)"
             explanation += f", and for lines of a user and items, in Python, type {call}"
+    elif form == "RECS" and row.name in SIDE:
+        table = f"{row.name}={str(getattr(args, row.name))!r}"
+        call = f"evaluate_table({str(path)!r}, {str(files[1])!r}, ..., {table})"
+        explanation += f"; for {SIDE[row.name].table}, in Python, type {call}"
     elif form == "SCORES" and path.suffix not in (".npy", ".npz"):
         explanation = f"{Source(form, path)} is no {TABLES}, nor a TREC run"
     msg = f"{row.flag} goes with {expected}; {explanation}"

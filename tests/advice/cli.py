@@ -65,6 +65,19 @@ CASES = [
         "['difference']",
     ),
     Case(
+        "cli/_command.py: ; for {}, in Python, type",
+        TABLES.format("user,item") + "from recmetrics.tables import evaluate_table\n"
+        "Path('items.csv').write_text('item,u,v\\nx,1,0\\ny,0,2\\n')\n",
+        "run('recmetrics evaluate recs.csv liked.csv -m diversity@2 --features items.csv')",
+        1 - 0,
+        advice="in Python, type (.+)$",
+        blank="'diversity@2'",
+        whole="",
+        altered="evaluate_table('recs.csv', 'liked.csv', 'popularity@2', popularity='recs.csv')"
+        ".rename({'popularity@2': 'diversity@2'})",
+        then="answer['diversity@2'][0]",
+    ),
+    Case(
         "in Python, type evaluate_table({}, {}, ..., by='model')",
         TABLES.format("user,item") + "from recmetrics.tables import evaluate_table\n"
         "Path('recs.csv').write_text('user,item,score,model\\na,x,2,m\\na,y,1,m\\na,y,2,n\\n')\n"

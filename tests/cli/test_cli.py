@@ -395,7 +395,14 @@ GROUPS = "GROUPS, a table without TRUTH"
     ("files", "option", "forms", "got"),
     [
         ("r.csv t.csv", "--candidates t", SCORES, "RECS is a table of recommendations"),
-        ("r.csv t.csv", "--genres g.csv", SCORES, "RECS is a table of recommendations"),
+        (
+            "r.csv t.csv",
+            "--genres g.csv",
+            SCORES,
+            "RECS is a table of recommendations; for a table of 'item' and a column for each "
+            "genre, 1 if the item has it, in Python, type evaluate_table('r.csv', 't.csv', ..., "
+            "genres='g.csv')",
+        ),
         ("r.csv t", "--ties best", f"{SCORES}, or {GROUPS}", "RECS is a table of recommendations"),
         ("s.npy t.npy", "--include-missing", RECS, "SCORES is an .npy or .npz"),
         ("s.npz t.npy", "--score s", f"{RECS}, or {GROUPS}", "SCORES is an .npy or .npz"),
