@@ -104,7 +104,7 @@ def _scan(table: Any, label: str, options: Tables) -> pl.LazyFrame:
         table = from_dict(table, label, options, POLARS)
     elif isinstance(table, FILES):
         read = scan_table if label in _DIVIDED else read_table
-        return from_file(table, label, options, POLARS, read).lazy()  # type: ignore[no-any-return]
+        return from_file(table, label, options, read).lazy()  # type: ignore[no-any-return]
     elif isinstance(table, pl.LazyFrame):
         return table
     elif hasattr(table, "get_fragments"):

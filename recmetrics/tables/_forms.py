@@ -83,13 +83,15 @@ def in_frames(
     frames = {label: tables[label] for label in tables if label not in (*files, *dicts)}
     library = _library(frames, has_files=bool(files))
     for label in files:
-        tables[label] = from_file(tables[label], label, options, library)
+        tables[label] = from_file(tables[label], label, options)
     for label in dicts:
         tables[label] = from_dict(tables[label], label, options, library)
     tables |= users_without_items(recs, truth, options, library)
     if {"recs", "truth"} <= {*dicts}:
         _warn_if_exchanged(tables, options)
     tables = with_integer_ids(tables, files, options)
+    for label in files:
+        tables[label] = _in_library(tables[label], library)
     if strata:
         tables["strata"] = {name: tables.pop(f"strata[{name!r}]") for name in strata}
     return tables.pop("recs"), tables.pop("truth"), {**options, **tables}
@@ -140,10 +142,9 @@ def from_file(
     file: str | Path | Source,
     label: str,
     options: Mapping[str, Any],
-    library: Any,
     read: Callable[[Source, FileColumns], Any] = read_table,
 ) -> Any:
-    """Read a table by polars, and make it one of the library."""
+    """Read a table by polars."""
     source = source_of(file, label)
     # A command names the file, and its option with it.
     with nullcontext() if source.in_shell else at_fault(label):
@@ -152,6 +153,11 @@ def from_file(
             frame = frame.cast(dict.fromkeys(frame.columns[:2], str))
         else:
             frame = read(source, _columns_in_file(source, label, options))
+    return frame
+
+
+def _in_library(frame: Any, library: Any) -> Any:
+    """Make a frame of polars one of a library."""
     if library is POLARS:
         return frame
     columns = {

@@ -513,6 +513,21 @@ def test_a_file_beside_a_frame_is_of_its_library(kind):
     assert read(evaluate_table("recs.csv", {"1": {"8"}}, "mrr"))["mrr"][0] == 1 / 2
 
 
+@EVERY_KIND
+@pytest.mark.parametrize("text", ["1_000", " 1000", "\u0661\u0660\u0660\u0660", "1000.0", "1e3"])
+def test_what_is_an_integer_in_a_file_is_the_same_beside_frames_of_every_library(
+    kind, text, tmp_path
+):
+    """Python reads more texts as integers than polars, which reads files."""
+    pytest.importorskip("polars", reason="polars is not installed")
+    path = tmp_path / "truth.csv"
+    path.write_text(f"user,item\n{text},7\n", encoding="utf-8")
+    recs = make(kind, {"user": [1000], "item": [7]})
+    assert "expected ids of one type" in message_of(InputTypeError, values, recs, path)
+    path.write_text("user,item\n+1000,7\n01001,8\n")
+    assert values(recs, path) == {1000: 1, 1001: 0}
+
+
 @pytest.mark.usefixtures("folder")
 def test_tables_of_items_in_files():
     Path("features.csv").write_text("item,x,y,title\n7,1,0,a\n8,0,2,b\n")
