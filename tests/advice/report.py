@@ -548,7 +548,7 @@ CASES = [
     ),
     Case(
         "if it is a metric, {}or model={} if it names the model",
-        LONG + "import polars as pl\n"
+        LONG + "import pyarrow, polars as pl\n"
         "frame = pl.from_pandas(frame).with_columns(pl.Series('hit@1', ['0', '1', '1', '1']))",
         "recmetrics.compare(frame, model='arm')",
         [1 / 2, 1 / 2],
@@ -577,7 +577,7 @@ CASES = [
     ),
     Case(
         "holds no values yet; type {}",
-        LONG + "import polars as pl\nframe = pl.from_pandas(frame).lazy()",
+        LONG + "import pyarrow, polars as pl\nframe = pl.from_pandas(frame).lazy()",
         "recmetrics.compare(frame, model='arm')",
         [1 / 2],
         to="frame",

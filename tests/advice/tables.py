@@ -36,8 +36,9 @@ ARROW = (
     "truth = pyarrow.Table.from_pandas(truth)\n"
 )
 
-POLARS = "recs = polars.DataFrame(recs); truth = polars.DataFrame(truth)"
+POLARS = "import pyarrow; recs = polars.DataFrame(recs); truth = polars.DataFrame(truth)"
 OBJECTS = (
+    "import pyarrow\n"  # for strings of pandas
     "ids = polars.Series('item', recs['item'].tolist(), dtype=polars.Object)\n"
     "recs = polars.DataFrame(recs[['user']]).with_columns(ids); truth = polars.DataFrame(truth)"
 )
@@ -126,10 +127,11 @@ COLUMNS = [
         for library in (
             "",
             "genres['genre'] = genres['genre'].str.split('|')",
+            "import pyarrow\n"
             "recs, truth, genres, profile = map(polars.DataFrame, (recs, truth, genres, profile))",
             "genres = polars.DataFrame({'item': [1, 2, 3, 2, 2], 'genre': ['a', 'b', None, 'a', "
             "'c']}, schema_overrides={'genre': polars.Categorical})\n"
-            "recs, truth, profile = map(polars.DataFrame, (recs, truth, profile))",
+            "import pyarrow; recs, truth, profile = map(polars.DataFrame, (recs, truth, profile))",
         )
     ),
     *(
