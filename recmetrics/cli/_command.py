@@ -497,7 +497,9 @@ def _run(name: str, words: Sequence[str], argv: Sequence[str]) -> int:
             _help_or_refuse(name, argv)
         args = _read_arguments(name, words)
         spellings = args.spellings
-        with telling_of_compilation():
+        with telling_of_compilation(), warnings.catch_warnings():
+            # Of NumPy, which reads the damaged header of an .npy as Python, before it fails.
+            warnings.simplefilter("ignore", SyntaxWarning)
             return _COMMANDS[name].run(args) or 0
     except SystemExit as leaving:  # --help and --version
         return int(leaving.code or 0)

@@ -129,6 +129,14 @@ def test_scores(name, capsys):
     check(capsys, BAD_SCORES[name], "bad.npy", *argv)
 
 
+def test_a_header_of_which_python_warns_is_told_in_one_line(capsys):
+    """NumPy reads a header as Python, which warns of 3if before it refuses the rest."""
+    Path("bad.npy").write_bytes(NPY.replace(b"'<f4'", b"3if 3"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert refused(capsys, "evaluate", "bad.npy", "truth.npz").startswith(CANNOT)
+
+
 BAD_SPARSE = {
     "cut": (NPZ[:-30], "File is not a zip file"),
     "no indices": (archive(**{n: c for n, c in CSR.items() if n != "indices"}), ""),
