@@ -57,7 +57,7 @@ def test_ranks_are_those_of_a_sort(kind, n_items, dtype, many):
         with patched(
             {
                 "_core.selection.matrix": {
-                    "MANY_RELEVANT": many,
+                    "MANY_RELEVANT": {4: many, 8: many},
                     "_MANY_HITS": 0,
                     "_MAX_PAIRS": 1 << 60,
                 }

@@ -130,6 +130,11 @@ class ScoreMatrix:
     def take(self, rows: slice) -> "ScoreMatrix":
         return ScoreMatrix(self.array[rows])
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype in which large blocks of the scores are compared."""
+        return np.dtype(_compared_as(self.array[:0]))
+
     def is_small(self, row_items: float) -> bool:
         """Say whether a call that reads ``row_items`` scores of each row is work for one thread."""
         return self.shape[0] * row_items <= LEAST_SCORES
@@ -142,8 +147,7 @@ class ScoreMatrix:
         block_bytes = _BLOCK_BYTES
         if copied or not (_is_native(self.array) or is_half(self.array.dtype)):
             block_bytes = _COPY_BYTES
-        itemsize = np.dtype(_compared_as(self.array[:0])).itemsize
-        n_rows = int(block_bytes / max(1.0, row_items * itemsize))
+        n_rows = int(block_bytes / max(1.0, row_items * self.dtype.itemsize))
         if has_columns(self.array):
             n_rows = max(1, n_rows // TILE_ROWS) * TILE_ROWS
         least_rows = int(LEAST_SCORES / max(1.0, row_items))

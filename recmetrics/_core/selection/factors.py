@@ -369,6 +369,10 @@ class FactorRows(ScoreMatrix):
         self._factors = factors
         self.shape = factors.shape
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._factors.dtype
+
     def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:  # noqa: ARG002
         return native(self._factors.host(rows))
 

@@ -29,7 +29,7 @@ _RELEVANT_ITEM = 20.0
 _COMPARED_PAIR = 1.1
 _SHORT_SCORE = 2.0  # a score of a row that is too short for lanes
 _COMPARED_PAIR_TO_THE_END = 1.7  # such a pair without a cutoff
-_BINNED_SCORE = 9.5  # a score whose bin is searched for, measured with 110 relevant items
+_BINNED_SCORE = 15.0  # a score whose bin is searched for, measured with 110 relevant items
 _LISTED_SCORE = 1.6  # a score of a row from which a list is made
 _LISTED_SHORT_SCORE = 8.0  # one of a row that is too short for lanes
 _LISTED_ITEM = 30.0  # an item of a list
@@ -76,7 +76,8 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
     if users.exclude is not None and n_users * n_items:
         work += _work_of_hiding(n_users, n_items, users.exclude.count())
     if k is not None:
-        work += _work_of_ranks(n_users, n_items, n_relevant, k)
+        least_binned = MANY_RELEVANT[scores.dtype.itemsize] * n_users
+        work += _work_of_ranks(n_users, n_items, n_relevant, k, least_binned)
         work += _work_of_hits(scores, users, k, _expected_hits(users, k))
     if depth is not None:
         score_work = _LISTED_SCORE if n_lanes_for(depth, n_items) else _LISTED_SHORT_SCORE
@@ -133,11 +134,14 @@ def _work_of_hits(scores: Any, users: Users, k: int, n_hits: IntArray | float) -
     return float(np.broadcast_to(work_of_user, users.truth.n_users).sum())
 
 
-def _work_of_ranks(n_users: int, n_items: int, n_relevant: int, k: int) -> float:
-    """Estimate the work of ranks to ``k`` from whole rows, without that of hits in long rows."""
+def _work_of_ranks(n_users: int, n_items: int, n_relevant: int, k: int, least_binned: int) -> float:
+    """Estimate the work of ranks to ``k`` from whole rows, without that of hits in long rows.
+
+    From ``least_binned`` relevant items of all users on, the bins of scores are searched for.
+    """
     if n_lanes_for(k, n_items):
         return _LANE_SCORE * n_users * n_items + _SELECTED_ITEM * n_users * k
-    if n_relevant >= MANY_RELEVANT * n_users:
+    if n_relevant >= least_binned:
         return _BINNED_SCORE * n_users * n_items
     pair_work = _COMPARED_PAIR if k < n_items else _COMPARED_PAIR_TO_THE_END
     return pair_work * n_relevant * n_items + _SHORT_SCORE * n_users * n_items
