@@ -56,15 +56,16 @@ def _as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
         # The bits of equal numbers are equal once 0 is added: -0.0 becomes 0.0.
         floats = [np.asarray(column.to_numpy(), np.float64) for column in id_columns]
         return (np.concatenate(floats) + 0.0).view(np.int64)
-    _warn_of_numbers_as_text(labelled_columns)
     encode = {PANDAS: _of_pandas, POLARS: _of_polars, PYARROW: _of_pyarrow}
     encode_columns = encode[id_columns[0].implementation]
     try:
-        return np.asarray(encode_columns([column.to_native() for column in id_columns]), np.int64)
+        ids = np.asarray(encode_columns([column.to_native() for column in id_columns]), np.int64)
     except MemoryError:
         raise
     except Exception:  # of any type, by the library and by the ids
         _refuse_ids(labelled_columns, encode_columns)
+    _warn_of_numbers_as_text(labelled_columns)
+    return ids
 
 
 def _warn_of_numbers_as_text(labelled_columns: Sequence[tuple[str, Series]]) -> None:

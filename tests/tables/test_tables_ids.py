@@ -434,8 +434,9 @@ def test_ids_that_cannot_be_compared_are_refused_with_what_to_type(kind, held, w
 
 
 @pytest.mark.parametrize("where", ["user", "item"])
-def test_the_table_that_cannot_be_compared_is_named(where):
-    good, bad = of_pandas(INTEGERS, object), of_pandas(STRUCTS, object)
+@pytest.mark.parametrize("ids", [STRUCTS, [*STRUCTS[:2], 1]])
+def test_the_table_that_cannot_be_compared_is_named(ids, where):
+    good, bad = of_pandas(INTEGERS, object), of_pandas(ids, object)
     assert refused(*tables_of("pandas", where, good, bad)).startswith(
         f"truth, column {where!r} holds a dict in row 0 (counted from 0), expected"
     )
