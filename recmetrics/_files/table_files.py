@@ -456,7 +456,8 @@ def read_any(
             return polars.read_parquet(source.path, glob=False)
         with source.open_bytes() as file:
             data = file.read()
-        _refuse_repeated_names(source, _read_names(source, layout))
+        # Spreadsheets end each row with cells of columns without a name.
+        _refuse_repeated_names(source, [*filter(None, _read_names(source, layout))])
         cells = _read_csv(source, layout.separator, data)
         if cells.width and cells[:, -1].null_count():
             _refuse_short_rows(source, layout, cells.width - 1)

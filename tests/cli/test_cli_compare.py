@@ -602,6 +602,15 @@ def test_one_table_of_all_models_that_is_malformed(text, fault, capsys):
     assert re.match(rf"FILE 'values\.csv',? {re.escape(fault)}", message)
 
 
+def test_columns_without_a_name_may_stand_twice(capsys):
+    """Spreadsheets end each row with cells of empty columns."""
+    pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    Path("values.csv").write_text("model,user,mrr,,\na,1,0.5,,\na,2,1,,\nb,1,0.5,,\nb,2,0,,\n")
+    found = json.loads(printed(capsys, "values.csv", "--model", "model", "--json"))
+    assert [mean["mean"] for mean in found["means"]] == [0.75, 0.25]
+
+
 def test_a_metric_that_is_not_compared_may_hold_words(capsys):
     pytest.importorskip("polars", reason="polars is not installed")
     pytest.importorskip("narwhals", reason="narwhals is not installed")
