@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -253,8 +253,10 @@ def _keep_parts(
     n_rows = 0
     first_row = pl.DataFrame()
     n_held = 0.0
+    written: Future[None] | None = None
     with ThreadPoolExecutor(1) as writer:
-        written = writer.submit(write, 0, {})
+        with suppress(RuntimeError):  # where the system starts no more threads, this one writes
+            written = writer.submit(write, 0, {})
         for number, block in enumerate(blocks):
             parts = block.partition_by(_PART, as_dict=True)
             if not n_rows:
@@ -264,10 +266,13 @@ def _keep_parts(
             if n_held <= _HELD_BYTES:
                 for (code,), rows in parts.items():
                     pieces[label, code].append(rows.drop(_PART))
-                continue
+            elif written is None:
+                write(number, parts)
+            else:
+                written.result()
+                written = writer.submit(write, number, parts)
+        if written is not None:
             written.result()
-            written = writer.submit(write, number, parts)
-        written.result()
     return n_rows, first_row
 
 

@@ -110,6 +110,18 @@ def test_the_rows_are_those_of_one_call(form, tmp_path):
     ]
 
 
+def test_rows_are_written_also_where_no_thread_can_start(monkeypatch):
+    recs, truth, side = problem(700)
+    expected = evaluate_table(recs, truth, METRICS, **side)
+
+    def start(_):
+        msg = "can't start new thread"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr("threading.Thread.start", start)
+    assert_same_rows(evaluate_table(recs, truth, METRICS, chunks=7, **side), expected)
+
+
 @pytest.fixture(scope="module")
 def million_rows():
     """Tables, and what one call gives for them."""
