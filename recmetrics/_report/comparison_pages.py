@@ -203,7 +203,7 @@ def _ends(
 ) -> Iterator[str]:
     """Say which ends of the intervals of these metrics count one more user, and why."""
     means = [mean for mean in comparison.means if mean.metric in metrics]
-    few_users = legends.too_few_users(means, comparison.noun)
+    few_users = legends.too_few_users(means, comparison.nouns)
     yield from legends.ends_of_means(means, few_users, comparison.noun)
     if with_differences:
         differences = [record for record in comparison.differences if record.metric in metrics]

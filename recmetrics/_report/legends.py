@@ -68,12 +68,15 @@ def weighted_by(n_weightless: int | None, noun: str, *, has_counts: bool) -> Ite
         yield f"left out: {counted(n_weightless, noun)} of weight 0"
 
 
-def too_few_users(means: Iterable[Any], noun: str) -> str:
-    """Write how few users on a side are too few: effective ones if a mean is weighted."""
+def too_few_users(means: Iterable[Any], nouns: str) -> str:
+    """Write how few users on a side are too few: effective ones if a mean is weighted.
+
+    ``nouns`` is the word for users.
+    """
     effective = ""
-    if any(mean.n_effective is not None for mean in means):
+    if not {mean.n_effective for mean in means} <= {None}:
         effective = "effective "
-    return f"fewer than {FEW_USERS} {effective}{plural(noun)}"
+    return f"fewer than {FEW_USERS} {effective}{nouns}"
 
 
 def ends_of_means(records: Sequence[Any], few_users: str, noun: str) -> Iterator[str]:

@@ -491,7 +491,7 @@ class Summary(Printed):
         package, and a number that is undefined or infinite.
         """
         metrics = tuple(dict.fromkeys(record.metric for record in self.records))
-        notes = [*self._left_out(), *self.notes]
+        notes = [*self._left_out(plural(self.noun)), *self.notes]
         return document(
             self,
             metrics,
@@ -523,48 +523,50 @@ class Summary(Printed):
                     means.append(
                         Mean(metric=record.metric, group=record.group, model=level, mean=mean)
                     )
-        notes = [*self._notes_on_intervals(), *self._notes_on_users()]
+        nouns = plural(self.noun)
+        notes = [*self._notes_on_intervals(nouns), *self._notes_on_users(nouns)]
         return draw(means, (), self.models or ("mean",), self.levels, notes, target)
 
     def _page(self) -> tuple[list[Grid], list[str]]:
         tables = [self._grid(records) for records in split(self.records) if records]
-        quantiles = f"q10, median, q90: quantiles of the {self._nouns}' values"
+        nouns = plural(self.noun)
+        quantiles = f"q10, median, q90: quantiles of the {nouns}' values"
         if not self._has_quantiles:
             quantiles = "no quantiles: only sums of the values are kept"
-        notes = [*self._notes_on_intervals(), quantiles, *self._notes_on_users(has_counts=True)]
+        notes = [
+            *self._notes_on_intervals(nouns),
+            quantiles,
+            *self._notes_on_users(nouns, has_counts=True),
+        ]
         return tables, notes
 
-    @property
-    def _nouns(self) -> str:
-        """The word for users."""
-        return plural(self.noun)
-
-    def _notes_on_intervals(self) -> list[str]:
-        """Say how the intervals are computed."""
+    def _notes_on_intervals(self, nouns: str) -> list[str]:
+        """Say how the intervals are computed; ``nouns`` is the word for users."""
         metrics_of_all_lists = dict.fromkeys(
             mean.metric for mean in self.records if mean.n_users is None
         )
         notes = []
         if not all(map(math.isnan, map(attrgetter("low"), self.records))):
-            notes.append(legends.intervals_by(self.confidence, self.n_resamples, self._nouns))
+            notes.append(legends.intervals_by(self.confidence, self.n_resamples, nouns))
         if metrics_of_all_lists:
             names = ", ".join(map(one_line, metrics_of_all_lists))
             notes.append(f"no interval, one value for all lists: {names}")
-        few_users = legends.too_few_users(self.records, self.noun)
+        few_users = legends.too_few_users(self.records, nouns)
         notes += legends.ends_of_means(self.records, few_users, self.noun)
         notes += legends.observed_ranges(self.observed, self.noun)
         return notes
 
-    def _notes_on_users(self, *, has_counts: bool = False) -> list[str]:
+    def _notes_on_users(self, nouns: str, *, has_counts: bool = False) -> list[str]:
         """Say which users count, and how, and what the caller adds.
 
-        ``has_counts`` is True for tables, which show numbers of users.
+        ``nouns`` is the word for users; ``has_counts`` is True for tables, which show how many
+        users there are.
         """
         return [
             *legends.weighted_by(self.n_weightless, self.noun, has_counts=has_counts),
-            *grids.weighted_as_system(self.weighed, self._nouns),
+            *grids.weighted_as_system(self.weighed, nouns),
             *self._without_levels(),
-            *self._left_out(),
+            *self._left_out(nouns),
             *map(one_line, self.notes),
         ]
 
@@ -593,7 +595,7 @@ class Summary(Printed):
             *map(level, self.levels),
             grids.interval(self.confidence, places),
             *quantiles,
-            grids.count(self._nouns, "n_users"),
+            grids.count(plural(self.noun), "n_users"),
             grids.count("effective", "n_effective", self.n_weightless is not None, 1),
             grids.left_out(records),
         ]
@@ -609,8 +611,8 @@ class Summary(Printed):
         for metrics, levels in levels_of.items():
             yield one_line(f"{', '.join(levels)}: not given for {metrics}")
 
-    def _left_out(self) -> Iterator[str]:
-        """Say how many of all users are left out of which metrics, and why."""
+    def _left_out(self, nouns: str) -> Iterator[str]:
+        """Say how many of all users, ``nouns``, are left out of which metrics, and why."""
         overall, _ = split(self.records)
         missing = []
         for record in overall:
@@ -622,7 +624,7 @@ class Summary(Printed):
                 missing.append(
                     Missing(one_line(name), record.n_undefined, n_users, record.why or "")
                 )
-        yield from left_out(missing, self._nouns)
+        yield from left_out(missing, nouns)
         for record in overall:
             if record.n_users is None and record.why:
                 yield f"{one_line(record.metric)} has {record.why}"
