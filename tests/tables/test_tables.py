@@ -375,7 +375,7 @@ def test_the_order_of_numbers_beyond_float64_is_exact(kind):
 @EVERY_KIND
 def test_decimals_are_not_read_as_objects_of_python(kind):
     """These took twenty times as long; each has a hundred bytes."""
-    n = 15_000
+    n = 3_000
     columns = {str(dtype)[:7].lower(): column for dtype, column in exact_numbers(kind).items()}
     take = getattr(columns["decimal"], "gather" if kind == "polars" else "take")
     truth = make(kind, {"user": [1], "item": [1]})
