@@ -367,7 +367,7 @@ def sort_keys_of(frame: Frame, label: str, column: str) -> FloatArray:
     """Read a column of numbers; where float64 would make two of them one, as their ranks."""
     series = frame.get_column(column)
     if isinstance(series.dtype, _WIDE_DTYPES):
-        numbers_of(frame, label, column)  # refuses null
+        _refuse_null(series, label, "a number")
         # Decimals of Python took twenty times as long.
         return np.asarray(series.rank("dense").to_numpy(), np.float64)
     numbers = exact_numbers_of(frame, label, column)
