@@ -98,7 +98,7 @@ def alone(declaration: Callable[P, R]) -> Callable[P, R]:
         return values[record.name]
 
     compute_alone.__signature__ = public  # type: ignore[attr-defined]  # help() shows every keyword
-    # Where pickle finds the method: its declaration, whose name it has, is another function.
+    # Pickle finds the method by these names; its declaration, of one name with it, is another.
     compute_alone.__module__ = __name__
     compute_alone.__qualname__ = f"Metrics.{declaration.__name__}"
     return cast(Callable[P, R], compute_alone)

@@ -115,7 +115,7 @@ def looks_like(column: str, name: str) -> bool:
 
 
 class _Here(threading.local):
-    """What a thread does with warnings."""
+    """The warnings that are collected in this thread."""
 
     collected: list[RecmetricsWarning] | None = None  # None where they are given
 

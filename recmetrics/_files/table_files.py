@@ -410,7 +410,7 @@ def _chosen(source: Source, columns: Columns, frame: pl.LazyFrame) -> pl.LazyFra
             names.append(name)
     ids = [name for name in names if name in (*columns.ids, *columns.maybe_ids)]
     for name in columns.ids[1:2]:
-        # Whoever reads the items of users says how to make a row of each in a list.
+        # The error that says how to make a row of each item of a list comes later, with the table.
         if isinstance(schema[name], polars.List | polars.Array):
             ids.remove(name)
     for name in ids:

@@ -287,12 +287,12 @@ def _figure_with_notes(height: float, n_columns: int, notes: Sequence[str]) -> t
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    enlargement = _enlargement()
+    note_width = _NOTE_WIDTH * n_columns * enlargement
     lines = []
     for note in notes:
-        note_width = _NOTE_WIDTH * n_columns * _enlargement()
         lines += _folded(note, _NOTE_LETTERS * n_columns, note_width)
     notes_height = len(lines) * _LINE_HEIGHT
-    enlargement = _enlargement()
     width = _COLUMN_WIDTH * n_columns * enlargement
     size = (width, (height + notes_height + _FIGURE_MARGIN) * enlargement)
     layout = ConstrainedLayoutEngine(w_pad=_AXES_DISTANCE, h_pad=_AXES_DISTANCE)
