@@ -1193,7 +1193,10 @@ def _list_best(row: Array, bound: Any, excluded: IntArray, k: int, pool: Pool) -
     begin: Any = np.int64(0)
     while begin < row.size:
         count, begin = _gather(row, begin, bound, excluded, count, values.size, pool)
-        if count > k:
+        most = k
+        if begin == row.size:  # to sort a few items more takes less than to find the k best
+            most = max(k, 2 * min(k, _RUN_ITEMS))
+        if count > most:
             worst = _shrink(values, items, count, k, lowest)
             count = np.int64(k)
             if begin < row.size:  # the pool was full: a later item must beat the worst of the best
@@ -1201,7 +1204,7 @@ def _list_best(row: Array, bound: Any, excluded: IntArray, k: int, pool: Pool) -
                 if bound == worst:
                     break
     sort_best_first(values[:count], items[:count], pool.spare_values, pool.spare_items)
-    return int(count)
+    return int(min(count, k))
 
 
 @kernel
