@@ -7,6 +7,7 @@ reads the stamp; otherwise they compile as with ``numba.njit(cache=True)``.
 
 import functools
 import hashlib
+import inspect
 import threading
 import types
 from collections.abc import Callable
@@ -44,7 +45,8 @@ def dispatcher_of(function: Any) -> Any:
 def _compiled(function: Any) -> Any:
     """Make a new dispatcher of a kernel or a helper."""
     is_helper = function.is_helper
-    code = _linked(function if is_helper else function.__wrapped__)
+    # A kernel wraps a function, and so does the form of a helper that Python calls.
+    code = _linked(inspect.unwrap(function))
     if not _HAS_INTERNALS:
         return _plainly_compiled(code)
     compiled = _jit(**numba_internals.options(is_helper))(code)

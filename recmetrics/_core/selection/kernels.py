@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.inputs import N_NAN, NAN_ITEM, NAN_ROW, Rows, ScoreBlock, order_halves
-from recmetrics._core.jit import helper, kernel, prefetch
+from recmetrics._core.jit import helper, in_python, kernel, prefetch
 from recmetrics._core.selection.hits import Hits
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
 
@@ -190,6 +190,7 @@ def sort_hits(hits: Hits, tied: Tied | None, max_hits: int, depth: int) -> None:
         sort_many_hits(hits, tied, scratch)
 
 
+@in_python(lambda values, score: np.count_nonzero(values >= score))
 @helper
 def _count_reaching(values: Array, score: Any) -> int:
     """Count the ``values`` >= ``score``.
@@ -203,6 +204,7 @@ def _count_reaching(values: Array, score: Any) -> int:
     return count  # type: ignore[no-any-return]
 
 
+@in_python(lambda values, score: np.count_nonzero(values > score))
 @helper
 def _count_above(values: Array, score: Any) -> int:
     """Count the ``values`` > ``score``."""
@@ -212,6 +214,7 @@ def _count_above(values: Array, score: Any) -> int:
     return count  # type: ignore[no-any-return]
 
 
+@in_python(lambda values, score: (_count_above(values, score), _count_reaching(values, score)))
 @helper
 def _count_above_and_reaching(values: Array, score: Any) -> tuple[int, int]:
     """Count the ``values`` > ``score``, and those >= ``score``.
@@ -227,6 +230,7 @@ def _count_above_and_reaching(values: Array, score: Any) -> tuple[int, int]:
     return n_above, n_reaching
 
 
+@in_python(lambda values, score: np.count_nonzero(values == score))
 @helper
 def _count_equal(values: Array, score: Any) -> int:
     """Count the ``values`` that equal ``score``."""
@@ -236,6 +240,26 @@ def _count_equal(values: Array, score: Any) -> int:
     return count  # type: ignore[no-any-return]
 
 
+def _lane_maxima_in_numpy(
+    row: Array, lane_maxima: Array, lowest: Any, bits: Any, user: int
+) -> np.bool_:
+    """Fill ``lane_maxima`` as ``_lane_maxima`` does."""
+    if bits is not None:
+        order_halves(bits[user], int(-lowest), row)
+    n_lanes = lane_maxima.size
+    n_whole = row.size // (2 * n_lanes) * (2 * n_lanes)
+    # Of each tile, the two halves are in the same lanes; so many tiles fill all lanes.
+    tiles = row[:n_whole].reshape(-1, n_lanes // _HALF_TILE, 2, _HALF_TILE)
+    lane_maxima[:] = np.fmax.reduce(tiles, axis=(0, 2), initial=lowest).reshape(-1)
+    for begin in range(n_whole, row.size, _HALF_TILE):
+        half = row[begin : begin + _HALF_TILE]
+        lane = _lane_of(begin // (2 * _HALF_TILE) * 2 * _HALF_TILE, n_lanes)
+        maxima = lane_maxima[lane : lane + half.size]
+        np.fmax(maxima, half, out=maxima)
+    return np.isnan(row).any()
+
+
+@in_python(_lane_maxima_in_numpy)
 @helper
 def _lane_maxima(row: Array, lane_maxima: Array, lowest: Any, bits: Any, user: int) -> bool:
     """Fill ``lane_maxima`` with the highest score of each lane of a row; True with any NaN.
@@ -310,6 +334,20 @@ def _lane_of(item: int, n_lanes: int) -> int:
     return item // (2 * _HALF_TILE) * _HALF_TILE % n_lanes + item % _HALF_TILE
 
 
+@in_python(lambda maxima, quarter: np.max(maxima.reshape(4, quarter), axis=0, out=maxima[:quarter]))
+@helper
+def _fold(maxima: Array, quarter: int) -> None:
+    """Write the largest of each four ``maxima``, a quarter of them apart, to the first quarter."""
+    for j in range(quarter):
+        maximum = maxima[j]
+        other = maxima[j + quarter]
+        maximum = other if other > maximum else maximum
+        other = maxima[j + 2 * quarter]
+        maximum = other if other > maximum else maximum
+        other = maxima[j + 3 * quarter]
+        maxima[j] = other if other > maximum else maximum
+
+
 @helper
 def _usable_lanes(
     row: Array, lane_maxima: Array, excluded: IntArray, min_lanes: int, lowest: Any
@@ -329,14 +367,7 @@ def _usable_lanes(
     quarter = lane_maxima.size // 4
     if quarter < min_lanes:
         return lane_maxima.size
-    for j in range(quarter):
-        maximum = lane_maxima[j]
-        other_maximum = lane_maxima[j + quarter]
-        maximum = other_maximum if other_maximum > maximum else maximum
-        other_maximum = lane_maxima[j + 2 * quarter]
-        maximum = other_maximum if other_maximum > maximum else maximum
-        other_maximum = lane_maxima[j + 3 * quarter]
-        lane_maxima[j] = other_maximum if other_maximum > maximum else maximum
+    _fold(lane_maxima, quarter)
     return quarter
 
 
@@ -409,6 +440,14 @@ def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> 
     return bound
 
 
+def _find_blocks_in_numpy(values: Array, bound: Any, begins: IntArray) -> int:
+    """Write to ``begins`` what ``_find_blocks`` does."""
+    blocks = np.unique(np.flatnonzero(values >= bound) // BLOCK_SCORES)
+    begins[: len(blocks)] = blocks * BLOCK_SCORES
+    return len(blocks)
+
+
+@in_python(_find_blocks_in_numpy)
 @helper
 def _find_blocks(values: Array, bound: Any, begins: IntArray) -> int:
     """Write to ``begins`` the first place of each block with a score >= ``bound``.
@@ -431,6 +470,13 @@ def _find_blocks(values: Array, bound: Any, begins: IntArray) -> int:
     return n_found
 
 
+def _count_and_place_in_numpy(values: Array, score: Any) -> tuple[int, int]:
+    """Count the ``values`` >= ``score``; also gives the sum of their places."""
+    places = np.flatnonzero(values >= score)
+    return len(places), int(places.sum())
+
+
+@in_python(_count_and_place_in_numpy)
 @helper
 def _count_and_place(values: Array, score: Any) -> tuple[int, int]:
     """Count the ``values`` >= ``score``; also gives the sum of their places.
@@ -493,6 +539,13 @@ def _gather(
     return count, begin
 
 
+def _next_above_in_numpy(values: Array, score: Any) -> Any:
+    """The smallest of ``values`` that is greater than ``score``, or ``score`` if none is."""
+    above = values[values > score]
+    return above.min() if above.size else score
+
+
+@in_python(_next_above_in_numpy)
 @helper
 def _next_above(values: Array, score: Any) -> Any:
     """The smallest of ``values`` that is greater than ``score``, or ``score`` if none is."""
@@ -579,6 +632,20 @@ def _count_ranks(
                 reaching[p] = reaching[p - 1]
 
 
+def _find_bins_in_numpy(row: Array, n_bits: int, bins: Bins) -> None:
+    """Find and count what ``_find_bins`` does."""
+    n_bins = 1 << n_bits
+    scores = bins.scores[:n_bins]
+    bin_of = bins.bin_of[: row.size]
+    bin_of[:] = np.searchsorted(scores[:-1], row)
+    bin_of[np.isnan(row)] = 0
+    counts = np.bincount(bin_of, minlength=n_bins)
+    bins.n_above[:n_bins] = counts[::-1].cumsum()[::-1] - counts
+    bins.n_equal[:n_bins] = np.bincount(bin_of, scores[bin_of] == row, n_bins)
+    bins.n_equal_before[:n_bins] = 0
+
+
+@in_python(_find_bins_in_numpy)
 @helper
 def _find_bins(row: Array, n_bits: int, bins: Bins) -> None:
     """Find the bin of each score of a row, and count the scores above and at that of each bin.
@@ -658,6 +725,7 @@ def _read_ranks(
             rank[p] += bins.n_equal_before[b]
 
 
+@in_python(lambda row, items, lowest: np.fmax.reduce(row[items], initial=lowest))
 @helper
 def _best_score(row: Array, items: IntArray, lowest: Any) -> Any:
     """The highest score of some items of a row; ``lowest`` if there are none.
@@ -846,6 +914,14 @@ def _length_of(row: Array, excluded: IntArray, k: int, least: Any) -> int:
     return length if length < k else k
 
 
+def _hide_in_numpy(row: Array, excluded: IntArray, lowest: Any, allowed: Array) -> np.bool_:
+    """Copy a row as ``_hide`` does."""
+    allowed[:] = row
+    allowed[excluded] = lowest
+    return np.isnan(row).any()
+
+
+@in_python(_hide_in_numpy)
 @helper
 def _hide(row: Array, excluded: IntArray, lowest: Any, allowed: Array) -> bool:
     """Copy a row to ``allowed``, with the lowest score for excluded items; True with any NaN."""
@@ -1109,6 +1185,15 @@ def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
                 slot += 1
 
 
+def _sort_best_first_in_numpy(values: Array, items: IntArray, *_: Array) -> None:
+    """Sort ``values`` and ``items`` as ``sort_best_first`` does."""
+    ascending = np.argsort(values[::-1], kind="stable")
+    order = len(values) - 1 - ascending[::-1]
+    values[:] = values[order]
+    items[:] = items[order]
+
+
+@in_python(_sort_best_first_in_numpy)
 @helper
 def sort_best_first(
     values: Array, items: IntArray, spare_values: Array, spare_items: IntArray
@@ -1117,8 +1202,8 @@ def sort_best_first(
 
     Equal scores keep their order. The spare arrays are work memory of the same size.
 
-    In runs of ``_RUN_ITEMS``, each score goes to the place that is the number of scores before it in
-    the order: to count these takes no branches, and half the time of insertion. Then runs are
+    In runs of ``_RUN_ITEMS``, each score goes to the place that is the number of scores before it
+    in the order: to count these takes no branches, and half the time of insertion. Then runs are
     merged, since NumPy's sort costs a second of compilation. Each merge copies its first half to
     the spare arrays and writes from the front.
     """

@@ -143,7 +143,7 @@ class MatrixRanker:
         """Say whether the k best items of each user are to be looked up in a dense truth.
 
         Looking up takes less than listing and ranking many relevant items; but not in short rows,
-        which have no lanes, nor in Python, where it takes nine times as long. Beside excluded
+        which have no lanes, nor in Python, where it takes eight times as long or more. Beside excluded
         items, the relevant ones are listed in any case.
         """
         users = self.users
