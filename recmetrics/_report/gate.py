@@ -103,7 +103,8 @@ class Gate(Printed):
     ----------
     passed
         True if every rule holds, False if one fails, else None: the verdict is open. Of several
-        candidates, True if one passes, False if all fail.
+        candidates, True if one passes, False if all fail. ``if gate:`` and ``assert gate`` mean
+        that it is True.
     of
         Each candidate's own verdict: True, False or None.
     verdicts
@@ -133,6 +134,9 @@ class Gate(Printed):
     n_resamples: int | None = None
     noun: str = "user"  # the word for a user
     origin: Origin = UNKNOWN  # no setting
+
+    def __bool__(self) -> bool:
+        return self.passed is True
 
     @property
     def nouns(self) -> str:

@@ -27,7 +27,7 @@ from recmetrics._report.merged import each_model, read_sums
 from recmetrics._report.origins import UNKNOWN, Origin
 from recmetrics._report.records import Mean, document, frame_of, widened_ends
 from recmetrics._report.samples import Samples, ids_of, read_level
-from recmetrics._report.settings import read_seed
+from recmetrics._report.settings import read_seed, several
 from recmetrics._report.statistics import Basis, Sample
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def summary(
     levels: Mapping[str, Any] | None = None,
     confidence: float = 0.95,
     noun: str | None = None,
-    notes: Sequence[str] = (),
+    notes: str | Sequence[str] = (),
     n_resamples: int | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> Summary:
@@ -97,7 +97,7 @@ def summary(
         The word for a user in the tables, such as "group" or "session". None is the noun of an
         ``Evaluation``, "event" for a ``StreamEvaluator`` of one model, and "user" for all others.
     notes
-        Lines to print below the tables.
+        A line to print below the tables, or several.
     n_resamples, rng
         As in ``compare``, which gives the same intervals.
 
@@ -175,7 +175,7 @@ def summary(
         levels=tuple(level_arrays),
         confidence=confidence,
         noun=noun,
-        notes=tuple(notes),
+        notes=several(notes),
         n_resamples=n_resamples,
         observed=frozenset(observed),
         n_weightless=max((n for n in weightless if n is not None), default=None),

@@ -222,7 +222,9 @@ def test_skewness_never_makes_a_bound_less_strict():
     ],
 )
 def test_all_rules_must_hold_and_one_that_fails_suffices(rules, passed):
-    assert many().gate(rules).passed is passed
+    gate = many().gate(rules)
+    assert gate.passed is passed
+    assert bool(gate) is (passed is True)  # as in: if comparison.gate(rules): deploy()
 
 
 def test_failing_is_corrected_by_holm_over_rules_and_groups():

@@ -563,6 +563,7 @@ def test_dates_and_labels_of_several_types_are_groups():
 def test_a_string_is_one_note():
     values = {"m": [0.5, 1.0]}
     assert Evaluation(values, notes="seed 1").notes == ("seed 1",)
+    assert summary(values, notes="seed 1").notes == ("seed 1",)
 
 
 @pytest.mark.parametrize("noun", [5, "", " "])
