@@ -43,12 +43,13 @@ from recmetrics._report import Comparison, Evaluation, EvaluationCounts, Summary
 
 if typing.TYPE_CHECKING:
     from recmetrics import dask as dask
+    from recmetrics import spark as spark
     from recmetrics import tables as tables
 else:
 
     def __getattr__(name):
         """Import a part that needs other packages when it is first named."""
-        if name in ("dask", "tables"):
+        if name in ("dask", "spark", "tables"):
             return importlib.import_module(f"recmetrics.{name}")
         msg = f"module 'recmetrics' has no attribute {name!r}"
         raise AttributeError(msg)

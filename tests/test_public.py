@@ -55,6 +55,14 @@ def test_all_is_sorted_and_complete():
     assert public == set(recmetrics.__all__)
 
 
+@pytest.mark.parametrize(
+    "part, package", [("dask", "dask"), ("spark", "narwhals"), ("tables", "narwhals")]
+)
+def test_a_part_is_imported_when_it_is_first_named(part, package):
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    assert recmetrics.__getattr__(part).__name__ == f"recmetrics.{part}"
+
+
 def test_the_version_is_a_version():
     assert all(part.isdecimal() for part in recmetrics.__version__.split("."))
 
