@@ -361,8 +361,8 @@ TOPICS = [
     ),
     (
         "_core/options.py",
-        "    genres: IntoDataFrame | None\n",
-        "    genres: IntoDataFrame | None\n    topics: IntoDataFrame | None\n",
+        "    genres: SideTable | None\n",
+        "    genres: SideTable | None\n    topics: SideTable | None\n",
     ),
     *(
         (

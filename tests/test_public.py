@@ -298,6 +298,8 @@ def test_importing_pulls_in_no_more_than_it_needs():
 # --- Types ---------------------------------------------------------------------------------------
 
 RIGHT = """
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -340,6 +342,12 @@ comparison: recmetrics.Comparison = recmetrics.compare(
     {"a": values, "b": values}, baseline="a", tests=["t", "wilcoxon"], correction=None, rng=0
 )
 share: float = comparison.differences[0].difference
+for users in (np.arange(2), pd.Series(["a", "b"]), pl.Series([1, 2]), ["a", "b"]):
+    comparison.movers("ndcg@10", users=users)
+if (worst := comparison.worst_group("ndcg@10", "b", "a")) is not None:
+    share = worst.difference
+if (low := comparison.worst_group("ndcg@10", "b")) is not None:
+    share = low.mean
 same: dict[str, npt.NDArray[np.float64]] = recmetrics.overlap(
     scores, (scores, np.eye(3), [0.0, 1.0, 2.0]), ["rbo(p=0.9)@10"], exclude=lists, nan="exclude"
 )
@@ -358,6 +366,14 @@ evaluator.update(scores, pl.Series([1, 0]))
 evaluator.update(scores, pa.array([1, 0]))
 evaluator.update_factors(scores, scores[[0, 1, 1]], users=range(2))
 evaluator.update_ranked(lists, pd.Series([1, 0]), repeats="drop")
+tensors = [torch.tensor([0]), torch.tensor([1, 2])]
+Metrics.compute([torch.zeros(3), torch.ones(3)], tensors, "hit@1", exclude=[{1}, {0}])
+Metrics.compute(scores, [{0}, {1, 2}], "hit(of=tail)@1", candidates={0, 1}, strata={"tail": {1}})
+Metrics.compute_ranked((torch.tensor([[0], [1]]), torch.ones(2, 1)), tensors, "hit@1", n_items=3)
+for ids in (pd.Series([1, 1]), pl.Series([1, 1]), torch.tensor([1, 1]), ["q7", "q7"]):
+    Metrics.compute_groups([0.5, 0.1], [1, 0], "mrr", ids=ids)
+Metrics.from_sampled([1, 2], "hit@1", n_sampled=2, n_items=[4, 5])
+recmetrics.Evaluation({"hit@1": [0.0, 1.0], "coverage@1": np.array(0.5, dtype=np.float32)})
 RankingMetrics(lists, "hit@1", n_items=3).update(torch.zeros(2, 3), torch.tensor([1, 0]))
 recs = pl.DataFrame({"user": ["a", "a"], "item": [1, 2], "score": [0.9, 0.1]})
 relevant = pl.DataFrame({"user": ["a"], "item": [2]})
@@ -369,6 +385,13 @@ of_pandas: pd.DataFrame = evaluate_table(recs.to_pandas(), relevant.to_pandas(),
 of_arrow: pa.Table = evaluate_table(recs.to_arrow(), relevant.to_arrow(), "mrr", score="score")
 either = evaluate_table(recs, relevant, "mrr", return_summary=bool(len(recs)))
 counts: int = evaluate_table(recs, relevant, "mrr", return_summary=True)[1].n_lists
+counts = evaluate_table({"a": [1]}, {"a": [1]}, "mrr", return_summary=True)[1].n_lists
+of_buckets: pl.DataFrame = evaluate_table(recs.to_pandas(), relevant.to_pandas(), "mrr", chunks=2)
+of_file: pl.LazyFrame = evaluate_table(recs, relevant, "mrr", per_user="per_user.parquet")
+recs.write_csv("recs.csv")
+evaluate_table("recs.csv", recs, "coverage@1", catalogue=Path("recs.csv"))
+evaluate_table(recs, recs, "novelty(unseen=skip)@1", popularity={"a": [1, 2]})
+evaluate_table(recs, recs, "recall(of=all)@1", strata={"all": "recs.csv"})
 analysis = RecListAnalysis()
 analysis.add_metric("ndcg@10")
 of_lists: pl.DataFrame = analysis.compute(recs, relevant)
@@ -407,6 +430,9 @@ WRONG = {
     "evaluator.update(scores, np.zeros(2))": "[arg-type]",
     'evaluator.update(scores, ["1", "0"])': "[list-item]",
     "evaluator.update(scores, 1)": "[arg-type]",
+    "RankingMetrics(lists, 'hit@1').update(torch.zeros(2, 3), None)": "[arg-type]",
+    'Metrics.compute_ranked([0, 1], lists, "hit@1")': "[list-item]",
+    'Metrics.compute_ranked([{0}, {1}], lists, "hit@1")': "[list-item]",
     "evaluator.update(scores, {1, 0})": "[arg-type]",
     "evaluator.update_factors(scores, scores, users=(0.5, 1.5))": "[arg-type]",
     'evaluator.update_ranked(lists, "10")': "[arg-type]",
@@ -447,10 +473,11 @@ def test_there_are_enough_lines():
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch itself
-def test_the_right_lines_run(monkeypatch):
+def test_the_right_lines_run(monkeypatch, tmp_path):
     for package in ("narwhals", "pandas", "polars", "pyarrow", "torch", "torchmetrics"):
         pytest.importorskip(package, reason=f"{package} is not installed")
     monkeypatch.setattr(jit._Work, "total", 0.0)  # some calls count their work
+    monkeypatch.chdir(tmp_path)  # some write files
     with in_python():  # compiling takes longer than the lines
         exec(compile(RIGHT, "right", "exec"), {"__name__": "right"})
 

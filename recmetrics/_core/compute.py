@@ -46,6 +46,7 @@ from recmetrics._core.types import (
     Matrix,
     NaNPolicy,
     Progress,
+    Ranking,
     Scores,
     Strata,
     TiePolicy,
@@ -302,7 +303,7 @@ class Metrics:
     @staticmethod
     @takes(ForRankings, ties="index")  # a list has no ties
     def compute_ranked(
-        ranking: Truth,
+        ranking: Ranking,
         ground_truth: Truth,
         metrics_list: MetricsList,
         *,
@@ -508,7 +509,7 @@ class Metrics:
         metrics_list: MetricsList,
         *,
         sizes: ItemValues | None = None,
-        ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+        ids: npt.ArrayLike | Sequence[Any] | None = None,
         **shared: Unpack[ForGroups],
     ) -> dict[str, UserValues]:
         """Compute metrics of groups, such as queries, given as flat arrays.
@@ -654,7 +655,7 @@ class Metrics:
         metrics_list: MetricsList,
         *,
         n_sampled: int,
-        n_items: int | npt.NDArray[Any],
+        n_items: int | ItemValues,
         method: Method = "bv",
         gamma: float = 0.01,
         replace: bool = False,

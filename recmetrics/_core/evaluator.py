@@ -46,6 +46,7 @@ from recmetrics._core.types import (
     ItemValues,
     Matrix,
     NaNPolicy,
+    Ranking,
     Scores,
     Strata,
     Ties,
@@ -133,7 +134,7 @@ class Evaluator(Accumulator):
         strata: Strata | None = None,
         propensity: ItemValues | None = None,
         n_items: int | None = None,
-        users: WhichUsers = None,
+        users: WhichUsers | None = None,
         n_users: int | None = None,
         undefined: Undefined | None = None,
         convention: Convention | None = None,
@@ -165,7 +166,7 @@ class Evaluator(Accumulator):
         warn_of_swallowed(*users_of_truth.swallowed())
 
     @takes(NoShared)
-    def update(self, scores: Scores, users: WhichUsers = None) -> None:
+    def update(self, scores: Scores, users: WhichUsers | None = None) -> None:
         """Add a batch of users.
 
         >>> from recmetrics import Evaluator
@@ -199,7 +200,7 @@ class Evaluator(Accumulator):
         self,
         user_factors: Scores,
         item_factors: Scores,
-        users: WhichUsers = None,
+        users: WhichUsers | None = None,
         *,
         item_bias: ItemValues | None = None,
     ) -> None:
@@ -228,8 +229,8 @@ class Evaluator(Accumulator):
     @takes(NoShared)
     def update_ranked(
         self,
-        ranking: Truth,
-        users: WhichUsers = None,
+        ranking: Ranking,
+        users: WhichUsers | None = None,
         *,
         repeats: Invalid = "raise",
         unknown: Invalid = "raise",
@@ -402,12 +403,12 @@ class Evaluator(Accumulator):
             f"{store.describe('updated')})"
         )
 
-    def _take_in(self, scores: Source, users: WhichUsers) -> None:
+    def _take_in(self, scores: Source, users: WhichUsers | None) -> None:
         """Add the batch of an update; ``users`` are as in ``update``."""
         user_index, selection = self._find(scores, users)
         self._results.add(selection, user_index, in_order=users is None)
 
-    def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Selection]:
+    def _find(self, scores: Source, users: WhichUsers | None) -> tuple[UserIndex, Selection]:
         """The users of a batch, and their hits; a batch that does not fit is refused."""
         store = self._results
         n_users = self._n_rows
@@ -468,7 +469,7 @@ class Evaluator(Accumulator):
         return users
 
 
-def _users_of_part(users: WhichUsers, n_users: int | None, n_rows: int) -> IntArray:
+def _users_of_part(users: WhichUsers | None, n_users: int | None, n_rows: int) -> IntArray:
     """Read the user of each row of the truth, (n_rows,), among all ``n_users``."""
     if users is None or n_users is None:
         msg = "a part of the users needs both users= and n_users=, the number of all users"

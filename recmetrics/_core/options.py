@@ -34,7 +34,12 @@ from recmetrics._core.types import (
 )
 
 if typing.TYPE_CHECKING:
-    from narwhals.typing import IntoDataFrame
+    from pathlib import Path
+    from typing import TypeAlias
+
+    from narwhals.typing import IntoDataFrame, IntoLazyFrame
+
+    SideTable: TypeAlias = IntoDataFrame | IntoLazyFrame | Mapping[Any, Any] | str | Path
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -91,12 +96,12 @@ class Side(_OfItems, total=False):
 class SideTables(TypedDict, total=False):
     """Side information as tables."""
 
-    propensity: IntoDataFrame | None
-    popularity: IntoDataFrame | None
-    features: IntoDataFrame | None
-    similarity: IntoDataFrame | None
-    genres: IntoDataFrame | None
-    profile: IntoDataFrame | None
+    propensity: SideTable | None
+    popularity: SideTable | None
+    features: SideTable | None
+    similarity: SideTable | None
+    genres: SideTable | None
+    profile: SideTable | None
 
 
 class Shared(_Sets, _Relevant, _Meaning, _Order, _Threads, _Progress, Side, total=False):

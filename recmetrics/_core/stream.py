@@ -47,6 +47,7 @@ from recmetrics._core.types import (
     Invalid,
     ItemValues,
     Matrix,
+    Ranking,
     Scores,
     Truth,
     UserValues,
@@ -233,7 +234,7 @@ class StreamEvaluator(Accumulator):
     @takes(NoShared)
     def update_ranked(
         self,
-        ranking: Truth | Mapping[str, Truth],
+        ranking: Ranking | Mapping[str, Ranking],
         truth: Truth,
         *,
         repeats: Invalid = "raise",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -42,18 +42,20 @@ Scores: TypeAlias = (
     | SupportsArray
     | SupportsDLPack
     | SparseMatrix
-    | Sequence[Sequence[float] | npt.NDArray[Any]]
+    | Sequence[Sequence[float] | npt.NDArray[Any] | SupportsArray | SupportsDLPack]
 )
 """A matrix users x items of predicted scores."""
-Truth: TypeAlias = Scores | Sequence[int]
-"""A users x items matrix, one array of item indices per user, or one item index per user."""
-Candidates: TypeAlias = Truth
+Ranking: TypeAlias = Scores
+"""Item indices of each user, best first: a matrix, or one array per user."""
+Truth: TypeAlias = Scores | Sequence[Set[int]] | Sequence[int]
+"""A users x items matrix, one array or set of item indices per user, or one index per user."""
+Candidates: TypeAlias = Truth | Set[int]
 """Items of each user in any form that truth takes, or item indices for all users."""
-WhichUsers: TypeAlias = slice | SupportsIndices | Sequence[int] | None
-"""The users of a batch: indices, a slice, or None for those after the previous batch."""
+WhichUsers: TypeAlias = slice | SupportsIndices | Sequence[int]
+"""The users of a batch: indices or a slice."""
 ItemValues: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequence[float]
 """One number per item, shape (n_items,)."""
-Matrix: TypeAlias = Truth
+Matrix: TypeAlias = Scores
 """A dense or sparse matrix of numbers."""
 Factors: TypeAlias = tuple[Scores, Scores] | tuple[Scores, Scores, ItemValues]
 """A factor model: user factors, item factors and, optionally, a bias for each item."""

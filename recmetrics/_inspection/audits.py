@@ -43,7 +43,16 @@ from recmetrics._core.selection import (
     hits_of_slots,
 )
 from recmetrics._core.spec import Request, as_cutoff
-from recmetrics._core.types import BoolArray, Candidates, IntArray, Invalid, Progress, Scores, Truth
+from recmetrics._core.types import (
+    BoolArray,
+    Candidates,
+    IntArray,
+    Invalid,
+    Progress,
+    Ranking,
+    Scores,
+    Truth,
+)
 from recmetrics._printing import counted, facts_in_html, per_cent
 
 
@@ -285,7 +294,7 @@ def audit(
 
 
 def audit_ranked(
-    ranking: Truth, ground_truth: Truth, *, n_items: int | None = None, k: int = 10
+    ranking: Ranking, ground_truth: Truth, *, n_items: int | None = None, k: int = 10
 ) -> Audit:
     """Look for properties of given rankings that make metrics misleading.
 

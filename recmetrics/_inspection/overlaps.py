@@ -45,7 +45,7 @@ from recmetrics._core.selection import (
     read_model,
 )
 from recmetrics._core.spec import Request, make_spec
-from recmetrics._core.types import Factors, IntArray, Invalid, Scores, Truth, UserValues
+from recmetrics._core.types import Factors, IntArray, Invalid, Ranking, Scores, UserValues
 
 _HEAD_ROWS = 100  # which show whether scores look like lists
 
@@ -165,8 +165,8 @@ def overlap(
 
 @takes(ForRankedLists)
 def overlap_ranked(
-    a: Truth,
-    b: Truth,
+    a: Ranking,
+    b: Ranking,
     measures: MeasuresList,
     *,
     n_items: int | None = None,
@@ -211,7 +211,7 @@ def overlap_ranked(
         msg = f"unknown={unknown!r} needs the size of the catalogue; type n_items="
         raise ArgumentError(msg)
 
-    def read(ranking: Truth) -> Rankings:
+    def read(ranking: Ranking) -> Rankings:
         return Rankings(ranking, n_items, repeats=repeats, unknown=unknown)
 
     rankings_a = _in("a", read, a)

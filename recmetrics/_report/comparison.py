@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, at_fault
 from recmetrics._core.options import check_count, check_share, one_of
@@ -360,7 +361,7 @@ class Comparison(Compared, Printed):
         *,
         model: str | None = None,
         against: str | None = None,
-        users: Sequence[Any] | None = None,
+        users: npt.ArrayLike | Sequence[Any] | None = None,
     ) -> Movers:
         """Find the users whom a model helps and hurts most.
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._core.errors import InputError, InputTypeError, ShapeError
 from recmetrics._core.inputs import InvalidItems, as_array, check_real, half_to_single
@@ -88,7 +89,7 @@ class Evaluation(Printed):
 
     def __init__(
         self,
-        values: Mapping[str, UserValues],
+        values: Mapping[str, npt.ArrayLike],
         *,
         notes: str | Iterable[str] | None = (),
         swallowed: int = 0,

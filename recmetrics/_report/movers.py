@@ -71,7 +71,7 @@ class Movers(Printed):
 
 
 def movers_of(
-    comparison: Compared, metric: str, n: int, pair: tuple[str, str], users: Sequence[Any] | None
+    comparison: Compared, metric: str, n: int, pair: tuple[str, str], users: Any
 ) -> Movers:
     """Find the users with the largest gains and losses, as ``Comparison.movers`` documents them."""
     model, against = pair

@@ -12,7 +12,7 @@ from datetime import date, time, timedelta
 from importlib.util import find_spec
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
 
@@ -206,6 +206,12 @@ class Compared:
         """Give ``lower_is_better=`` for some more metrics; the library knows the others."""
         of_caller = [metric for metric in self.lower_is_better if spec_if_known(metric) is None]
         return [*of_caller, *metrics]
+
+    @overload
+    def worst_group(self, metric: str, model: str, against: None = None) -> Mean | None: ...
+
+    @overload
+    def worst_group(self, metric: str, model: str, against: str) -> Difference | None: ...
 
     def worst_group(
         self, metric: str, model: str, against: str | None = None

@@ -43,7 +43,7 @@ from recmetrics.tables._counts import (
     summarise,
 )
 from recmetrics.tables._forms import WITHOUT_ITEMS, AnyForm, in_frames, say_how_to_read
-from recmetrics.tables._frames import AnyTable, Frame, Table, as_names, read_frame, with_columns
+from recmetrics.tables._frames import Frame, Table, as_names, read_frame, with_columns
 from recmetrics.tables._ids import number_ids
 from recmetrics.tables._list_cells import refuse_list_cells
 from recmetrics.tables._list_order import count_tied_lists
@@ -81,7 +81,7 @@ class ListOptions(TypedDict, total=False):
     include_missing: bool | None
     n_threads: int | None
     exclude: AnyForm | None
-    catalogue: AnyTable | None
+    catalogue: AnyForm | None
     repeats: Invalid
     unknown: Invalid
 
@@ -95,16 +95,21 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-class TableOptions(ListOptions, SideTables, total=False):
+class OneBucketOptions(ListOptions, SideTables, total=False):
     """The keywords of ``evaluate_table`` that do not change the type of its result."""
 
     by: str | Sequence[str] | None
-    chunks: int | None
-    per_user: str | Path | None
     progress: Progress
     undefined: Undefined | None
     convention: Convention | None
-    strata: Mapping[str, AnyTable] | None
+    strata: Mapping[str, AnyForm] | None
+
+
+class TableOptions(OneBucketOptions, total=False):
+    """The keywords of ``evaluate_table``; the result of buckets is of polars."""
+
+    chunks: int | None
+    per_user: str | Path | None
 
 
 @overload
@@ -114,7 +119,7 @@ def evaluate_table(
     metrics_list: MetricsList,
     *,
     return_summary: Literal[False] = False,
-    **options: Unpack[TableOptions],
+    **options: Unpack[OneBucketOptions],
 ) -> Table: ...
 
 
@@ -125,8 +130,19 @@ def evaluate_table(
     metrics_list: MetricsList,
     *,
     return_summary: Literal[True],
-    **options: Unpack[TableOptions],
+    **options: Unpack[OneBucketOptions],
 ) -> tuple[Table, TableSummary]: ...
+
+
+@overload
+def evaluate_table(
+    recs: AnyForm,
+    truth: AnyForm,
+    metrics_list: MetricsList,
+    *,
+    return_summary: Literal[True],
+    **options: Unpack[TableOptions],
+) -> tuple[Any, TableSummary]: ...
 
 
 @overload
@@ -136,7 +152,7 @@ def evaluate_table(
     metrics_list: MetricsList,
     *,
     return_summary: bool,
-    **options: Unpack[TableOptions],
+    **options: Unpack[OneBucketOptions],
 ) -> Table | tuple[Table, TableSummary]: ...
 
 
