@@ -72,6 +72,19 @@ def test_public_objects_and_methods_have_docstrings():
     assert [each for each in documented if not (each.__doc__ or "").strip()] == []
 
 
+def test_help_shows_the_names_of_types():
+    # Not what they stand for, which fills a screen: 27 systems, or all forms of a truth.
+    methods = [
+        member
+        for each in PUBLIC
+        if inspect.isclass(each) and not issubclass(each, tuple | Exception)
+        for name, member in inspect.getmembers(each, inspect.isroutine)
+        if not name.startswith("_")
+    ]
+    for function in [*filter(inspect.isfunction, PUBLIC), *methods]:
+        assert isinstance(inspect.signature(function).return_annotation, str), function
+
+
 def test_the_package_is_typed():
     assert importlib.resources.files(recmetrics).joinpath("py.typed").is_file()
 
@@ -104,6 +117,10 @@ def test_the_method_of_a_metric_shows_all_that_it_takes(metric):
     assert list(parameters) == [*positional, *own, *shared]
     assert keywords(method) == own | shared
     assert parameters["k"].default == (None if metric.at_k else 100)
+    # help() describes each option, in lines as wide as those of other docstrings.
+    lines = method.__doc__.splitlines()
+    assert [line.split(" : ")[0] for line in lines if " : " in line] == [*own, *{"of"} & {*shared}]
+    assert max(map(len, lines)) <= 96
     assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
 
 

@@ -40,6 +40,7 @@ if typing.TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame, IntoLazyFrame
 
     SideTable: TypeAlias = IntoDataFrame | IntoLazyFrame | Mapping[Any, Any] | str | Path
+    """A table of side information, or the path of one; training interactions also as a dict."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

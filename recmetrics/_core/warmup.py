@@ -1,5 +1,7 @@
 """Compilation ahead of the first call."""
 
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
 from collections.abc import Callable
 from typing import Any
 

@@ -4,6 +4,8 @@ Everything is read from the metric's declaration, its reference and the table of
 system is another library; a line of it says how it calls one metric, and with which options.
 """
 
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
 import math
 from dataclasses import dataclass
 

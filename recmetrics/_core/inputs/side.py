@@ -5,6 +5,8 @@ stand at the end. A new one also takes a line in ``Side`` and ``SideTables`` of 
 in the signatures of ``Metrics.compute`` and ``Evaluator``, which spell the keywords out.
 """
 
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

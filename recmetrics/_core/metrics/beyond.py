@@ -8,6 +8,8 @@ function, its kernel gets the result of that function in place of the side infor
 computed once for all blocks and batches. A mean over an empty list is 0.
 """
 
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
 import itertools
 import math
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """``metric``: a metric of one's own, from its definition in plain Python."""
 
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
 import functools
 import inspect
 import math

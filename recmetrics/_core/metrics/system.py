@@ -5,6 +5,8 @@ the ``Exposure`` of the call, which holds the sums per item that all metrics of 
 cutoff share, and returns one number.
 """
 
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
 import itertools
 import math
 from collections.abc import Mapping, Sequence

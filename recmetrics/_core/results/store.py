@@ -11,6 +11,8 @@ A *row* is a user or an event. A batch *waits* if its hits are in the log and it
 to be computed. The *sink* of a batch keeps the lists that metrics of all lists read.
 """
 
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
 import copy
 import functools
 import math

@@ -7,6 +7,7 @@ README table, tests and benchmarks.
 import inspect
 import math
 import re
+import textwrap
 import typing
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
@@ -28,6 +29,9 @@ _NUMBER = re.compile(r"[0-9.eE+-]+", re.ASCII)
 DEFAULT_K = 100  # rectorch's default cutoff
 NO_RELEVANT_ITEM = "no relevant item"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+# Of docstrings that are written here, as wide as the others.
+_LINES = textwrap.TextWrapper(92, break_on_hyphens=False)
+_INDENTED = textwrap.TextWrapper(92, "    ", "    ", break_on_hyphens=False)
 # By placeholder of a formula: its text with a cutoff, in which {k} is the number, and without one.
 _CUTOFF_WORDS = {
     "k": ("{k}", "length of the list"),
@@ -421,13 +425,14 @@ def _full_description(record: Metric) -> str:
         facts.append("Lower is better.")
     if record.aliases:
         facts.append(f"Also called: {', '.join(record.aliases)}.")
-    lines = [record.description, "", *facts]
-    if record.options:
+    lines = [record.description, "", *map(_LINES.fill, facts)]
+    options = record.typed_options
+    if options:
         lines += ["", "Options", "-------"]
-    for option in record.options.values():
+    for option in options.values():
         default = "not set" if option.default is None else option.default
         choices = f"{', '.join(option.choices)}; " if option.choices else ""
-        lines += [f"{option.name} : {choices}default {default}", f"    {option.meaning}"]
+        lines += [f"{option.name} : {choices}default {default}", _INDENTED.fill(option.meaning)]
     lines += ["", "All other arguments, results and errors are those of ``Metrics.compute``."]
     return "\n".join(lines)
 
