@@ -45,7 +45,7 @@ _COUNTS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableSummary:
     """Counts and means of one result; it prints as lines of text.
 
@@ -170,6 +170,8 @@ class TableSummary:
                 f"type recmetrics.summary(values, model={model!r})"
             )
         return "\n".join(lines)
+
+    __repr__ = __str__
 
     @property
     def dividing_notes(self) -> list[str]:

@@ -661,6 +661,7 @@ def test_the_summary_says_what_orders_the_lists(options, order):
     )
     assert summary.order == order
     assert str(summary).splitlines()[0] == f"2 lists, 0 without a row in the truth; {order}"
+    assert repr(summary) == str(summary)  # as the last line of a cell shows it
 
 
 SWAPPED = "they look swapped; the recommendations come first, then the truth"
