@@ -55,7 +55,7 @@ def load(*, small: bool, quiet: bool = False) -> Split:
     return data
 
 
-def rows_of(train: sp.csr_matrix) -> torch.Tensor:
+def rows_of(train: sp.csr_array) -> torch.Tensor:
     """The training interactions as the autoencoder reads them."""
     return torch.from_numpy(train.toarray()).float()
 

@@ -20,7 +20,7 @@ from recmetrics._report.bounds import MOST_USERS, POWER, bounds_of
 from recmetrics._report.comparison_pages import CompactTable
 from recmetrics._report.gate import Gate, judge
 from recmetrics._report.movers import Movers, movers_of
-from recmetrics._report.records import Compared, document, frame_of, widened_ends
+from recmetrics._report.records import Compared, Frames, document, frame_of, widened_ends
 from recmetrics._report.rules import PER_CENT, margin_of_share, refuse_beyond, share_beyond
 from recmetrics._report.settings import check_known, read_seed, several
 
@@ -416,7 +416,7 @@ class Comparison(Compared, Printed):
         one_of("table", table, Table)
         return [record.as_dict() for record in getattr(self, table)]
 
-    def to_frame(self, table: Table = "differences", *, backend: str | None = None) -> Any:
+    def to_frame(self, table: Table = "differences", *, backend: Frames | None = None) -> Any:
         """Return a table as a data frame.
 
         Parameters

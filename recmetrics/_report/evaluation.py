@@ -4,7 +4,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from recmetrics._core.types import Convention, FloatArray, Ties, Undefined, User
 from recmetrics._printing import Grid, Printed, plural
 from recmetrics._report.origins import Origin, definition_of
 from recmetrics._report.result_tables import noun_of
-from recmetrics._report.summaries import Summary, summary
+from recmetrics._report.summaries import Summary, SummaryKeywords, summary
 
 _NO_INVALID = InvalidItems()  # no repeated and no unknown item
 
@@ -129,7 +129,7 @@ class Evaluation(Printed):
         self.counts = EvaluationCounts(n_users, n_undefined, swallowed, invalid)
         self.notes = (*(notes or ()), *advice_for(undefined_specs, plural(noun)))
 
-    def summary(self, **keywords: Any) -> Summary:
+    def summary(self, **keywords: Unpack[SummaryKeywords]) -> Summary:
         """Return the means with intervals, quantiles and counts, and the notes.
 
         >>> from recmetrics import Metrics
@@ -163,7 +163,7 @@ class Evaluation(Printed):
         """
         return summary(self, **keywords)
 
-    def to_dict(self, **keywords: Any) -> dict[str, Any]:
+    def to_dict(self, **keywords: Unpack[SummaryKeywords]) -> dict[str, Any]:
         """As ``Summary.to_dict``, with the policies and the counts of the call.
 
         ``undefined`` and ``ties`` are those of each metric, ``counts`` the fields of

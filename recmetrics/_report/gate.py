@@ -32,7 +32,7 @@ from recmetrics._printing import (
 from recmetrics._report import legends, statistics
 from recmetrics._report.bounds import POWER, Bounds, bounds_of
 from recmetrics._report.origins import UNKNOWN, Origin
-from recmetrics._report.records import Compared, document, frame_of
+from recmetrics._report.records import Compared, Frames, document, frame_of
 from recmetrics._report.rules import (
     EXAMPLE,
     FAILS,
@@ -147,7 +147,7 @@ class Gate(Printed):
         """Return a dict of plain values for each verdict."""
         return [asdict(verdict) for verdict in self.verdicts]
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: Frames | None = None) -> Any:
         """Return the verdicts as a data frame, as ``Comparison.to_frame``."""
         return frame_of(self.to_records(), backend)
 

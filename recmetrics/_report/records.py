@@ -302,7 +302,7 @@ def _plain(document: Any) -> Any:
     return json.loads(json.dumps(document, default=plain_value), parse_constant=lambda _: None)
 
 
-def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
+def frame_of(records: Sequence[dict[str, Any]], backend: Frames | None) -> Any:
     """Make a data frame of records, by default with the first package that is installed."""
     names = get_args(Frames)
     if backend is not None:

@@ -10,7 +10,7 @@ from numbers import Number
 from operator import attrgetter
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from recmetrics._report.bounds import Floats, bounds_of_mean
 from recmetrics._report.groups import Rows, in_order_of, plain, read_users
 from recmetrics._report.merged import each_model, read_sums
 from recmetrics._report.origins import UNKNOWN, Origin
-from recmetrics._report.records import Mean, document, frame_of, widened_ends
+from recmetrics._report.records import Frames, Mean, document, frame_of, widened_ends
 from recmetrics._report.samples import Samples, ids_of, read_level
 from recmetrics._report.settings import read_seed, several
 from recmetrics._report.statistics import Basis, Sample
@@ -39,6 +39,21 @@ _FORMS = (  # that a result may have, in errors
     "data frame with a float column per metric, or the path of a file that 'recmetrics evaluate "
     "--per-user' wrote"
 )
+
+
+class SummaryKeywords(TypedDict, total=False):
+    """The keywords of ``summary``, for functions that pass them on."""
+
+    metrics: str | Sequence[str] | None
+    model: str | Sequence[str] | None
+    by: Any
+    weights: Any
+    levels: Mapping[str, Any] | None
+    confidence: float
+    noun: str | None
+    notes: str | Sequence[str]
+    n_resamples: int | None
+    rng: int | np.random.Generator | None
 
 
 def summary(
@@ -503,7 +518,7 @@ class Summary(Printed):
             notes=notes,
         )
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: Frames | None = None) -> Any:
         """Return the records as a data frame, with all digits, as ``Comparison.to_frame``."""
         return frame_of(self.to_records(), backend)
 

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, RecmetricsError
 from recmetrics._core.options import check_count
@@ -34,6 +34,9 @@ from recmetrics.tables import (
     say_counted_in_bucket,
     weight_names,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 __all__ = ["compare", "evaluate", "summary"]
 
@@ -60,7 +63,7 @@ def evaluate(
     exclude: Any = None,
     chunks: int | None = None,
     **options: Any,
-) -> Any:
+) -> DataFrame:
     """Compute metrics for every list in a DataFrame of Spark, with the values of one machine.
 
     Nothing is computed before Spark needs the result. A worker holds the rows of a bucket of users
@@ -161,7 +164,8 @@ def evaluate(
         measure_all = partial(measure_all_on_worker, metrics_list=metrics_list, options=options)
         values = _with_all_lists(values, measure_all, keys, schema_of([*keys, *of_all_lists]))
     values = values.select([f"`{name}`" for name in empty.columns])
-    return _with_timestamps(values, recs, [*keys, user])
+    result: DataFrame = _with_timestamps(values, recs, [*keys, user])
+    return result
 
 
 def _require_spark(table: Any, label: str, instead: str) -> None:

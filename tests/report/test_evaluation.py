@@ -14,6 +14,7 @@ from commands import printed, require_tables
 
 import recmetrics
 from recmetrics import Evaluation, Evaluator, InputError, Metrics, StreamEvaluator
+from recmetrics._report.summaries import SummaryKeywords
 from recmetrics.cli import main
 
 # The first of user 0 is relevant; of user 1 the second; user 2 has none.
@@ -44,6 +45,12 @@ def test_it_takes_the_keywords_of_compute():
     assert [(p.name, p.default) for p in own.values()] == [
         (p.name, p.default) for p in compute.values()
     ]
+
+
+def test_its_summary_takes_the_keywords_of_summary():
+    _, *keywords = inspect.signature(recmetrics.summary).parameters.values()
+    types = {name: ref.__forward_arg__ for name, ref in SummaryKeywords.__annotations__.items()}
+    assert types == {p.name: p.annotation for p in keywords}
 
 
 def test_counts_and_notes():
