@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import InputError, InputTypeError, ShapeError
-from recmetrics._core.inputs import InvalidItems, as_array, check_real, half_to_single
+from recmetrics._core.errors import InputError, InputTypeError
+from recmetrics._core.inputs import InvalidItems, half_to_single
 from recmetrics._core.options import one_of
 from recmetrics._core.results import advice_for
 from recmetrics._core.spec import read_convention
 from recmetrics._core.types import Convention, FloatArray, Ties, Undefined, UserValues
 from recmetrics._printing import Grid, Printed, plural
 from recmetrics._report.origins import Origin, definition_of
-from recmetrics._report.result_tables import noun_of
+from recmetrics._report.result_tables import noun_of, read_values
 from recmetrics._report.summaries import Summary, SummaryKeywords, summary
 
 _NO_INVALID = InvalidItems()  # no repeated and no unknown item
@@ -59,7 +59,7 @@ class Evaluation(Printed):
     Parameters
     ----------
     values
-        Numbers for each metric string, (n_users,), or () for a metric of all lists, as
+        Numbers for each metric string, (n_users,), or one number for a metric of all lists, as
         ``Metrics.compute`` returns them.
     notes
         A sentence, or several, to print below the table.
@@ -206,14 +206,6 @@ def _read_values(values: Mapping[str, Any]) -> dict[str, UserValues]:
         raise InputTypeError(msg)
     arrays: dict[str, UserValues] = {}
     for text, numbers in values.items():
-        if not isinstance(text, str):
-            msg = f"metric {text!r} of values: names of metrics must be strings"
-            raise InputError(msg)
-        name = f"values[{text!r}]"
-        array = as_array(numbers, name)
-        check_real(array, name)
-        if array.ndim > 1:
-            msg = f"{name} has shape {array.shape}, expected one number per user, (n_users,), or ()"
-            raise ShapeError(msg)
+        array = read_values(f"metric {text!r} of values", text, numbers)
         arrays[text] = half_to_single(array).astype(np.float64, copy=False)
     return arrays

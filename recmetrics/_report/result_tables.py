@@ -200,7 +200,7 @@ def read_table(
     rounding = {}
     for metric, column in table.values.items():
         label = f"metric {metric!r} of {name}"
-        array = _read_values(label, metric, column, takes_means=takes_means)
+        array = read_values(label, metric, column, takes_means=takes_means)
         bounds[metric] = bounds_if_known(metric)
         is_single = array.dtype.kind == "f" and array.dtype.itemsize < 8  # or half precision
         rounding[metric] = SINGLE_ROUNDING if is_single else ROUNDING
@@ -538,7 +538,9 @@ def bounds_if_known(name: str) -> tuple[float, float]:
     return (-math.inf, math.inf) if spec is None else spec.bounds
 
 
-def _read_values(label: str, metric: Any, column: Any, *, takes_means: bool) -> npt.NDArray[Any]:
+def read_values(
+    label: str, metric: Any, column: Any, *, takes_means: bool = False
+) -> npt.NDArray[Any]:
     """Read the values of a metric in their own precision, (n_users,), or () for all lists.
 
     One number of a metric of users is a mean, refused without ``takes_means``.

@@ -13,7 +13,7 @@ from asserts import assert_identical
 from commands import printed, require_tables
 
 import recmetrics
-from recmetrics import Evaluation, Evaluator, InputError, Metrics, StreamEvaluator
+from recmetrics import Evaluation, Evaluator, InputError, InputTypeError, Metrics, StreamEvaluator
 from recmetrics._report.summaries import SummaryKeywords
 from recmetrics.cli import main
 
@@ -216,6 +216,13 @@ def test_values_of_other_methods():
     document = other.to_dict()
     assert (document["undefined"], document["ties"]) == ({}, {})
     assert (document["means"][0]["mean"], other.notes) == (1.0, ())
+
+
+def test_one_number_is_a_value_of_all_lists_or_a_mean():
+    half = np.array(0.3) + np.array(0.2)  # a number, not an array
+    assert Evaluation({"coverage@1": half}).to_dict()["means"][0]["mean"] == 0.5
+    with pytest.raises(InputTypeError, match=r"^metric 'hit@1' of values is one number, 0.5; exp"):
+        Evaluation({"hit@1": half})
 
 
 # --- The form ------------------------------------------------------------------------------------
