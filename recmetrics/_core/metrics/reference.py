@@ -11,8 +11,8 @@ class OneUser(NamedTuple):
     ``gains`` has the relevance of the item at each rank of the list, 0 if it is not relevant, and
     ``scores`` its score. ``relevances`` has all relevances above 0 of the user, descending, also of
     items that are not in the list. The propensities are those of these items, empty without
-    ``propensity=``. The function of a ``metric`` of your own gets gains and relevances alone: to
-    read scores or propensities there is an error.
+    ``propensity=``. The function of a ``metric`` of your own gets gains and relevances alone; if it
+    reads scores or propensities, that is an error.
     """
 
     gains: list[float]  # relevance of the item at each rank of the list, the whole list

@@ -547,6 +547,8 @@ class Accumulator:
 
         Raises
         ------
+        InputTypeError
+            If ``other`` is of another class.
         ArgumentError
             If the two differ in metrics, policies, ``keep``, users or items, or were built with
             different data, such as another truth or other side information.
