@@ -340,23 +340,24 @@ def evaluate_table(
     if options.get("chunks") is not None:
         check_count("chunks", options["chunks"], 1)
     measure = partial(_measure, request=request, system=system)
-    if path is not None and not is_large(tables):
+    in_buckets = options.get("chunks") is not None or is_large(tables)
+    if path is not None and not in_buckets:
         # Only the code of buckets writes a file; one bucket keeps the order of one call.
-        options["chunks"] = options.get("chunks") or 1
-    is_one_call = not (options.get("chunks") or is_large(tables))
+        options["chunks"] = 1
+        in_buckets = True
     try:
-        if is_one_call:
-            recs, truth, options = in_frames(recs, truth, options, needs)
-            table, summary = measure(recs, truth, options, has_summary=return_summary)
-        else:
+        if in_buckets:
             choose = partial(_choose_columns, options=options, first=system.table_order)
             table, summary = evaluate_in_buckets(tables, options, request, choose, measure)
+        else:
+            recs, truth, options = in_frames(recs, truth, options, needs)
+            table, summary = measure(recs, truth, options, has_summary=return_summary)
     except RecmetricsError as error:
         say_how_to_read(error, tables)
         raise
     if return_summary:
         return table, summary
-    if not is_one_call:
+    if in_buckets:
         _warn_as_summary(summary, summary.dividing_notes)
     return table
 
