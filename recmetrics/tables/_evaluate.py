@@ -578,12 +578,9 @@ def _read_request(metrics_list: MetricsList, options: TableOptions) -> tuple[Req
         name: value for name, value in options.items() if name in of_request
     }
     request = Request(metrics_list, ties="index", side_words=TABLES, **request_options)
-    flags = {"in_order": options["in_order"]}
-    include_missing = options.get("include_missing")
-    if include_missing is not None:  # else the convention decides
-        flags["include_missing"] = include_missing
-    for name, flag in flags.items():
-        check_flag(name, flag)
+    check_flag("in_order", options["in_order"])
+    if options.get("include_missing") is not None:  # else the convention decides
+        check_flag("include_missing", options["include_missing"])
     if options.get("rank_gaps") is not None:
         one_of("rank_gaps", options["rank_gaps"], RankGaps)
     one_of("repeats", options["repeats"], Invalid)
