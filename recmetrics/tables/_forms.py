@@ -216,10 +216,8 @@ def _columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> 
     item = options["item"]
     by = as_names(options["by"]) if options.get("by") is not None else []
     ids = {"user": user, "item": item}
-    pairs = FileColumns([user, item], (), ids, is_first=False, maybe_ids=by)
-    pairs = pairs._replace(
-        of_lines=(options.get("score") or "score", options.get("relevance") or "relevance")
-    )
+    of_lines = options.get("score") or "score", options.get("relevance") or "relevance"
+    pairs = FileColumns([user, item], (), ids, is_first=False, maybe_ids=by, of_lines=of_lines)
     if label == "recs":
         return _columns_of_recs(source, pairs, options)
     if label == "truth":
