@@ -550,7 +550,7 @@ def _choose_columns(recs: Frame, truth: Frame, options: TableOptions, first: Tab
     columns = choose_columns(
         recs,
         truth,
-        [*([] if by is None else as_names(by)), user],
+        [*as_names(by), user],
         options["item"],
         score=options.get("score"),
         rank=options.get("rank"),

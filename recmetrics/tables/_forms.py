@@ -185,7 +185,7 @@ def with_integer_ids(
         if isinstance(frame, nw.DataFrame | nw.LazyFrame):  # others are refused where they are read
             frames[label] = frame
     ids = {options["user"], options["item"]}
-    keys = ids if options.get("by") is None else ids.union(as_names(options["by"]))
+    keys = ids.union(as_names(options.get("by")))
     integers = set()
     for label in frames.keys() - files:
         schema = frames[label].collect_schema()
@@ -214,10 +214,16 @@ def _columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> 
     """Say which columns of a file are ids, and which are numbers."""
     user = options["user"]
     item = options["item"]
-    by = as_names(options["by"]) if options.get("by") is not None else []
     ids = {"user": user, "item": item}
     of_lines = options.get("score") or "score", options.get("relevance") or "relevance"
-    pairs = FileColumns([user, item], (), ids, is_first=False, maybe_ids=by, of_lines=of_lines)
+    pairs = FileColumns(
+        [user, item],
+        (),
+        ids,
+        is_first=False,
+        maybe_ids=as_names(options.get("by")),
+        of_lines=of_lines,
+    )
     if label == "recs":
         return _columns_of_recs(source, pairs, options)
     if label == "truth":

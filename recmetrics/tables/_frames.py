@@ -222,7 +222,9 @@ def require_columns(frame: Frame, label: str, names: Iterable[str]) -> None:
 
 
 def as_names(value: Any) -> list[Any]:
-    """One name of a column or several, as a list; each is checked where it is looked up."""
+    """One name of a column, several or None, as a list; each is checked where it is looked up."""
+    if value is None:
+        return []
     if isinstance(value, Collection) and not isinstance(value, str):
         return list(value)
     return [value]
