@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from itertools import chain, repeat
@@ -374,12 +374,12 @@ def _warn_if_exchanged(tables: Mapping[str, Any], options: Mapping[str, Any]) ->
 def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict[str, Any]:
     """Write the items of each user one below another, with their numbers where they have any."""
     _refuse_keys(dictionary, label, names)
-    values = list(dictionary.values())
-    have_numbers = _have_numbers(dictionary, values, label, names.user)
-    _refuse_nested(dictionary, values, label)
+    have_numbers = _have_numbers(dictionary, label, names.user)
+    _refuse_nested(dictionary, label)
     # Python's own numbers and times, of which frames make the same columns as of lists.
     lists_or_dicts = [
-        entries.tolist() if hasattr(entries, "tolist") else entries for entries in values
+        entries.tolist() if hasattr(entries, "tolist") else entries
+        for entries in dictionary.values()
     ]
     users = list(chain.from_iterable(map(repeat, dictionary, map(len, lists_or_dicts))))
     items = list(chain.from_iterable(lists_or_dicts))
@@ -390,19 +390,21 @@ def _columns_of(dictionary: Mapping[Any, Any], label: str, names: Names) -> dict
     return columns
 
 
-def _user_of_type(values: list[Any], users: Iterable[Any]) -> dict[type, Any]:
+def _user_of_type(values: Iterable[Any], users: Iterable[Any]) -> dict[type, Any]:
     """Give the first user who has a value of each type, in the order of these users.
 
     The types of many values are few: to check each type, not each value, took a dict of 100,000
     lists from 1.1 to 0.3 s.
     """
-    first_users = dict(zip(map(type, reversed(values)), reversed(list(users)), strict=True))
-    return {kind: first_users[kind] for kind in dict.fromkeys(map(type, values))}
+    first_users: dict[type, Any] = {}
+    for value, user in zip(values, users, strict=True):
+        first_users.setdefault(type(value), user)
+    return first_users
 
 
 def _refuse_keys(dictionary: Mapping[Any, Any], label: str, names: Names) -> None:
     """Refuse tuples where the ids of users are expected."""
-    for kind, user in _user_of_type(list(dictionary), dictionary).items():
+    for kind, user in _user_of_type(dictionary, dictionary).items():
         if issubclass(kind, tuple):
             msg = (
                 f"{label} has the key {user!r:.60}, expected the id of a user"
@@ -411,14 +413,12 @@ def _refuse_keys(dictionary: Mapping[Any, Any], label: str, names: Names) -> Non
             raise InputTypeError(msg, argument=label)
 
 
-def _have_numbers(
-    dictionary: Mapping[Any, Any], entries: list[Any], label: str, column: str
-) -> bool:
+def _have_numbers(dictionary: Mapping[Any, Any], label: str, column: str) -> bool:
     """Say whether the items of each user have numbers; refuse what holds no items.
 
     ``column`` is the name of that of users.
     """
-    user_of_kind = _user_of_type(entries, dictionary)
+    user_of_kind = _user_of_type(dictionary.values(), dictionary)
     for kind, user in user_of_kind.items():
         if issubclass(kind, Set) and label == "recs":
             msg = f"recs of user {user!r} is a set, which has no order; expected a list"
@@ -456,9 +456,9 @@ def _refuse_entries(dictionary: Mapping[Any, Any], label: str, user: Any, column
     raise InputTypeError(msg, argument=label)
 
 
-def _refuse_nested(dictionary: Mapping[Any, Any], entries: list[Any], label: str) -> None:
+def _refuse_nested(dictionary: Mapping[Any, Any], label: str) -> None:
     """Refuse tuples, pairs and hits in place of the id of the first item of a user."""
-    first_items: list[Any] = list(map(next, map(iter, entries), repeat(None)))
+    first_items: Iterator[Any] = map(next, map(iter, dictionary.values()), repeat(None))
     for kind, user in _user_of_type(first_items, dictionary).items():
         item: Any = next(iter(dictionary[user]), None)
         if issubclass(kind, tuple) and isinstance(dictionary[user], Mapping):
