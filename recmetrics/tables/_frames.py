@@ -292,7 +292,11 @@ def refuse_names(frame: Frame, label: str, column: str, item: str) -> None:
 def times_of(frame: Frame, label: str, column: str) -> npt.NDArray[Any]:
     """Read a column of dates as datetime64, or one of exact numbers; refuse null and NaN."""
     series = frame.get_column(column)
-    if series.dtype == nw.Datetime or series.dtype == nw.Date or _holds_dates(series):
+    # pandas has no type for dates without a time.
+    are_dates = series.dtype == nw.Object and all(
+        type(value) is datetime.date for value in series.drop_nulls().to_list()
+    )
+    if are_dates or series.dtype in (nw.Datetime, nw.Date):
         _refuse_null(series, label, "a time")
         if getattr(series.dtype, "time_zone", None) is not None:
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
@@ -330,13 +334,6 @@ def _code_of_times(series: Series, noun: str) -> str:
                 number_type(text)
             return _FLOATS_CODE[series.implementation].replace("float", number_type.__name__)
     return _DATES_CODE[series.implementation]
-
-
-def _holds_dates(series: Series) -> bool:
-    """Say whether a column of pandas, which has no type for dates without a time, holds these."""
-    return series.dtype == nw.Object and all(
-        type(value) is datetime.date for value in series.drop_nulls().to_list()
-    )
 
 
 def from_epoch(label: str, series: Series, unit: str, zone: str | None) -> str:
