@@ -205,7 +205,9 @@ class Columns(NamedTuple):
         if are_indices and len(self.ids) > 1 and holds_lists(source):
             code = as_dict(source.path)
             as_lists = f"for lines of a user and items, in Python, type {code} for the file"
-            if len(fields) < 3 or not _are_equally_long(source):  # two are a user and an item
+            with source.open_text() as file:
+                widths = {len(line.split()) for line in file if line.strip()}
+            if len(fields) < 3 or len(widths) > 1:  # two are a user and an item
                 return as_lists
             as_lists += "; "
         names = [*self.ids, *(self.times or [self.of_lines[not self.is_first]])][: len(fields)]
@@ -546,12 +548,6 @@ def holds_lists(source: Source) -> bool:
         text = file.read()
     users = [line.split()[0] for line in text.splitlines() if line.strip()]
     return not set(text) & set(",;|") and len(set(users)) == len(users)
-
-
-def _are_equally_long(source: Source) -> bool:
-    """Say whether all lines of a text have as many fields, as those of a table have."""
-    with reading(source, "lines of text"), source.open_text() as file:
-        return len({len(line.split()) for line in file if line.strip()}) == 1
 
 
 def as_frame(path: Path, names: Sequence[str] = ()) -> str:
