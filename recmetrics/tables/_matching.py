@@ -97,13 +97,10 @@ class ListsAndTruth:
 
     def missing(self) -> MissingLists:
         """Count the missing lists that the truth expects, and give the keys of the first."""
-        if not self.n_models:  # there is no list
-            return MissingLists(0, "", {})
         across = self._n_users_across()
         has_truth = np.diff(self.truth_rows.start) > 0
         models = self.model_of[has_truth[self.truth_of]]
-        n_models = max(1, self.n_models)
-        n_missing = has_truth.sum() - np.bincount(models, minlength=n_models)
+        n_missing = has_truth.sum() - np.bincount(models, minlength=self.n_models)
         if not n_missing.any():
             return MissingLists(0, "", across)
         first_model = int(np.flatnonzero(n_missing)[0])
