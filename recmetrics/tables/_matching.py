@@ -271,7 +271,19 @@ def read_lists(
     n_recs = len(recs)
     ids = _number_ids(recs, truth, columns, items)
     start, order = group(ids.lists, _count_of_ids(ids.lists, columns))
-    first_rows = order[start[:-1]] if n_recs else np.empty(0, np.int64)
+    # Without keys, all rows are one list, which may have none.
+    keys = recs.select([])
+    truth_of = np.zeros(1, np.int64)
+    model_of = np.zeros(1, np.int64)
+    if columns.keys:
+        first_rows = order[start[:-1]]  # before the lists are sorted
+        keys = take(recs.select(columns.keys), first_rows)
+        truth_of = ids.truths[first_rows]
+        model_of = ids.models[first_rows]
+    models = keys.select([name for name in columns.keys if name not in columns.truth_keys])
+    if models.columns:
+        models = take(models, np.unique(model_of, return_index=True)[1])
+
     listed_items = ids.items[:n_recs]
     sorted_ranks = sort_lists(recs, columns, listed_items, start, order, ties)
     lists = FlatLists(listed_items[order], start)
@@ -297,18 +309,6 @@ def read_lists(
         drops_negative=drops_negative,
         definitions=definitions,
     )
-
-    # Without keys, all rows are one list, which may have none.
-    keys = recs.select([])
-    truth_of = np.zeros(1, np.int64)
-    model_of = np.zeros(1, np.int64)
-    if columns.keys:
-        keys = take(recs.select(columns.keys), first_rows)
-        truth_of = ids.truths[first_rows]
-        model_of = ids.models[first_rows]
-    models = keys.select([name for name in columns.keys if name not in columns.truth_keys])
-    if models.columns:
-        models = take(models, np.unique(model_of, return_index=True)[1])
     return ListsAndTruth(
         recs=recs,
         truth=truth,
