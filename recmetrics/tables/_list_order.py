@@ -14,7 +14,7 @@ from recmetrics._core.types import FloatArray, IntArray, RankGaps
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import Frame, numbers_of, refuse_row, sort_keys_of, take, value_at
 from recmetrics.tables._ids import has_repeats, number_ids, refuse_repeats
-from recmetrics.tables._numbering import number, sort_groups
+from recmetrics.tables._numbering import equals_last, number, sort_groups
 
 KeysArgument: TypeAlias = Literal["by", "group_cols"]  # by which a caller names keys of lists
 
@@ -66,10 +66,9 @@ def _sort_ties_by_id(
 
     ``key`` ascends in each list. Only these rows are read: all ids took half of a call.
     """
-    list_of = users_of_entries(start)
-    equals_last = np.zeros(len(order) + 1, np.bool_)
-    equals_last[1:-1] = (key[1:] == key[:-1]) & (list_of[1:] == list_of[:-1])
-    is_tied = equals_last[:-1] | equals_last[1:]
+    is_same = np.zeros(len(order) + 1, np.bool_)
+    is_same[1:-1] = equals_last(start, key)
+    is_tied = is_same[:-1] | is_same[1:]
     rows = order[is_tied]
     numbers, first = number(items[rows])
     ids = take(recs.select(columns.item), rows[first]).get_column(columns.item).to_list()
@@ -77,7 +76,7 @@ def _sort_ties_by_id(
     descending = sorted(range(len(words)), key=words.__getitem__, reverse=True)
     place = np.empty(len(words))
     place[descending] = np.arange(len(words))
-    group_start = np.append(np.flatnonzero(~equals_last[:-1][is_tied]), len(rows))
+    group_start = np.append(np.flatnonzero(~is_same[:-1][is_tied]), len(rows))
     sort_groups(group_start, rows, place[numbers])
     order[is_tied] = rows
 
@@ -86,19 +85,19 @@ def count_tied_lists(
     recs: Frame, columns: Columns, start: IntArray, order: IntArray, depth: int
 ) -> int:
     """Count the lists by score in which one of the first ``depth`` items has an equal one."""
-    if columns.rank is not None or columns.score is None or not len(order):
+    if columns.rank is not None or columns.score is None:
         return 0
     scores = sort_keys_of(recs, "recs", columns.score)[order]
     list_of = users_of_entries(start)
     place = np.arange(len(order)) - start[list_of]
-    is_tied = (scores[1:] == scores[:-1]) & (list_of[1:] == list_of[:-1]) & (place[:-1] < depth)
+    is_tied = equals_last(start, scores) & (place[:-1] < depth)
     return len(np.unique(list_of[1:][is_tied]))
 
 
 def contradicted_lists(recs: Frame, columns: Columns, start: IntArray, order: IntArray) -> IntArray:
     """Find the lists by rank in which an item stands before one with a higher score."""
     name = "score"
-    if columns.rank in (None, name) or name not in recs.columns or not len(order):
+    if columns.rank in (None, name) or name not in recs.columns:
         return np.empty(0, np.int64)
     column = recs.get_column(name)
     if not column.dtype.is_numeric():

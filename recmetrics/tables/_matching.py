@@ -27,7 +27,7 @@ from recmetrics.tables._list_order import (
     refuse_equal_ranks,
     sort_lists,
 )
-from recmetrics.tables._numbering import combine, group, has_equals, number
+from recmetrics.tables._numbering import combine, equals_last, group, number
 from recmetrics.tables._truth import read_truth
 
 
@@ -297,7 +297,7 @@ def read_lists(
         refuse_repeats(recs, "recs", [*columns.keys, columns.item], repeated_ids, advice)
     gapped = np.empty(0, np.int64)
     if sorted_ranks is not None:
-        if has_equals(start, sorted_ranks):
+        if equals_last(start, sorted_ranks).any():
             refuse_equal_ranks(recs, columns, ids.lists, keys_argument)
         lists, gapped = read_gaps(recs, columns, lists, order, rank_gaps, n_items)
     truth_rows, truth_order = read_truth(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from recmetrics._core.inputs import users_of_entries
 from recmetrics._core.jit import add_work, helper, kernel
 from recmetrics._core.selection import sort_best_first
-from recmetrics._core.types import IntArray
+from recmetrics._core.types import BoolArray, IntArray
 
 _SMALL_TABLE_ENTRIES = 1 << 20  # values; a table of so many entries is always cheap
 _FIRST_SLOT_BITS = 10  # a hash table begins with 2^10 slots and doubles: few ids stay in the cache
@@ -220,7 +220,8 @@ def _sort_groups(
             key[new_place] = spare_key[i]
 
 
-def has_equals(start: IntArray, values: npt.NDArray[np.float64]) -> bool:
-    """Say whether a group has two equal values; those of each group are sorted."""
+def equals_last(start: IntArray, values: npt.NDArray[np.float64]) -> BoolArray:
+    """Say of each row but the first whether the row before has its value and is of its group."""
     groups = users_of_entries(start)
-    return bool(((values[1:] == values[:-1]) & (groups[1:] == groups[:-1])).any())
+    is_equal: BoolArray = (values[1:] == values[:-1]) & (groups[1:] == groups[:-1])
+    return is_equal
