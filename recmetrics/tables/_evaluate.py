@@ -452,8 +452,7 @@ def _measure(
         ties=system.table_ties,
         repeats=options["repeats"],
         n_items=n_items,
-        drops_negative=request.drops_negative,
-        definitions=request.definitions,
+        request=request,
     )
     if lists.gapped.size and rank_gaps is None and default_gaps == "close":
         _warn_of_gaps(lists)

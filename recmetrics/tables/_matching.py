@@ -14,7 +14,7 @@ import numpy as np
 
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.inputs import FlatLists, InvalidItems, ItemSets, Rankings, Rows
-from recmetrics._core.spec import Definition, TableTies
+from recmetrics._core.spec import Request, TableTies
 from recmetrics._core.types import IntArray, Invalid, RankGaps, UserValues
 from recmetrics._files import weight_name
 from recmetrics.tables._columns import Columns
@@ -256,8 +256,7 @@ def read_lists(
     ties: TableTies = "rows",
     repeats: Invalid = "raise",
     n_items: int | None = None,
-    drops_negative: bool = False,
-    definitions: Mapping[str, Definition] | None = None,
+    request: Request | None = None,
     keys_argument: KeysArgument = "by",
 ) -> ListsAndTruth:
     """Number the ids, group the rows, and check both.
@@ -265,8 +264,7 @@ def read_lists(
     ``items`` are the numbers of the items of ``recs`` and then of ``truth``, where the caller
     has numbered them together with those of other tables. Other ``repeats`` than "raise" leave
     the repeats in ``recs``. ``n_items`` is the size of the catalogue, None where unknown.
-    ``drops_negative`` and ``definitions`` are as in ``read_truth``. ``keys_argument`` names the
-    keys, for errors.
+    ``request`` is as in ``read_truth``. ``keys_argument`` names the keys, for errors.
     """
     n_recs = len(recs)
     ids = _number_ids(recs, truth, columns, items)
@@ -300,14 +298,9 @@ def read_lists(
         if equals_last(start, sorted_ranks).any():
             refuse_equal_ranks(recs, columns, ids.lists, keys_argument)
         lists, gapped = read_gaps(recs, columns, lists, order, rank_gaps, n_items)
+    n_truths = _count_of_ids(ids.truths, columns)
     truth_rows, truth_order = read_truth(
-        truth,
-        columns,
-        ids.truths[n_recs:],
-        ids.items[n_recs:],
-        _count_of_ids(ids.truths, columns),
-        drops_negative=drops_negative,
-        definitions=definitions,
+        truth, columns, ids.truths[n_recs:], ids.items[n_recs:], n_truths, request
     )
     return ListsAndTruth(
         recs=recs,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from recmetrics._core.errors import MetricSpecError
 from recmetrics._core.inputs import LARGEST_RELEVANCE, Rows
-from recmetrics._core.spec import Definition, parse
+from recmetrics._core.spec import Request, parse
 from recmetrics._core.types import FloatArray, IntArray
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import Frame, numbers_of, refuse_row
@@ -22,15 +20,12 @@ def read_truth(
     users: IntArray,
     items: IntArray,
     n_users: int,
-    *,
-    drops_negative: bool = False,
-    definitions: Mapping[str, Definition] | None = None,
+    request: Request | None,
 ) -> tuple[Rows, IntArray]:
     """Read the items of each user, with their relevances, and the rows of the table in that order.
 
-    ``users`` and ``items`` are the numbers of the ids of each row. ``drops_negative`` says that a
-    negative relevance is not relevant, instead of an error. ``definitions`` are those of a
-    call that takes ``convention=``.
+    ``users`` and ``items`` are the numbers of the ids of each row. ``request`` is that of a call
+    that takes ``convention=``.
     """
     start, order = group(users, n_users)
     item_keys = items[order].astype(np.float64)
@@ -38,22 +33,16 @@ def read_truth(
     if equals_last(start, item_keys).any():
         advice = "expected an item once; drop the rows that repeat another"
         refuse_repeats(truth, "truth", [*columns.truth_keys, columns.item], [users, items], advice)
-    relevance = _relevance(truth, columns, definitions, drops_negative=drops_negative)
+    relevance = _relevance(truth, columns, request)
     return Rows(start, item_keys.astype(np.int64), relevance[order]), order
 
 
-def _relevance(
-    truth: Frame,
-    columns: Columns,
-    definitions: Mapping[str, Definition] | None,
-    *,
-    drops_negative: bool,
-) -> FloatArray:
+def _relevance(truth: Frame, columns: Columns, request: Request | None) -> FloatArray:
     """Read the relevance of each row, 1 without a column of them; refuse wrong numbers."""
     if columns.relevance is None:
         return np.ones(len(truth))
     relevance = numbers_of(truth, "truth", columns.relevance)
-    if drops_negative:
+    if request is not None and request.drops_negative:
         # -inf stays, to be refused below.
         relevance = np.where(np.isneginf(relevance), relevance, np.maximum(relevance, 0.0))
     is_wrong = (relevance < 0.0) | (relevance > LARGEST_RELEVANCE)
@@ -64,7 +53,7 @@ def _relevance(
         hint = ""
         if relevance[row] < 0.0:
             hint = "; clip the column to 0 if it is not relevant"
-            if definitions is not None and _are_of_trec(definitions):
+            if request is not None and _is_of_trec(request):
                 hint += "; for judgements of TREC type convention='trec'"
         return f"is {relevance[row]:g}, {expected}{hint}"
 
@@ -72,10 +61,10 @@ def _relevance(
     return relevance
 
 
-def _are_of_trec(definitions: Mapping[str, Definition]) -> bool:
-    """Say whether trec_eval has each metric."""
+def _is_of_trec(request: Request) -> bool:
+    """Say whether trec_eval has each metric of a call."""
     try:
-        for definition in definitions.values():
+        for definition in request.definitions.values():
             parse(str(definition.spec), "trec")
     except MetricSpecError:
         return False
