@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -184,10 +185,9 @@ class RecListAnalysis:
         truth_frame = read_frame(truth, "truth")
         keys = self._keys(recs_frame, truth_frame)
         columns = choose_columns(recs_frame, truth_frame, keys, "item")
+        columns = replace(columns, keys_argument="group_cols")
         refuse_list_cells(recs_frame, truth_frame, columns)
-        lists = read_lists(
-            recs_frame, truth_frame, columns, rank_gaps=rank_gaps, keys_argument="group_cols"
-        )
+        lists = read_lists(recs_frame, truth_frame, columns, rank_gaps=rank_gaps)
         missing = lists.missing()
         n_present = len(lists.truth_of)
         treatment: Missing = "left out"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from recmetrics._core.errors import ArgumentError, InputError, looks_like
 from recmetrics._core.spec import MetricSpec, TableOrder
@@ -42,6 +42,7 @@ class Columns:
     score: str | None = None
     relevance: str | None = None
     unread_grades: str | None = None  # a column of the truth that may hold grades
+    keys_argument: Literal["by", "group_cols"] = "by"  # by which the caller names keys
 
     @property
     def order(self) -> str:

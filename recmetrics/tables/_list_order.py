@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,8 +15,6 @@ from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import Frame, numbers_of, refuse_row, sort_keys_of, take, value_at
 from recmetrics.tables._ids import has_repeats, number_ids, refuse_repeats
 from recmetrics.tables._numbering import equals_last, number, sort_groups
-
-KeysArgument: TypeAlias = Literal["by", "group_cols"]  # by which a caller names keys of lists
 
 _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
 _TEXT = (nw.String, nw.Categorical, nw.Enum)
@@ -108,20 +106,16 @@ def contradicted_lists(recs: Frame, columns: Columns, start: IntArray, order: In
     return np.unique(list_of[1:][is_higher & (list_of[1:] == list_of[:-1])])
 
 
-def refuse_equal_ranks(
-    recs: Frame, columns: Columns, lists: IntArray, keys_argument: KeysArgument
-) -> None:
+def refuse_equal_ranks(recs: Frame, columns: Columns, lists: IntArray) -> None:
     """Refuse a list with a rank twice; ``lists`` is the number of the list of each row."""
     name = str(columns.rank)
     _, ranks = np.unique(sort_keys_of(recs, "recs", name), return_inverse=True)
-    columns_of_lists = how_to_divide(recs, columns, [lists, ranks], keys_argument)
+    columns_of_lists = how_to_divide(recs, columns, [lists, ranks])
     advice = f"expected a rank once in each list; {columns_of_lists} the lists"
     refuse_repeats(recs, "recs", [*columns.keys, name], [lists, ranks], advice)
 
 
-def how_to_divide(
-    recs: Frame, columns: Columns, ids: list[IntArray], keys_argument: KeysArgument
-) -> str:
+def how_to_divide(recs: Frame, columns: Columns, ids: list[IntArray]) -> str:
     """Say which column divides lists in which ``ids`` repeat, such as the name of the model.
 
     It is a column of text whose lists repeat nothing. The words go on with "the lists".
@@ -138,12 +132,12 @@ def how_to_divide(
         # A text of its own in each row, such as a key of a database, divides into single items.
         if len(first_rows) < len(recs) and not has_repeats([*ids, labels]):
             keys: Any = [*columns.keys, name]
-            if keys_argument == "by":
+            if columns.keys_argument == "by":
                 keys = name
                 if len(columns.keys) > 1:
                     keys = [*columns.keys[:-1], name]
-            return f"type {keys_argument}={keys!r} if column {name!r} distinguishes"
-    return f"give {keys_argument}= the column that distinguishes"
+            return f"type {columns.keys_argument}={keys!r} if column {name!r} distinguishes"
+    return f"give {columns.keys_argument}= the column that distinguishes"
 
 
 def read_gaps(

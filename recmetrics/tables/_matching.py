@@ -20,13 +20,7 @@ from recmetrics._files import weight_name
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import Frame, described, keyed, read_frame, take, with_columns
 from recmetrics.tables._ids import number_ids, refuse_repeats, stack, warn_of_foreign_ids
-from recmetrics.tables._list_order import (
-    KeysArgument,
-    how_to_divide,
-    read_gaps,
-    refuse_equal_ranks,
-    sort_lists,
-)
+from recmetrics.tables._list_order import how_to_divide, read_gaps, refuse_equal_ranks, sort_lists
 from recmetrics.tables._numbering import combine, equals_last, group, number
 from recmetrics.tables._truth import read_truth
 
@@ -257,14 +251,13 @@ def read_lists(
     repeats: Invalid = "raise",
     n_items: int | None = None,
     request: Request | None = None,
-    keys_argument: KeysArgument = "by",
 ) -> ListsAndTruth:
     """Number the ids, group the rows, and check both.
 
     ``items`` are the numbers of the items of ``recs`` and then of ``truth``, where the caller
     has numbered them together with those of other tables. Other ``repeats`` than "raise" leave
     the repeats in ``recs``. ``n_items`` is the size of the catalogue, None where unknown.
-    ``request`` is as in ``read_truth``. ``keys_argument`` names the keys, for errors.
+    ``request`` is as in ``read_truth``.
     """
     n_recs = len(recs)
     ids = _number_ids(recs, truth, columns, items)
@@ -287,7 +280,7 @@ def read_lists(
     lists = FlatLists(listed_items[order], start)
     if repeats == "raise" and lists.named_before().any():
         repeated_ids = [ids.lists, listed_items]
-        columns_of_lists = how_to_divide(recs, columns, repeated_ids, keys_argument)
+        columns_of_lists = how_to_divide(recs, columns, repeated_ids)
         advice = (
             f"expected an item once in each list; {columns_of_lists} the lists, or type "
             "repeats='waste' or repeats='drop'"
@@ -296,7 +289,7 @@ def read_lists(
     gapped = np.empty(0, np.int64)
     if sorted_ranks is not None:
         if equals_last(start, sorted_ranks).any():
-            refuse_equal_ranks(recs, columns, ids.lists, keys_argument)
+            refuse_equal_ranks(recs, columns, ids.lists)
         lists, gapped = read_gaps(recs, columns, lists, order, rank_gaps, n_items)
     n_truths = _count_of_ids(ids.truths, columns)
     truth_rows, truth_order = read_truth(
