@@ -22,6 +22,7 @@ from recmetrics.tables._frames import (
     ids_of,
     plain,
     refuse_lists,
+    take,
     type_of,
     value_at,
 )
@@ -262,6 +263,13 @@ def _of_pyarrow(columns: Sequence[Any]) -> npt.NDArray[Any]:
         columns = [column.cast(pa.large_string()) for column in columns]
     ids = pa.chunked_array([chunk for column in columns for chunk in column.chunks])
     return np.asarray(ids.combine_chunks().dictionary_encode().indices)
+
+
+def distinct_rows(keys: Frame) -> tuple[IntArray, Frame]:
+    """Number the rows of a table of ids; gives the number of each row, and each different row."""
+    columns = [number_ids((keys, "recs", name))[0] for name in keys.columns]
+    numbers, first_rows = number(combine(columns))
+    return numbers, take(keys, first_rows)
 
 
 def stack(upper: Frame, lower: Frame) -> Frame:

@@ -19,7 +19,13 @@ from recmetrics._core.types import IntArray, Invalid, RankGaps, UserValues
 from recmetrics._files import weight_name
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import Frame, described, keyed, read_frame, take, with_columns
-from recmetrics.tables._ids import number_ids, refuse_repeats, stack, warn_of_foreign_ids
+from recmetrics.tables._ids import (
+    distinct_rows,
+    number_ids,
+    refuse_repeats,
+    stack,
+    warn_of_foreign_ids,
+)
 from recmetrics.tables._list_order import how_to_divide, read_gaps, refuse_equal_ranks, sort_lists
 from recmetrics.tables._numbering import combine, equals_last, group, number
 from recmetrics.tables._truth import read_truth
@@ -175,10 +181,8 @@ class ListsAndTruth:
         """Add models that other users have lists of, if there are any."""
         if models is None:
             return self
-        names = models.columns
-        numbers = [number_ids((self.models, "recs", n), (models, "recs", n))[0] for n in names]
-        _, firsts = number(combine(numbers))
-        return replace(self, models=take(stack(self.models, models), firsts))
+        _, all_models = distinct_rows(stack(self.models, models))
+        return replace(self, models=all_models)
 
     def without_excluded(self, excluded: ItemSets | None) -> ListsAndTruth:
         """Take out the items that must not be recommended: those below them move up."""

@@ -17,9 +17,8 @@ from recmetrics._core.selection import Exposures, find_hits
 from recmetrics._core.spec import Cutoffs, Definition, MetricSpec, Request, define
 from recmetrics._core.types import FloatArray, IntArray, UserValues
 from recmetrics.tables._frames import Frame, keyed, slicer, take
-from recmetrics.tables._ids import number_ids, stack
+from recmetrics.tables._ids import distinct_rows, stack
 from recmetrics.tables._matching import ListsAndTruth
-from recmetrics.tables._numbering import combine, number
 
 
 @dataclass(frozen=True)
@@ -153,10 +152,7 @@ def values_of_all_lists(
     keys = None
     by_codes = np.zeros(len(counts), np.int64)
     if keys_of_buckets:
-        rows = reduce(stack, keys_of_buckets)
-        columns = [number_ids((rows, "recs", name))[0] for name in rows.columns]
-        by_codes, first_rows = number(combine(columns))
-        keys = take(rows, first_rows)
+        by_codes, keys = distinct_rows(reduce(stack, keys_of_buckets))
 
     # Codes count from 0 as they first appear.
     merged: list[tuple[Exposures, Cutoffs]] = []
