@@ -230,14 +230,6 @@ def as_names(value: Any) -> list[Any]:
     return [value]
 
 
-def with_item_column(frame: Frame, item: str) -> Frame:
-    """Make the pandas index the column ``item`` of a table without such a column."""
-    native = frame.to_native()
-    if item in frame.columns or frame.implementation is not PANDAS or native.index.nlevels > 1:
-        return frame
-    return nw.from_native(native.rename_axis(item).reset_index(), eager_only=True)
-
-
 def value_at(frame: Frame, column: str, row: int) -> Any:
     """Give one value as a Python object, for a message."""
     cell = frame.get_column(column)[row : row + 1]

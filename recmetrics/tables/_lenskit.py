@@ -20,7 +20,7 @@ import numpy as np
 from recmetrics._core.errors import ArgumentError
 from recmetrics._core.spec import MetricSpec, OptionValue, make_spec
 from recmetrics.tables._columns import choose_columns
-from recmetrics.tables._frames import read_frame, with_item_column
+from recmetrics.tables._frames import PANDAS, read_frame
 from recmetrics.tables._matching import read_lists
 from recmetrics.tables._values import FunctionMetric, StringMetric, TableMetric, measure_lists
 
@@ -258,7 +258,11 @@ def _of_one_list(function: Callable[..., float], recs: Any, truth: Any, **option
         without_truth=definition.without_truth,
     )
     recs_frame = read_frame(recs, "recs")
-    truth_frame = with_item_column(read_frame(truth, "truth"), "item")
+    truth_frame = read_frame(truth, "truth")
+    native = truth_frame.to_native()
+    may_be_index = truth_frame.implementation is PANDAS and "item" not in truth_frame.columns
+    if may_be_index and native.index.nlevels == 1:
+        truth_frame = read_frame(native.rename_axis("item").reset_index(), "truth")
     columns = choose_columns(recs_frame, truth_frame, [], "item", in_order=True)
     lists = read_lists(recs_frame, truth_frame, columns)
     if function is precision and not len(recs_frame):
