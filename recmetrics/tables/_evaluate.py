@@ -53,9 +53,8 @@ from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, needed_tab
 from recmetrics.tables._values import (
     Exposed,
     StringMetric,
-    excluded_relevant_items,
+    count_excluded,
     measure_lists,
-    swallowed_lists,
     values_of_all_lists,
     weights_of_lists,
 )
@@ -483,9 +482,9 @@ def _measure(
         by_codes = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
     values = measure_lists(lists, metrics, arrays, request, n_items, by_codes, exposed)
     weights = weights_of_lists(lists, arrays, request, n_items)
+    excluded = count_excluded(lists)
     table = lists.result(values, weights, included=has_missing)
-    swallowed = swallowed_lists(lists)
-    misleading = _what_misleads(lists, truth_frame, request, swallowed)
+    misleading = _what_misleads(lists, truth_frame, request, excluded)
     if not has_summary:
         notes: Iterable[str] = ()
         if has_missing and missing.n and models is None:  # a bucket does not have all users
@@ -493,22 +492,28 @@ def _measure(
         _warn_as_summary(misleading, notes)
         return table, None
     summary = summarise(lists, values, missing, treatment, metrics, invalid, weights)
-    excluded = excluded_relevant_items(lists)
-    return table, replace(summary, **misleading._asdict(), excluded_relevant=excluded)
+    return table, replace(summary, **misleading._asdict())
 
 
 class _Misleading(NamedTuple):
     """Facts that may mislead: fields of a summary, and warnings of a call without one."""
 
     swallowed: tuple[int, int]
+    excluded_relevant: tuple[int, int]
     n_tied: int
     unread_grades: str
 
 
 def _what_misleads(
-    lists: ListsAndTruth, truth: Frame, request: Request, swallowed: tuple[int, int]
+    lists: ListsAndTruth,
+    truth: Frame,
+    request: Request,
+    excluded: tuple[tuple[int, int], tuple[int, int]],
 ) -> _Misleading:
-    """Find what may mislead in the lists of a call, and in the columns of its ``truth``."""
+    """Find what may mislead in the lists of a call, and in the columns of its ``truth``.
+
+    ``excluded`` has the first two facts.
+    """
     columns = lists.columns
     n_tied = 0
     if request.of_other_ties:
@@ -519,7 +524,7 @@ def _what_misleads(
     if columns.unread_grades is not None:
         specs = [definition.spec for definition in request.definitions.values()]
         unread_grades = note_on_unread_grades(truth, columns.unread_grades, specs)
-    return _Misleading(swallowed, n_tied, unread_grades)
+    return _Misleading(*excluded, n_tied, unread_grades)
 
 
 def _warn_as_summary(misleading: _Misleading | TableSummary, dividing_notes: Iterable[str]) -> None:

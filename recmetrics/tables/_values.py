@@ -183,26 +183,13 @@ def weights_of_lists(
     return system_weights(users, request)
 
 
-def swallowed_lists(lists: ListsAndTruth) -> tuple[int, int]:
-    """Count the lists whose relevant items are all excluded, and those with relevant items."""
+def count_excluded(lists: ListsAndTruth) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Count what ``TableSummary`` documents as ``swallowed`` and as ``excluded_relevant``."""
     if lists.excluded is None:
-        return 0, 0
-    n_swallowed, n_with_relevant, _ = _with_excluded(lists).swallowed()
-    return n_swallowed, n_with_relevant
-
-
-def excluded_relevant_items(lists: ListsAndTruth) -> tuple[int, int]:
-    """Count the relevant items of all lists that are excluded, and all relevant items."""
-    if lists.excluded is None:
-        return 0, 0
-    users = _with_excluded(lists)
-    *_, n_relevant = users.swallowed()
-    return users.n_excluded_relevant(), n_relevant
-
-
-def _with_excluded(lists: ListsAndTruth) -> Users:
-    """Give the truth and the excluded items of each list."""
-    return Users(_truth(lists, None, of_presence=False), lists.excluded)
+        return (0, 0), (0, 0)
+    users = Users(_truth(lists, None, of_presence=False), lists.excluded)
+    n_swallowed, n_with_relevant, n_relevant = users.swallowed()
+    return (n_swallowed, n_with_relevant), (users.n_excluded_relevant(), n_relevant)
 
 
 def _truth(lists: ListsAndTruth, n_items: int | None, *, of_presence: bool) -> _TruthOfLists:
