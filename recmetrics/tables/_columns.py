@@ -37,6 +37,7 @@ class Columns:
 
     keys: list[str]
     truth_keys: list[str]  # those that the truth has
+    model_keys: list[str]  # the others: lists with the same values of these are of one model
     item: str
     rank: str | None = None
     score: str | None = None
@@ -129,7 +130,7 @@ def choose_columns(
     require_columns(recs, "recs", required)
     require_columns(truth, "truth", required_of_truth)
     require_same_kind(recs, truth, "truth")
-    truth_keys = _keys_of_truth(truth, keys)
+    truth_keys, model_keys = _divided_keys(truth, keys)
     relevance = relevance or relevance_in(truth)
     roles = {"identifies the lists": keys, "holds the items": [item]}
     _refuse_two_roles("recs", roles | {"orders the lists": [rank, score]})
@@ -138,7 +139,7 @@ def choose_columns(
     if relevance is None:
         others = set(OTHER_GRADES) & set(truth.columns) - {*truth_keys, item}
         unread_grades = min(others, default=None, key=OTHER_GRADES.index)
-    return Columns(list(keys), truth_keys, item, rank, score, relevance, unread_grades)
+    return Columns(list(keys), truth_keys, model_keys, item, rank, score, relevance, unread_grades)
 
 
 def _refuse_two_roles(label: str, columns_of_roles: Mapping[str, Sequence[str | None]]) -> None:
@@ -182,8 +183,8 @@ def _order_in(truth: Frame, item: str) -> str | None:
     )
 
 
-def _keys_of_truth(truth: Frame, keys: Sequence[str]) -> list[str]:
-    """Name the keys of the lists that the truth has; refuse a truth without any of them."""
+def _divided_keys(truth: Frame, keys: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Name the keys that the truth has, and the others; refuse a truth without any of them."""
     truth_keys = [name for name in keys if name in truth.columns]
     if keys and not truth_keys:
         columns_of_truth = ", ".join(map(repr, truth.columns))
@@ -192,7 +193,7 @@ def _keys_of_truth(truth: Frame, keys: Sequence[str]) -> list[str]:
             f" expected at least one; it has {columns_of_truth}"
         )
         raise InputError(msg, argument="truth")
-    return truth_keys
+    return truth_keys, [name for name in keys if name not in truth_keys]
 
 
 def unread_orders(recs: Frame, columns: Columns) -> list[str]:

@@ -293,7 +293,7 @@ def summarise(
         first_contradicted=first_contradicted,
         grades=_graded(relevance, specs, columns.relevance),
         user_weights=user_weights,
-        by=tuple(key for key in columns.keys if key not in columns.truth_keys),
+        by=tuple(columns.model_keys),
         of_all_lists=of_all_lists,
         relevance=relevance,
         n_users_across=missing.n_users_across,

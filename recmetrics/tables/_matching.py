@@ -62,8 +62,8 @@ class ListsAndTruth:
     order: IntArray
     gapped: IntArray  # the lists whose ranks are not 1, 2, 3, ..., nor 0, 1, 2, ...
     truth_of: IntArray
-    model_of: IntArray  # lists with the same values of the other keys are of one model
-    models: Frame  # the other keys of each model
+    model_of: IntArray
+    models: Frame  # the model keys of each model
     truth_rows: Rows
     truth_order: IntArray
     excluded: ItemSets | None = None  # the items that must not be recommended in each list
@@ -89,7 +89,7 @@ class ListsAndTruth:
     @property
     def n_models(self) -> int:
         """The number of models, 1 where nothing but the truth's keys tells lists apart."""
-        return len(self.models) if self.models.columns else 1
+        return len(self.models) if self.columns.model_keys else 1
 
     def key_of(self, index: int) -> str:
         """Write the keys of a list, for a message."""
@@ -107,8 +107,9 @@ class ListsAndTruth:
         has_truth[self.truth_of[self.model_of == first_model]] = False
         row = self.truth_order[self.truth_rows.start[np.flatnonzero(has_truth)[0]]]
         first = described(self.truth, self.columns.truth_keys, int(row))
-        if self.models.columns:
-            first = f"{described(self.models, self.models.columns, first_model)}, {first}"
+        model_keys = self.columns.model_keys
+        if model_keys:
+            first = f"{described(self.models, model_keys, first_model)}, {first}"
         return MissingLists(int(n_missing.sum()), first, across)
 
     def _n_users_across(self) -> dict[str, int]:
@@ -116,7 +117,7 @@ class ListsAndTruth:
         n_users_by_key = {}
         has_truth = self.truth_sizes > 0
         truth_of = self.truth_of[has_truth]
-        for name in self.models.columns:
+        for name in self.columns.model_keys:
             value_of_model, firsts = number_ids((self.models, "recs", name))
             values = value_of_model[self.model_of[has_truth]]
             # A bucket of users may have lists of one model alone.
@@ -134,7 +135,6 @@ class ListsAndTruth:
 
         ``users`` is a table with a column of them, None: there are none.
         """
-        model_keys = self.models.columns
         is_missing = np.tile(np.diff(self.truth_rows.start) > 0, (self.n_models, 1))
         is_missing[self.model_of, self.truth_of] = False
         missing_models, missing_truths = np.nonzero(is_missing)
@@ -152,9 +152,8 @@ class ListsAndTruth:
             truth_rows = truth_rows._replace(
                 start=np.append(truth_rows.start, truth_rows.start[-1])
             )
-        if model_keys:
-            keys_of_models = take(self.models, missing_models)
-            keys = keys.with_columns(*(keys_of_models[name] for name in model_keys))
+        if self.columns.model_keys:
+            keys = keys.with_columns(*take(self.models, missing_models).iter_columns())
         start = self.lists.start
         lists = self.lists._replace(start=np.append(start, np.full(len(missing_truths), start[-1])))
         if lists.last_ranks is not None:
@@ -275,8 +274,8 @@ def read_lists(
         keys = take(recs.select(columns.keys), first_rows)
         truth_of = ids.truths[first_rows]
         model_of = ids.models[first_rows]
-    models = keys.select([name for name in columns.keys if name not in columns.truth_keys])
-    if models.columns:
+    models = keys.select(columns.model_keys)
+    if columns.model_keys:
         models = take(models, np.unique(model_of, return_index=True)[1])
 
     listed_items = ids.items[:n_recs]
@@ -324,9 +323,7 @@ def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | N
             ids_of[name], _ = number_ids((recs, "recs", name), (truth, "truth", name))
     for name, ids in ids_of.items():
         warn_of_foreign_ids(recs, truth, "truth", name, ids[:n_recs], ids[n_recs:])
-    model_columns = [
-        number_ids((recs, "recs", name))[0] for name in columns.keys if name not in ids_of
-    ]
+    model_columns = [number_ids((recs, "recs", name))[0] for name in columns.model_keys]
     truths = _number_rows([ids_of[name] for name in columns.truth_keys], n_recs + len(truth))
     return _Ids(
         ids_of[columns.item],
