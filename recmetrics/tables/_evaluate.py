@@ -44,11 +44,9 @@ from recmetrics.tables._counts import (
 )
 from recmetrics.tables._forms import WITHOUT_ITEMS, AnyForm, in_frames, say_how_to_read
 from recmetrics.tables._frames import Frame, Table, as_names, read_frame, with_columns
-from recmetrics.tables._ids import number_ids
 from recmetrics.tables._list_cells import refuse_list_cells
 from recmetrics.tables._list_order import count_tied_lists
 from recmetrics.tables._matching import ListsAndTruth, read_lists
-from recmetrics.tables._numbering import combine
 from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, needed_tables
 from recmetrics.tables._values import (
     Exposed,
@@ -437,7 +435,6 @@ def _measure(
     truth_frame = read_frame(truth, "truth")
     default_gaps = system.rank_gaps
     columns = _choose_columns(recs_frame, truth_frame, options, system.table_order)
-    by = columns.keys[:-1]
     side = ItemTables(request, options, recs_frame, truth_frame)
 
     rank_gaps = options.get("rank_gaps")
@@ -477,10 +474,7 @@ def _measure(
         StringMetric(text, spec, without_relevant=without_relevant)
         for text, (spec, _, _) in request.definitions.items()
     ]
-    by_codes = None  # a code for each list, equal where the ``by`` columns are
-    if by:
-        by_codes = combine([number_ids((lists.keys, "recs", name))[0] for name in by])
-    values = measure_lists(lists, metrics, arrays, request, n_items, by_codes, exposed)
+    values = measure_lists(lists, metrics, arrays, request, n_items, exposed)
     weights = weights_of_lists(lists, arrays, request, n_items)
     excluded = count_excluded(lists)
     table = lists.result(values, weights, included=has_missing)

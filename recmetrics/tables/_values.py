@@ -78,7 +78,7 @@ class _Reading(NamedTuple):
     """How metrics read the lists and the truth: those of one reading are computed together."""
 
     of_presence: bool  # every item of the truth is relevant, also one of relevance 0
-    by_code: bool  # it takes the lists of each value of ``by`` alone
+    is_divided: bool  # it takes the lists of each combination of ``by`` alone
     at_ranks: bool
 
 
@@ -88,18 +88,17 @@ def measure_lists(
     side: Mapping[str, Any] | None = None,
     rules: Request | None = None,
     n_items: int | None = None,
-    by_codes: IntArray | None = None,
     exposed: Exposed | None = None,
 ) -> dict[str, UserValues]:
     """Compute every metric for every list, in the order given.
 
     ``side`` is side information as ``Metrics.compute_ranked`` takes it, ``rules`` those of the
-    call. ``n_items`` is the size of the catalogue, None where unknown. ``by_codes`` has a code for
-    each list, equal where the ``by`` columns are, or is None without them: a metric of all lists
-    has one value for each code, repeated for its lists. If the lists are those of some users,
-    ``exposed`` takes what metrics of all lists are computed from.
+    call. ``n_items`` is the size of the catalogue, None where unknown. A metric of all lists has
+    one value for each combination of ``by``, repeated for its lists. If the lists are those of some
+    users, ``exposed`` takes what metrics of all lists are computed from.
     """
     has_zeros = not np.all(lists.truth_rows.values)
+    by = lists.columns.keys[:-1]
     values: dict[str, UserValues] = {}
     definitions_of: dict[_Reading, dict[str, Definition]] = {}
     for metric in metrics:
@@ -108,7 +107,7 @@ def measure_lists(
             continue
         reading = _Reading(
             of_presence=metric.of_presence and has_zeros,
-            by_code=by_codes is not None and not metric.spec.metric.per_user,
+            is_divided=bool(by) and not metric.spec.metric.per_user,
             at_ranks=metric.at_ranks and lists.lists.ranks is not None,
         )
         definition = define(metric.spec) if rules is None else rules.definitions[metric.name]
@@ -125,8 +124,8 @@ def measure_lists(
         rankings = Rankings(lists.lists)
         if not reading.at_ranks:
             rankings = Rankings(lists.lists._replace(ranks=None, last_ranks=None))
-        codes_of_reading = by_codes if reading.by_code else None
-        values |= _measure(rankings, users, request, codes_of_reading, lists.keys, exposed)
+        keys = lists.keys.select(by) if reading.is_divided else None
+        values |= _measure(rankings, users, request, keys, exposed)
         whole = definitions if exposed is None else request.per_user
         for text in whole:
             settled(values[text], text, definitions[text], rows=RowNames("list", lists.key_of))
@@ -203,23 +202,18 @@ def _truth(lists: ListsAndTruth, n_items: int | None, *, of_presence: bool) -> _
 
 
 def _measure(
-    rankings: Rankings,
-    users: Users,
-    request: Request,
-    by_codes: IntArray | None,
-    keys: Frame,
-    exposed: Exposed | None,
+    rankings: Rankings, users: Users, request: Request, keys: Frame | None, exposed: Exposed | None
 ) -> dict[str, UserValues]:
-    """Compute the metrics of a request for all lists together, or for those of each code."""
+    """Compute the metrics of a request for all lists, or for those of the same ``keys`` alone."""
     parts: list[tuple[UserIndex, Rankings, Users]] = [(slice(None), rankings, users)]
-    if by_codes is not None:
+    if keys is not None:
         parts = []
-        codes, first_lists = np.unique(by_codes, return_index=True)
-        for code in codes:
-            rows = np.flatnonzero(by_codes == code)
+        codes, distinct_keys = distinct_rows(keys)
+        for code in range(len(distinct_keys)):
+            rows = np.flatnonzero(codes == code)
             parts.append((rows, rankings.take(rows), users.take(rows)))
         if exposed is not None:
-            exposed.keys = take(keys.select(keys.columns[:-1]), first_lists)
+            exposed.keys = distinct_keys
     values = {text: np.empty(users.truth.n_users) for text in request.definitions}
     for rows_of_part, rankings_of_part, users_of_part in parts:
         selection = find_hits(rankings_of_part, users_of_part, request)
