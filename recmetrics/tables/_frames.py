@@ -225,9 +225,11 @@ def as_names(value: Any) -> list[Any]:
     """One name of a column, several or None, as a list; each is checked where it is looked up."""
     if value is None:
         return []
+    names = [value]
     if isinstance(value, Collection) and not isinstance(value, str):
-        return list(value)
-    return [value]
+        names = list(value)
+    # An array has strings of NumPy, which messages would show as np.str_('model').
+    return [str.__str__(name) if isinstance(name, str) else name for name in names]
 
 
 def value_at(frame: Frame, column: str, row: int) -> Any:

@@ -59,6 +59,7 @@ def test_means_over_several_models_say_so():
         "recmetrics.summary(values, model='model')"
     )
     assert measured(of_models, RELEVANT, "mrr", by="model")[1][-1] == note
+    assert measured(of_models, RELEVANT, "mrr", by=np.array(["model"]))[1][-1] == note
     assert note not in measured(BOTH, RELEVANT, "mrr")[1]
 
     analysis = RecListAnalysis(group_cols=["user", "fold", "model"])
