@@ -331,8 +331,10 @@ def evaluate_table(
         _check_path(path)
     request, system = _read_request(metrics_list, options)
     needs = needed_tables(request)
-    tables = {name: table for name, table in options.items() if name in needs and table is not None}
-    tables |= {"recs": recs, "truth": truth}
+    tables: dict[str, Any] = {"recs": recs, "truth": truth}
+    tables |= {
+        name: table for name, table in options.items() if name in needs and table is not None
+    }
 
     if options.get("chunks") is not None:
         check_count("chunks", options["chunks"], 1)
@@ -347,7 +349,7 @@ def evaluate_table(
             choose = partial(_choose_columns, options=options, first=system.table_order)
             table, summary = evaluate_in_buckets(tables, options, request, choose, measure)
         else:
-            recs, truth, options = in_frames(recs, truth, options, needs)
+            recs, truth, options = in_frames(tables, options)
             table, summary = measure(recs, truth, options, has_summary=return_summary)
     except RecmetricsError as error:
         say_how_to_read(error, tables)

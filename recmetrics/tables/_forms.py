@@ -64,37 +64,35 @@ class Names(NamedTuple):
     number: str  # of scores or relevances
 
 
-def in_frames(
-    recs: Any, truth: Any, options: Mapping[str, Any], needs: Collection[str]
-) -> tuple[Any, Any, Any]:
+def in_frames(tables: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Make frames of what a call of ``evaluate_table`` was given, where it is none.
 
-    The frames are of one library. ``needs`` names the tables that the call looks at beside recs,
-    truth and strata. The options have that of ``users_without_items``, too.
+    ``tables`` are those that the call looks at, without strata. The frames are of one library. The
+    options have that of ``users_without_items``, too.
     """
-    tables = {"recs": recs, "truth": truth}
-    tables |= {name: options[name] for name in needs if options.get(name) is not None}
+    recs = tables["recs"]
+    truth = tables["truth"]
     strata = options.get("strata") or {}
-    tables |= {f"strata[{name!r}]": table for name, table in strata.items()}
-    files = [label for label, table in tables.items() if isinstance(table, FILES)]
-    dicts = [label for label in _OF_USERS if isinstance(tables.get(label), Mapping)]
+    frames = {**tables, **{f"strata[{name!r}]": table for name, table in strata.items()}}
+    files = [label for label, table in frames.items() if isinstance(table, FILES)]
+    dicts = [label for label in _OF_USERS if isinstance(frames.get(label), Mapping)]
     if not (files or dicts):
         return recs, truth, options
-    frames = {label: tables[label] for label in tables if label not in (*files, *dicts)}
-    library = _library(frames, has_files=bool(files))
+    data_frames = {label: frames[label] for label in frames if label not in (*files, *dicts)}
+    library = _library(data_frames, has_files=bool(files))
     for label in files:
-        tables[label] = from_file(tables[label], label, options)
+        frames[label] = from_file(frames[label], label, options)
     for label in dicts:
-        tables[label] = from_dict(tables[label], label, options, library)
-    tables |= users_without_items(recs, truth, options, library)
+        frames[label] = from_dict(frames[label], label, options, library)
+    frames |= users_without_items(recs, truth, options, library)
     if {"recs", "truth"} <= {*dicts}:
-        _warn_if_exchanged(tables, options)
-    tables = with_integer_ids(tables, files, options)
+        _warn_if_exchanged(frames, options)
+    frames = with_integer_ids(frames, files, options)
     for label in files:
-        tables[label] = _in_library(tables[label], library)
+        frames[label] = _in_library(frames[label], library)
     if strata:
-        tables["strata"] = {name: tables.pop(f"strata[{name!r}]") for name in strata}
-    return tables.pop("recs"), tables.pop("truth"), {**options, **tables}
+        frames["strata"] = {name: frames.pop(f"strata[{name!r}]") for name in strata}
+    return frames.pop("recs"), frames.pop("truth"), {**options, **frames}
 
 
 def _library(frames: Mapping[str, Any], *, has_files: bool) -> Any:
