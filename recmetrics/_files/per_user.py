@@ -160,6 +160,7 @@ def _read_csv(source: Source) -> PerUser:
         raise at_line(source, 1, f"the header has 'item'; expected {header}{advice}")
     if set(metrics) <= set(COUNT_COLUMNS):
         raise at_line(source, 1, f"the header has no metric; expected {header}{advice}")
+
     values = np.empty((len(metrics), len(rows)))
     for user, (line_number, cells) in enumerate(rows.values()):
         for metric, cell in enumerate(cells):
@@ -191,6 +192,7 @@ def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
         with reading(source, _SEGMENT_FORMATS):
             labels.tolist()  # text that is no Unicode is read here
         return labels, None
+
     refuse_other_formats(source, first_bytes, _SEGMENT_FORMATS)
     ids = None
     if source.suffix in (".csv", ".tsv"):
@@ -212,6 +214,7 @@ def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
                 f"user,group and whose lines are such as {user[:40]},{label[:40]}"
             )
             raise at_line(source, 2, fault)
+
     label_texts = [text.strip() for _, text in numbered_labels]
     if "" in label_texts:
         line_number, _ = numbered_labels[label_texts.index("")]

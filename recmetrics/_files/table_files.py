@@ -311,7 +311,7 @@ def read_table(source: Source, columns: Columns) -> pl.DataFrame:
 
 def _without_rows(source: Source) -> InputError:
     hint = ""
-    if suffix_of(source.path) != ".parquet":
+    if source.suffix != ".parquet":
         with source.open_text(errors="replace") as file:
             if file.readline().endswith("\r"):
                 hint = "; its lines end with '\\r' alone, expected '\\n'"
@@ -456,6 +456,7 @@ def read_any(
     with reading(source, expected):
         if layout is None:
             return polars.read_parquet(source.path, glob=False)
+
         with source.open_bytes() as file:
             data = file.read()
         # Spreadsheets end each row with cells of columns without a name.
@@ -468,6 +469,7 @@ def read_any(
         is_filled = cells.select(polars.any_horizontal(polars.all().is_not_null())).to_series()
         frame = frame.filter(is_filled)
         cells = cells.filter(is_filled)
+
         weights = weight_names(frame.columns).values()
         for name in frame.columns:
             is_metric = name in metrics or name in weights
@@ -475,6 +477,7 @@ def read_any(
                 is_metric = is_metric or spec_of(name) is not None
             is_label = name in (*labels, *frame.columns[:n_labels])
             is_label |= bool(metrics) and not is_metric  # a part of what identifies a user
+
             column = frame[name]
             if is_label or column.dtype.is_integer():
                 is_other = column.cast(polars.String) != cells[name]

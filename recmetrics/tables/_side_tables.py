@@ -80,12 +80,14 @@ class ItemTables:
         has_catalogue = "catalogue" in self._tables
         if has_catalogue:
             self._frames = {"catalogue": self._tables["catalogue"]} | self._frames
+
         columns = self._columns_of_items()
         ends = np.cumsum([len(frame) for frame, _, _ in columns.values()])
         numbers, first = number_ids(*columns.values())
         self._items = dict(zip(columns, np.split(numbers, ends[:-1]), strict=True))
         self.items = np.concatenate([self._items["recs"], self._items["truth"]])
         self.n_items = len(first)
+
         if has_catalogue:
             self._refuse_repeats("catalogue")
             self.n_items = len(self._tables["catalogue"])
