@@ -117,7 +117,8 @@ _DURATIONS_CODE = {  # code that makes numbers of a column {1} of durations of t
 }
 _PERIODS_CODE = "{0} = {0}.assign(**{{{1!r}: {0}[{1!r}].dt.to_timestamp()}})"  # of pandas
 _WIDE_DTYPES = (nw.Decimal, nw.Int128, nw.UInt128)  # NumPy has no type for these
-_OF_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)  # whose cells may be read as numbers
+TEXT = (nw.String, nw.Categorical, nw.Enum)
+MAY_BE_TEXT = (*TEXT, nw.Object)
 EXACT = 2.0**53  # below it float64 holds every integer
 
 
@@ -261,7 +262,7 @@ def numbers_of(frame: Frame, label: str, column: str) -> FloatArray:
     if not (dtype.is_numeric() or dtype == nw.Boolean):
         type_name = type_of(series) if dtype == nw.Unknown else dtype
         msg = f"{label}, column {column!r} holds {type_name}, expected numbers"
-        if dtype in _OF_TEXT:
+        if dtype in MAY_BE_TEXT:
             code = _FLOATS_CODE[series.implementation].format(label, column)
             msg += f"; if each is one, type {code}"
         raise InputTypeError(msg, argument=label)
@@ -274,7 +275,7 @@ def numbers_of(frame: Frame, label: str, column: str) -> FloatArray:
 def refuse_names(frame: Frame, label: str, column: str, item: str) -> None:
     """Refuse names in a column of a table that should have a column for each name."""
     series = frame.get_column(column)
-    if series.dtype not in _OF_TEXT or holds_numbers(series):
+    if series.dtype not in MAY_BE_TEXT or holds_numbers(series):
         return
     msg = f"{label}, column {column!r} holds names; expected a column for each of them, of 0 and 1"
     if series.implementation in _COLUMNS_CODE:

@@ -15,6 +15,7 @@ from recmetrics.tables._frames import (
     PANDAS,
     POLARS,
     PYARROW,
+    TEXT,
     Frame,
     Series,
     as_strings,
@@ -171,7 +172,7 @@ def _kind(series: Series) -> str:
             return _KIND_OF_OBJECTS.get(infer_dtype(series.to_native()), "objects")
     if dtype.is_integer() or dtype == nw.Boolean:
         return "integers"
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
+    if dtype in TEXT:
         return "strings"
     if dtype.is_float():
         return "floats"

@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 from recmetrics._core.errors import InputTypeError
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import (
+    MAY_BE_TEXT,
     PANDAS,
     POLARS,
     PYARROW,
@@ -91,11 +92,9 @@ def refuse_list_cells(recs: Frame, truth: Frame, columns: Columns) -> None:
     if not are_records:
         _refuse_lists("recs", recs, item, order_columns)
         _refuse_lists("truth", truth, item, ())
-    items_of_recs = _read_cells(recs, item)
-    items_of_truth = _read_cells(truth, item)
     tables = (
-        _Table("recs", recs, columns.keys, items_of_recs),
-        _Table("truth", truth, columns.truth_keys, items_of_truth),
+        _Table("recs", recs, columns.keys, _read_cells(recs, item)),
+        _Table("truth", truth, columns.truth_keys, _read_cells(truth, item)),
     )
     for table, other_table in (tables, tables[::-1]):
         if not _may_be_lists(table.cells, other_table.cells) or _are_ids(table, other_table, item):
@@ -148,7 +147,7 @@ def _refuse_lists(label: str, frame: Frame, item: str, order_columns: Sequence[s
 def _read_cells(frame: Frame, item: str) -> _Cells:
     """Read cells of text; a column of another type has none."""
     series = frame.get_column(item)
-    if series.dtype not in (nw.String, nw.Object, nw.Categorical, nw.Enum):
+    if series.dtype not in MAY_BE_TEXT:
         return _Cells([], [], "")
     values = series.gather_every(max(1, len(series) // _MAX_CELLS_READ)).to_list()
     texts = [value for value in values if isinstance(value, str)]

@@ -12,12 +12,19 @@ from recmetrics._core.inputs import FlatLists, users_of_entries
 from recmetrics._core.spec import TableTies
 from recmetrics._core.types import FloatArray, IntArray, RankGaps
 from recmetrics.tables._columns import Columns
-from recmetrics.tables._frames import Frame, numbers_of, refuse_row, sort_keys_of, take, value_at
+from recmetrics.tables._frames import (
+    TEXT,
+    Frame,
+    numbers_of,
+    refuse_row,
+    sort_keys_of,
+    take,
+    value_at,
+)
 from recmetrics.tables._ids import has_repeats, number_ids, refuse_repeats
 from recmetrics.tables._numbering import equals_last, number, sort_groups
 
 _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
-_TEXT = (nw.String, nw.Categorical, nw.Enum)
 
 
 def sort_lists(
@@ -123,7 +130,7 @@ def how_to_divide(recs: Frame, columns: Columns, ids: list[IntArray]) -> str:
     columns_read = {*columns.keys, columns.item, columns.rank, columns.score}
     for name in recs.columns:
         column = recs.get_column(name)
-        if name in columns_read or column.dtype not in _TEXT or column.is_null().any():
+        if name in columns_read or column.dtype not in TEXT or column.is_null().any():
             continue
         # Cells of a text file are text, also those of scores and of times.
         if re.match(r"[-+]?[\d.]", str(value_at(recs, name, 0))):
