@@ -87,7 +87,8 @@ class Columns(NamedTuple):
     if_blank: tuple[str, str] = ("", "")  # a column of numbers, and advice on its empty cells
     is_first: bool = True
     shared: Collection[str] = ()  # the options whose columns every table has
-    of_lines: tuple[str, str] = ("score", "relevance")  # in TREC's runs and in its qrels
+    score: str = "score"  # what the numbers in TREC's runs are
+    relevance: str = "relevance"  # and those in its qrels
     instead: tuple[Collection[str], str] = ((), "")  # columns of another kind of table, and advice
     may_be_empty: bool = False  # whether the table may have no rows
 
@@ -111,7 +112,7 @@ class Columns(NamedTuple):
 
     def of_trec(self, form: TrecForm) -> list[str]:
         """Name the columns that the lines of TREC's files have."""
-        return [*self.ids[:2], self.of_lines[form == "qrels"]]
+        return [*self.ids[:2], self.score if form == "run" else self.relevance]
 
     def of_recbole(self, header: Sequence[str]) -> list[str]:
         """Take the types off a header of RecBole, whose ids are user_id and item_id by default."""
@@ -210,7 +211,8 @@ class Columns(NamedTuple):
             if len(fields) < 3 or len(widths) > 1:  # two are a user and an item
                 return as_lists
             as_lists += "; "
-        names = [*self.ids, *(self.times or [self.of_lines[not self.is_first]])][: len(fields)]
+        numbers = self.times or [self.score if self.is_first else self.relevance]
+        names = [*self.ids, *numbers][: len(fields)]
         n_columns = len(header) if len(header) > 1 else len(fields)
         n_unread = n_columns - len(names)
         place = len(names) - len(self.times)  # times are last, as in MovieLens, behind ratings

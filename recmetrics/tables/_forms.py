@@ -213,14 +213,14 @@ def _columns_in_file(source: Source, label: str, options: Mapping[str, Any]) -> 
     user = options["user"]
     item = options["item"]
     ids = {"user": user, "item": item}
-    of_lines = options.get("score") or "score", options.get("relevance") or "relevance"
     pairs = FileColumns(
         [user, item],
         (),
         ids,
         is_first=False,
         maybe_ids=as_names(options.get("by")),
-        of_lines=of_lines,
+        score=options.get("score") or "score",
+        relevance=options.get("relevance") or "relevance",
     )
     if label == "recs":
         return _columns_of_recs(source, pairs, options)
