@@ -29,8 +29,9 @@ from recmetrics.tables._ids import number_ids, refuse_repeats, warn_of_foreign_i
 from recmetrics.tables._numbering import combine, number
 
 _OTHERS = "other items of "
-FORMS = {name: side.table for name, side in SIDE.items()}
-FORMS["catalogue"] = "a table of 'item' with a row for each item of the catalogue"
+# The tables in the order in which their items are numbered.
+FORMS = {"catalogue": "a table of 'item' with a row for each item of the catalogue"}
+FORMS |= {name: side.table for name, side in SIDE.items()}
 TABLES = SideWords(
     named={name: f"{name}= ({form})" for name, form in FORMS.items()} | {"strata": "strata="},
     make={"strata": "strata={{{name!r}: table}}", "propensity": "propensity=train"},
@@ -72,15 +73,11 @@ class ItemTables:
         self, request: Request, options: Mapping[str, Any], recs: Frame, truth: Frame
     ) -> None:
         self._strata = list(request.strata)
-        self._tables = _read_tables(request, options, recs)
         self._user = options["user"]
         self._item = options["item"]
         # Equally popular items are ordered as in their table, however the rows of recs are.
-        self._frames = self._tables | {"recs": recs, "truth": truth}
-        has_catalogue = "catalogue" in self._tables
-        if has_catalogue:
-            self._frames = {"catalogue": self._tables["catalogue"]} | self._frames
-
+        frames = _read_tables(request, options, recs)
+        self._frames = frames | {"recs": recs, "truth": truth}
         columns = self._columns_of_items()
         ends = np.cumsum([len(frame) for frame, _, _ in columns.values()])
         numbers, first = number_ids(*columns.values())
@@ -88,9 +85,9 @@ class ItemTables:
         self.items = np.concatenate([self._items["recs"], self._items["truth"]])
         self.n_items = len(first)
 
-        if has_catalogue:
+        if "catalogue" in frames:
             self._refuse_repeats("catalogue")
-            self.n_items = len(self._tables["catalogue"])
+            self.n_items = len(self._frames["catalogue"])
             if options["unknown"] == "raise":
                 advice = "; type unknown='waste' or unknown='drop' to accept such items"
                 self._refuse_outside("recs", advice)
@@ -120,7 +117,7 @@ class ItemTables:
             "pairs": self._pairs_of_items,
             "users": lambda name: self._of_users(name, keys),
         }
-        arrays = {name: read[SIDE[name].form](name) for name in SIDE if name in self._tables}
+        arrays = {name: read[SIDE[name].form](name) for name in SIDE if name in self._frames}
         arrays["strata"] = {name: self._stratum(f"strata[{name!r}]", keys) for name in self._strata}
         return arrays
 
@@ -130,9 +127,9 @@ class ItemTables:
         ``keys`` are those of the lists; of these columns, the table has that of users, maybe more.
         """
         name = "exclude"
-        if name not in self._tables:
+        if name not in self._frames:
             return None
-        table = self._tables[name]
+        table = self._frames[name]
         require_columns(table, name, [self._user])
         self._warn_of_foreign_items(name)
         n_lists = len(keys)
@@ -152,26 +149,26 @@ class ItemTables:
         Of a stratum such as the tail, a model may recommend nothing.
         """
         items = self.items if in_truth else self._items["recs"]
-        table = self._tables[name]
+        table = self._frames[name]
         others = self._items[name]
         warn_of_foreign_ids(self._frames["recs"], table, name, self._item, items, others)
 
     def _shares(self, name: str) -> FloatArray:
         """Read or compute the popularity of each item, 0 where the table has no row of it."""
         self._warn_of_foreign_items(name)
-        if self._user in self._tables[name].columns:
+        if self._user in self._frames[name].columns:
             return self._of_train(name)
         return _spread(self._numbers(name), self._items[name], self.n_items)
 
     def _of_train(self, name: str) -> FloatArray:
         """Compute a number for each item from the training interactions of a table."""
-        users, first = number_ids((self._tables[name], name, self._user))
+        users, first = number_ids((self._frames[name], name, self._user))
         of_train = cast(Callable[..., FloatArray], SIDE[name].of_train)  # both forms have it
         return of_train(self._pairs(name, users, len(first)), self.n_items)
 
     def _chances(self, name: str) -> FloatArray:
         """Read or estimate the propensity of each item; every relevant one must have it."""
-        if self._user in self._tables[name].columns:
+        if self._user in self._frames[name].columns:
             self._warn_of_foreign_items(name, in_truth=True)
             return self._of_train(name)
         self._refuse_absent(name, "truth")
@@ -182,7 +179,7 @@ class ItemTables:
     def _stratum(self, name: str, keys: Frame) -> Any:
         """Read the items of a stratum, of all users or, with a column of users, of each list."""
         self._warn_of_foreign_items(name, in_truth=True)
-        if self._user not in self._tables[name].columns:
+        if self._user not in self._frames[name].columns:
             return np.unique(self._items[name][self._items[name] < self.n_items])
         lists, users, n_users = self._users_of(name, keys)
         return self._pairs(name, users, n_users)[lists]
@@ -193,17 +190,17 @@ class ItemTables:
         if name == "genres":  # often a table of items and names, with several rows for an item
             for column in columns:
                 if len(columns) == 1 or column.lower().startswith("genre"):
-                    refuse_names(self._tables[name], name, column, self._item)
+                    refuse_names(self._frames[name], name, column, self._item)
         self._refuse_repeats(name)
         self._refuse_absent(name, "recs")
         if not columns:
             self._refuse_form(name)
-        values = [numbers_of(self._tables[name], name, column) for column in columns]
+        values = [numbers_of(self._frames[name], name, column) for column in columns]
         return _spread(np.stack(values, axis=1), self._items[name], self.n_items)
 
     def _pairs_of_items(self, name: str) -> Any:
         """Read the similarity of every two items: 0 where no row names them, symmetric."""
-        frame = self._tables[name]
+        frame = self._frames[name]
         items = self._items[name]
         other_items = self._items[_OTHERS + name]
         other_column, value_column = self._columns(name)
@@ -223,7 +220,7 @@ class ItemTables:
 
     def _of_users(self, name: str, keys: Frame) -> FloatArray:
         """Read the genres of the user of each list; 0 where the table has no row of the user."""
-        frame = self._tables[name]
+        frame = self._frames[name]
         genres = self._columns("genres")
         require_columns(frame, name, [self._user, *genres])
         lists, rows, n_users = self._users_of(name, keys)
@@ -236,7 +233,7 @@ class ItemTables:
 
         Returns the number of each list's user, of each row's user, and how many users there are.
         """
-        column = self._tables[name], name, self._user
+        column = self._frames[name], name, self._user
         numbers, first = number_ids((keys, "recs", self._user), column)
         return numbers[: len(keys)], numbers[len(keys) :], len(first)
 
@@ -251,7 +248,7 @@ class ItemTables:
 
     def _columns(self, name: str) -> list[str]:
         """Name the columns of a table but that of items."""
-        return [column for column in self._tables[name].columns if column != self._item]
+        return [column for column in self._frames[name].columns if column != self._item]
 
     def _numbers(self, name: str) -> FloatArray:
         """Read one number for each row."""
@@ -259,7 +256,7 @@ class ItemTables:
         if len(columns) != 1:
             self._refuse_form(name)
         self._refuse_repeats(name)
-        numbers = numbers_of(self._tables[name], name, columns[0])
+        numbers = numbers_of(self._frames[name], name, columns[0])
         item_number = cast(ItemNumber, SIDE[name].number)  # both forms have it
         expected = f"expected {item_number.meaning}, or the training interactions"
         is_wrong = item_number.is_wrong(numbers)
@@ -267,12 +264,12 @@ class ItemTables:
         return numbers
 
     def _refuse_form(self, name: str) -> NoReturn:
-        has = ", ".join(map(repr, self._tables[name].columns))
+        has = ", ".join(map(repr, self._frames[name].columns))
         msg = f"{name} must be {FORMS[name]}; it has {has}"
         raise InputError(msg, argument=name)
 
     def _refuse_repeats(self, name: str) -> None:
-        refuse_repeats(self._tables[name], name, [self._item], [self._items[name]])
+        refuse_repeats(self._frames[name], name, [self._item], [self._items[name]])
 
     def _refuse_outside(self, name: str, advice: str = "") -> None:
         """Refuse an item of recs or truth that is not in the catalogue."""
