@@ -97,7 +97,8 @@ def in_frames(tables: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[An
 
 def _library(frames: Mapping[str, Any], *, has_files: bool) -> Any:
     """Choose the library of the first frame, that of files, or one that is installed."""
-    for label, table in frames.items():
+    if frames:
+        label, table = next(iter(frames.items()))
         return read_frame(table, label).implementation
     if has_files:
         return POLARS

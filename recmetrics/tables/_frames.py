@@ -193,9 +193,8 @@ def require_columns(frame: Frame, label: str, names: Iterable[str]) -> None:
     names = list(names)
     for name in names:
         if not isinstance(name, str):
-            is_number_of_column = isinstance(name, int) and name in columns
             advice = ""
-            if is_number_of_column:
+            if isinstance(name, int) and name in columns:
                 advice = f"; type {label}.rename(columns=str), and name it {str(name)!r}"
             msg = f"a column of {label} must be named by a string, got {name!r}{advice}"
             raise ArgumentError(msg)
