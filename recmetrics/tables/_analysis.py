@@ -206,7 +206,8 @@ class RecListAnalysis:
         summary = summarise(lists, values, missing, treatment, metrics)
         self._summary = summary
 
-        _warn_of_unread(recs_frame, columns)
+        if columns.rank is None and columns.score is None:
+            _warn_of_unread(recs_frame, columns)
         if summary.n_missing and not include_missing:
             msg = (
                 f"{summary.without_recommendations}; they are left out, as in LensKit; "

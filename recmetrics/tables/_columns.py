@@ -200,11 +200,9 @@ def unread_orders(recs: Frame, columns: Columns) -> list[str]:
     """Name the columns that may be meant to order the lists, the likeliest first.
 
     These are columns of numbers, and those with a name of scores or ranks whatever they hold: one
-    bad cell makes the others text. The result is empty if a column orders the lists. It includes
-    columns that identify a list, but no pandas index that became a column.
+    bad cell makes the others text. Columns that identify a list are among them, a pandas index that
+    became a column is not.
     """
-    if columns.rank is not None or columns.score is not None:
-        return []
     names = []
     columns_of_recs: list[Any] = recs.columns  # of any type in pandas
     for name in columns_of_recs:
@@ -225,6 +223,8 @@ def is_like_an_order(column: str) -> bool:
 
 def refuse_unread_order(recs: Frame, truth: Frame, columns: Columns) -> None:
     """Refuse to take the rows as they come where a column may be their order."""
+    if columns.rank is not None or columns.score is not None:
+        return
     names = [name for name in unread_orders(recs, columns) if name not in columns.keys]
     if names:
         noun = "column" if len(names) == 1 else "columns"
@@ -236,7 +236,7 @@ def refuse_unread_order(recs: Frame, truth: Frame, columns: Columns) -> None:
         )
         raise InputError(msg, argument="recs")
     order_column = _order_in(truth, columns.item)
-    if order_column is not None and columns.rank is None and columns.score is None:
+    if order_column is not None:
         msg = (
             "recs has no column 'rank' or 'score' to order its lists, and truth has "
             f"{order_column!r}: {_SWAPPED_TEXT}; type in_order=True if the rows of recs are in "
