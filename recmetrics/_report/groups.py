@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any, NoReturn, TypeAlias
 
@@ -11,7 +11,14 @@ import numpy.typing as npt
 
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError
 from recmetrics._core.inputs import are_permuted, is_missing
-from recmetrics._core.results import check_groups, read_raw_weights, read_weights, require_per_user
+from recmetrics._core.results import (
+    Ids,
+    check_groups,
+    read_raw_weights,
+    read_weights,
+    require_per_user,
+    user_at,
+)
 from recmetrics._report.bounds import Floats
 
 Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
@@ -19,9 +26,7 @@ Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
 _PLAIN_TYPES = {str, int, float, bool, bytes, NoneType}  # of most labels
 
 
-def in_order_of(
-    ids: Callable[[], Sequence[Any] | None], frame: Any, argument: str, entries: Any
-) -> Any:
+def in_order_of(ids: Ids, frame: Any, argument: str, entries: Any) -> Any:
     """Put the entries of a pandas Series into the order of the users.
 
     Its index has the ids of the users, or the rows of ``frame``, that of the first result. The
@@ -144,6 +149,7 @@ def read_users(
     by: Any,
     weights: Any,
     model: Iterable[str],
+    ids: Ids,
     *,
     is_part: bool = False,
 ) -> tuple[dict[Any, Rows], Floats | None]:
@@ -151,8 +157,9 @@ def read_users(
 
     ``by`` and ``weights`` are arrays, or names of columns in ``labels``, {column: one entry per
     user}. The group None holds all users. Users of weight 0 are in no group. ``clause`` begins the
-    message about a column without a table; ``model`` are columns that would need one, too. Weights
-    are divided by the largest, but for those of a part of the users, which may all be 0.
+    message about a column without a table; ``model`` are columns that would need one, too. ``ids``
+    gives the ids of the users, for errors. Weights are divided by the largest, but for those of a
+    part of the users, which may all be 0.
     """
     columns = [("by", by), ("weights", weights), *(("model", column) for column in model)]
     for argument, column in columns:
@@ -175,23 +182,23 @@ def read_users(
 
     groups: dict[Any, Rows] = {None: np.arange(n_users)}
     if by is not None:
-        groups |= _read_groups(by, n_users)
+        groups |= _read_groups(by, n_users, ids)
     if weights is None:
         return groups, None
-    user_weights = (read_raw_weights if is_part else read_weights)(weights, n_users)
+    user_weights = (read_raw_weights if is_part else read_weights)(weights, n_users, ids)
     return {group: rows[user_weights[rows] > 0] for group, rows in groups.items()}, user_weights
 
 
-def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
+def _read_groups(by: Any, n_users: int, ids: Ids) -> dict[Any, Rows]:
     """Read the users of each label of ``by``, in the order in which the labels first appear."""
     labels = read_labels("by", "group", by, n_users)
     numbers: dict[Any, int] = {}  # of each label
     for label in dict.fromkeys(labels):
         if is_missing(label):
-            user = next(user for user, entry in enumerate(labels) if entry is label)
+            row = next(row for row, entry in enumerate(labels) if entry is label)
             msg = (
-                f"by must name the group of every user; that of user {user} is undefined; "
-                "give such users a label of their own, such as 'unknown'"
+                f"by must name the group of every user; that of user {user_at(row, ids)!r} is "
+                "undefined; give such users a label of their own, such as 'unknown'"
             )
             raise InputError(msg, argument="by")
         numbers[label] = len(numbers)

@@ -27,14 +27,17 @@ from recmetrics._core.results import (
     ROUNDING,
     SINGLE_ROUNDING,
     Accumulator,
+    Ids,
     read_floats,
     read_reals,
     spec_of,
+    user_at,
     with_exact_ends,
 )
 from recmetrics._core.spec import COUNT_COLUMNS, Definition, MetricSpec, expand_cutoffs
 from recmetrics._core.stream import StreamEvaluator
 from recmetrics._files import suffix_of, weight_names
+from recmetrics._printing import counted
 from recmetrics._report.bounds import Floats
 from recmetrics._report.groups import Rows, plain
 from recmetrics._report.origins import UNKNOWN, Origin, are_one, spelled_out
@@ -618,10 +621,12 @@ def values_of_all_lists(table: Table, rows: Rows | slice = slice(None)) -> dict[
     return values
 
 
-def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
+def require_alike(
+    models: Sequence[Table], levels: Sequence[Table] = (), ids: Ids = lambda: None
+) -> int:
     """Refuse results of other metrics or users than the first, and count the users.
 
-    Levels may lack metrics. A result alone may have infinite values, since it has no differences.
+    Levels may lack metrics. ``ids`` gives the ids of the users, for errors.
     """
     require_one_index((*models, *levels))
     first_table = models[0]
@@ -644,15 +649,23 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
                     f"{expected_metric!r} of {first_table.name}: compare results on the same users"
                 )
                 raise ShapeError(msg)
-            is_infinite = np.isinf(column)
-            if is_infinite.any() and len(models) > 1:
-                users = ""
-                if column.ndim:
-                    n_infinite = is_infinite.sum()
-                    users = f" for {n_infinite:,} users, the first user {is_infinite.argmax()}"
-                msg = f"{label} is infinite{users}; differences of infinite values are undefined"
-                raise InputError(msg)
+    if len(models) > 1:  # a result alone has no differences
+        _require_finite((*models, *levels), ids)
     return n_users
+
+
+def _require_finite(tables: Iterable[Table], ids: Ids) -> None:
+    """Refuse infinite values, whose differences are undefined."""
+    for table in tables:
+        for metric, column in table.values.items():
+            is_infinite = np.isinf(column)
+            if is_infinite.any():
+                msg = f"metric {metric!r} of {table.name} is infinite"
+                if column.ndim:
+                    user = user_at(int(is_infinite.argmax()), ids)
+                    msg += f" for {counted(is_infinite.sum(), 'user')}, the first user {user!r}"
+                msg += "; differences of infinite values are undefined"
+                raise InputError(msg)
 
 
 def shared_origin(tables: Sequence[Table]) -> Origin:

@@ -278,13 +278,17 @@ def read_samples(
     level_tables = {}
     for name, level in levels.items():
         level_tables[name] = [read_level(name, level, columns, model_tables, users)]
-    n_users = require_alike(model_tables, list(chain.from_iterable(level_tables.values())))
+
+    def ids() -> list[Any] | None:
+        return users
+
+    n_users = require_alike(model_tables, list(chain.from_iterable(level_tables.values())), ids)
     require_one_index(model_tables, by=by, weights=weights)
     by = _in_order_of(users, model_tables, "by", by)
     weights = _in_order_of(users, model_tables, "weights", weights)
     unread_columns = columns.model * (model_tables[0].frame is None)  # arrays have no columns
     groups, user_weights = read_users(
-        "no result is", labels, n_users, by, weights, unread_columns, is_part=is_part
+        "no result is", labels, n_users, by, weights, unread_columns, ids, is_part=is_part
     )
     all_users = groups.pop(None)
     groups = {None: all_users} | {group: groups[group] for group in _in_order(groups)}

@@ -284,7 +284,7 @@ def read_models(
         by = _of_rows(by, ids, n_users)
         weights = _of_rows(weights, ids, n_users)
     groups, user_weights = read_users(
-        "values is not", labels, n_users, by, weights, unread_columns, is_part=is_part
+        "values is not", labels, n_users, by, weights, unread_columns, ids, is_part=is_part
     )
 
     models = []

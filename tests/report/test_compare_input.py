@@ -302,8 +302,28 @@ def test_columns_that_identify_a_user_together_are_named():
 def test_an_undefined_weight_is_the_same_in_all_models():
     models = {"user": [1, 2] * 2, "model": [*"aabb"], "hit@1": [0.1, 0.2, 0.3, 0.4]}
     table = maker("pandas")(models | {"weight": [1, np.nan] * 2})
-    with pytest.raises(InputError, match="weights holds nan for user 1"):
+    with pytest.raises(InputError, match="weights holds nan for user 2"):
         compare(table, weights="weight")
+
+
+def test_errors_name_users_by_id():
+    """Not by a row: that of the first frame is another one in a later frame."""
+    users = [*"abcd"]
+    old = frame("pandas", users, [1.0, 2.0, 3.0, 4.0])
+    new = frame("pandas", users[::-1], [math.inf, 2.0, 3.0, 4.0])
+    for results in ({"old": old, "new": new}, {"new": new, "old": old}):
+        message = message_of(InputError, compare, results)
+        assert message.startswith(
+            "metric 'hit@1' of 'new' is infinite for 1 user, the first user 'd'; "
+        )
+
+    by_user = pytest.importorskip("pandas", reason="pandas is not installed").Series
+    of_users = {"by": by_user(["x", "y", "y", None], [*"bcda"])}
+    of_users["weights"] = by_user([1.0, 2.0, 3.0, -1.0], [*"bcda"])
+    for name, entries in of_users.items():
+        for call, results in ((compare, {"a": old, "b": old}), (recmetrics.summary, old)):
+            message = message_of(InputError, call, results, **{name: entries})
+            assert "user 'a'" in message
 
 
 @pytest.mark.parametrize("argument", ["by", "weights"])
@@ -532,7 +552,7 @@ BAD_RESULTS = [
     ({"a": GOOD, "b": {"m": [[1.0], [1.0, 2.0]]}}, InputTypeError, "metric 'm' of 'b' cannot be "
      "read as an array: "),
     ({"a": GOOD, "b": {"m": [1.0, math.inf]}}, InputError, "metric 'm' of 'b' is infinite for 1 "
-     "users, the first user 1; differences of infinite values are undefined"),
+     "user, the first user 1; differences of infinite values are undefined"),
     ({"a": {"m": np.array(1.0)}, "b": {"m": np.array(math.inf)}}, InputError, "metric 'm' of 'b' "
      "is infinite; differences of infinite values are undefined"),
 ]  # fmt: skip

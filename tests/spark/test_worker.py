@@ -69,7 +69,7 @@ def test_an_error_says_that_rows_are_counted_within_a_bucket():
     message = message_of(
         InputError, lambda: sum_on_worker(values, reader=reader, names=values.columns)
     )
-    assert message.startswith("weights holds -1.0 for user 0; ")
+    assert message.startswith("weights holds -1.0 for user 'u'; ")
     assert message.endswith(counted)
 
 

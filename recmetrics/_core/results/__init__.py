@@ -23,6 +23,7 @@ truth of a user is *swallowed* if ``exclude`` holds all of the user's relevant i
 from recmetrics._core.results.joint import JointSums
 from recmetrics._core.results.keys import for_logger, key_of, spec_of
 from recmetrics._core.results.means import (
+    Ids,
     check_groups,
     dot,
     mean_of,
@@ -33,6 +34,7 @@ from recmetrics._core.results.means import (
     read_weights,
     require_per_user,
     system_weights,
+    user_at,
     weighed_together,
     weights_by,
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sized
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence, Sized
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from recmetrics._core.spec import MetricSpec, Request, UserWeight
 from recmetrics._core.types import FloatArray
 
 _MAX_GROUPS = 50  # more are numbers that a person has not put into bins
+Ids: TypeAlias = Callable[[], Sequence[Any] | None]  # gives the ids of users, None without any
 _LARGEST_WEIGHT = 1e90  # so that no sum of third powers overflows, or is 0
 
 
@@ -127,25 +128,31 @@ def require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
         raise ShapeError(msg, argument=name)
 
 
-def read_raw_weights(weights: Any, n_users: int) -> FloatArray:
+def user_at(row: int, ids: Ids) -> Any:
+    """The id of the user in a row, by which errors name the user; without ids, the row."""
+    users = ids()
+    return row if users is None else users[row]
+
+
+def read_raw_weights(weights: Any, n_users: int, ids: Ids = lambda: None) -> FloatArray:
     """Read the weights of some of the users, (n_users,), whose sums are added to those of others.
 
     They stay as they are, since the largest weight of all is not known. Sums take third powers.
     """
-    array = _finite_weights(weights, n_users)
+    array = _finite_weights(weights, n_users, ids)
     is_wrong = (array > _LARGEST_WEIGHT) | ((array > 0) & (array < 1 / _LARGEST_WEIGHT))
     if is_wrong.any():
-        user = int(is_wrong.argmax())
+        row = int(is_wrong.argmax())
         msg = (
-            f"weights holds {array[user]:g} for user {user}; expected 0, or a number from "
-            f"{1 / _LARGEST_WEIGHT:g} to {_LARGEST_WEIGHT:g}, since sums of powers are kept; "
+            f"weights holds {array[row]:g} for user {user_at(row, ids)!r}; expected 0, or a number "
+            f"from {1 / _LARGEST_WEIGHT:g} to {_LARGEST_WEIGHT:g}, since sums of powers are kept; "
             "multiply all weights by one number, also those of other updates"
         )
         raise InputError(msg, argument="weights")
     return array
 
 
-def _finite_weights(weights: Any, n_users: int) -> FloatArray:
+def _finite_weights(weights: Any, n_users: int, ids: Ids) -> FloatArray:
     """Read the weights of users, (n_users,), finite and >= 0."""
     require_per_user("weights", "number", weights, n_users)
     with at_fault("weights"):
@@ -154,18 +161,18 @@ def _finite_weights(weights: Any, n_users: int) -> FloatArray:
     require_per_user("weights", "number", array, n_users)
     is_wrong = ~(np.isfinite(array) & (array >= 0))
     if is_wrong.any():
-        user = int(is_wrong.argmax())
+        row = int(is_wrong.argmax())
         msg = (
-            f"weights holds {array[user]} for user {user}; expected finite numbers >= 0; 0 leaves "
-            "a user out"
+            f"weights holds {array[row]} for user {user_at(row, ids)!r}; expected finite numbers "
+            ">= 0; 0 leaves a user out"
         )
         raise InputError(msg, argument="weights")
     return array
 
 
-def read_weights(weights: Any, n_users: int) -> FloatArray:
+def read_weights(weights: Any, n_users: int, ids: Ids = lambda: None) -> FloatArray:
     """Read the weights of users, (n_users,), and divide them by the largest weight."""
-    array = _finite_weights(weights, n_users)
+    array = _finite_weights(weights, n_users, ids)
     if not array.any():
         msg = "weights are all 0; expected a number above 0 for at least one user"
         raise InputError(msg, argument="weights")
