@@ -119,6 +119,8 @@ _PERIODS_CODE = "{0} = {0}.assign(**{{{1!r}: {0}[{1!r}].dt.to_timestamp()}})"  #
 _WIDE_DTYPES = (nw.Decimal, nw.Int128, nw.UInt128)  # NumPy has no type for these
 TEXT = (nw.String, nw.Categorical, nw.Enum)
 MAY_BE_TEXT = (*TEXT, nw.Object)
+# By type: that of the same values of which pyarrow can take rows.
+_OF_VIEWS: dict[str, Any] = {"string_view": nw.String, "binary_view": nw.Binary}
 EXACT = 2.0**53  # below it float64 holds every integer
 
 
@@ -142,10 +144,11 @@ def read_frame(value: Any, label: str) -> Frame:
             f"{conversion_of(value, label)}"
         )
         raise InputTypeError(msg, argument=label)
-    if frame.implementation is PYARROW:  # it cannot take rows of views
-        views = [field.name for field in value.schema if str(field.type) == "string_view"]
-        if views:
-            frame = frame.with_columns(nw.col(views).cast(nw.String))
+    if frame.implementation is PYARROW:
+        for field in value.schema:
+            if str(field.type) in _OF_VIEWS:
+                dtype = _OF_VIEWS[str(field.type)]
+                frame = frame.with_columns(nw.col(field.name).cast(dtype))
     return frame  # type: ignore[no-any-return]
 
 

@@ -343,6 +343,16 @@ IDS = [
         then="sorted(answer['mrr'])",
     ),
     Case(
+        "and tables are read in parts by polars; for strings",
+        TABLES + "import polars, pyarrow\nfrom decimal import Decimal\n"
+        "recs['user'] = [Decimal(1), Decimal(1), Decimal(2)]; recs = pyarrow.table({'item': "
+        "recs['item'], 'user': pyarrow.array(recs['user'], pyarrow.decimal256(50))})\n"
+        "truth['user'] = ['1', '2']; truth = pyarrow.Table.from_pandas(truth)",
+        "tables.evaluate_table(recs, truth, 'mrr', chunks=2)",
+        [1 / 2, 1.0],
+        then="sorted(answer['mrr'])",
+    ),
+    Case(
         "holds the id {}, expected integers from",
         TABLES + "recs = pd.DataFrame({'user': np.array([2**64 - 1, 1], np.uint64), 'item': ['x', "
         "'y']}); truth = recs",

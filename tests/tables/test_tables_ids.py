@@ -108,7 +108,13 @@ ARROW = {
     ),
     "dictionary of a dictionary": dictionary(pa.array(WORDS).dictionary_encode()),
     "dictionaries in chunks": chunks_of_dictionaries,
-    **existing(pa, {"string_view": lambda: of_pyarrow(WORDS, pa.string_view())}),
+    **existing(
+        pa,
+        {
+            "string_view": lambda: of_pyarrow(WORDS, pa.string_view()),
+            "binary_view": lambda: of_pyarrow(BYTES, pa.binary_view()),
+        },
+    ),
 }
 MATCHED = {
     "pandas": {
@@ -129,7 +135,8 @@ MATCHED = {
         **{
             f"Arrow's {name}": in_pandas(column)
             for name, column in ARROW.items()
-            if name not in ("dictionary of a dictionary", "string_view")  # not for pandas
+            if name
+            not in ("dictionary of a dictionary", "string_view", "binary_view")  # not for pandas
         },
     },
     "polars": {
