@@ -309,9 +309,8 @@ def evaluate_in_buckets(
 
     path = options.get("per_user")
     _refuse_input(path, tables, options)
-    strata = {f"strata[{name!r}]": options["strata"][name] for name in request.strata}
     without_items = users_without_items(tables["recs"], tables["truth"], options, POLARS)
-    labelled = {**tables, **strata, **without_items}
+    labelled = {**tables, **without_items}
     scanned = {label: _scan(table, label, options) for label, table in labelled.items()}
     files = [label for label, table in labelled.items() if isinstance(table, FILES)]
     scanned = with_integer_ids(scanned, files, options)

@@ -331,10 +331,12 @@ def evaluate_table(
         _check_path(path)
     request, system = _read_request(metrics_list, options)
     needs = needed_tables(request)
+    strata: Any = options.get("strata")
     tables: dict[str, Any] = {"recs": recs, "truth": truth}
     tables |= {
         name: table for name, table in options.items() if name in needs and table is not None
     }
+    tables |= {f"strata[{name!r}]": strata[name] for name in request.strata}
 
     if options.get("chunks") is not None:
         check_count("chunks", options["chunks"], 1)

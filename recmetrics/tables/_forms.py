@@ -67,8 +67,8 @@ class Names(NamedTuple):
 def in_frames(tables: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Make frames of what a call of ``evaluate_table`` was given, where it is none.
 
-    ``tables`` are those that the call looks at, without strata. The frames are of one library. The
-    options have that of ``users_without_items``, too.
+    ``tables`` are those that the call looks at. The frames are of one library. The options have
+    that of ``users_without_items``, too.
     """
     recs = tables["recs"]
     truth = tables["truth"]

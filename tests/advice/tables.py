@@ -755,6 +755,19 @@ LISTS = [
         for recs in ("days", "days/*/*.parquet")
     ),
     Case(
+        "; for all its files, in Python",
+        TABLES + "import polars\nPath('items').mkdir(exist_ok=True)\n"
+        "polars.DataFrame({'item': ['y']}).write_parquet('items/0.parquet')\nfolder = 'items'\n"
+        "recs = polars.DataFrame(recs); truth = polars.DataFrame(truth)\n",
+        "tables.evaluate_table(\n"
+        "    recs, truth, 'hit(of=new)@2', strata={'new': folder}, in_order=True)",
+        [1.0, math.nan],
+        advice="type (.+) for the name$",
+        to="folder",
+        altered="polars.DataFrame({'item': ['x']})",
+        then="answer.sort('user')['hit(of=new)@2'].fill_null(np.nan).to_list()",
+    ),
+    Case(
         "it has a column for each place of a list",
         "import polars\nfrom recmetrics import tables\n"
         "recs = 'wide.csv'\ntruth = {'1': ['20'], '2': ['9'], '3': ['8']}\n"
