@@ -79,12 +79,13 @@ def _warn_of_numbers_as_text(labelled_columns: Sequence[tuple[str, Series]]) -> 
         return
     import pandas as pd
 
+    *others, (last_label, _) = labelled_columns
     for label, column in labelled_columns:
         if column.dtype != nw.Object or pd.api.types.infer_dtype(column.to_native()) != _MIXED:
             continue
-        ids = {item_id for _, other in labelled_columns for item_id in set(other.to_list())}
-        texts = {str(item_id) for item_id in ids if isinstance(item_id, int | np.integer)}
-        both = sorted(texts & {item_id for item_id in ids if isinstance(item_id, str)})
+        if len(others) == 1 and last_label != "truth" and _numbers_as_text(others):
+            return  # recs alone has both, which was told where its truth was beside it
+        both = _numbers_as_text(labelled_columns)
         if both:
             msg = (
                 f"{label}, column {column.name!r} holds numbers and text: {both[0]} and "
@@ -92,6 +93,14 @@ def _warn_of_numbers_as_text(labelled_columns: Sequence[tuple[str, Series]]) -> 
             )
             warn(msg, argument=label)
         return
+
+
+def _numbers_as_text(labelled_columns: Sequence[tuple[str, Series]]) -> list[str]:
+    """Find the integers that columns hold as text, too."""
+    ids = {item_id for _, column in labelled_columns for item_id in set(column.to_list())}
+    texts = {str(item_id) for item_id in ids if isinstance(item_id, int | np.integer)}
+    texts -= {"False", "True"}  # integers to Python alone
+    return sorted(texts & {item_id for item_id in ids if isinstance(item_id, str)})
 
 
 def has_repeats(ids: list[IntArray]) -> bool:

@@ -356,6 +356,15 @@ def test_objects_1_and_the_string_1_are_two_ids(objects, item):
     assert all(text.startswith(message) for text in told)
 
 
+@pytest.mark.parametrize("ids, count", [([1, "1", 2], 1), ([True, "True", 2], 0)])
+def test_numbers_as_text_are_told_once(ids, count):
+    recs = pd.DataFrame({"user": pd.Series(ids, dtype=object), "item": 7})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evaluate_table(recs, recs, "mrr", exclude=recs.assign(item=8))
+    assert sum("numbers and text" in str(warning.message) for warning in caught) == count
+
+
 @EVERY_KIND
 def test_negative_zero_is_zero(kind):
     recs, truth = ({"user": [zero, 1.5], "item": [7, 7]} for zero in (-0.0, 0.0))
