@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 import typing
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,19 @@ def test_all_is_sorted_and_complete():
 def test_a_part_is_imported_when_it_is_first_named(part, package):
     pytest.importorskip(package, reason=f"{package} is not installed")
     assert recmetrics.__getattr__(part).__name__ == f"recmetrics.{part}"
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        recmetrics.explain("hit"),
+        recmetrics.identify([[2, 1]], [[1, 0]], 1.0, "hit@1"),
+        recmetrics.summary({"hit@1": [0.0, 1.0]}),
+    ],
+    ids=lambda report: type(report).__name__,
+)
+def test_reports_may_be_keys_of_a_cache(report):
+    assert weakref.WeakKeyDictionary({report: 1})[report] == 1
 
 
 def test_the_version_is_a_version():

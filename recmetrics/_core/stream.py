@@ -4,6 +4,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -396,19 +397,26 @@ class StreamEvaluator(Accumulator):
             raise ArgumentError(msg, argument="prepare")
         for_logger(self._results.request.definitions, "", at)  # refused before the first epoch
 
-        def compute_metrics(prediction: Any, compute_result: bool = True) -> dict[str, float]:
-            try:
-                self.update(*_read_prediction(prediction, prepare))
-                if not compute_result:
-                    return {}
-                means = self.mean(at=at)
-            except BaseException:
-                self.reset()  # the next evaluation would count the batches of this one
-                raise
-            self.reset()
-            return means
+        return partial(self._compute_metrics, prepare, at)
 
-        return compute_metrics
+    def _compute_metrics(
+        self,
+        prepare: Callable[[Any], tuple[Any, Any]] | None,
+        at: str,
+        prediction: Any,
+        compute_result: bool = True,
+    ) -> dict[str, float]:
+        """What ``hook`` returns, which a closure could not be: it can be pickled."""
+        try:
+            self.update(*_read_prediction(prediction, prepare))
+            if not compute_result:
+                return {}
+            means = self.mean(at=at)
+        except BaseException:
+            self.reset()  # the next evaluation would count the batches of this one
+            raise
+        self.reset()
+        return means
 
     def __repr__(self) -> str:
         store = self._results

@@ -30,7 +30,7 @@ from recmetrics._printing import fact_lines, facts_in_html
 _OWN = "its function decides"  # of a metric that is none of the package
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
 class Explanation:
     """The meaning of a metric string; it prints as facts, in notebooks as a table."""
 

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple, cast
@@ -100,7 +100,7 @@ class Match:
     same_mean: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, repr=False)
 class Identification(Printed):
     """The result of ``identify``; it prints, also in notebooks, as a table.
 
@@ -132,8 +132,8 @@ class Identification(Printed):
     n_distinct: int
     low: float
     high: float
-    n_means: dict[Ring, int]
-    by_chance: dict[Ring, float] | None
+    n_means: dict[Ring, int] = field(hash=False)
+    by_chance: dict[Ring, float] | None = field(hash=False)
     hint: str = ""
 
     def to_dict(self) -> dict[str, Any]:

@@ -695,7 +695,7 @@ def _letter(index: int) -> str:
     return (_letter(n_before - 1) if n_before else "") + ascii_lowercase[last]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False, repr=False)
 class CompactTable(Printed):
     """The means of all users, or also of groups, models by metrics; made by ``Comparison.compact``.
 

@@ -95,7 +95,7 @@ class Verdict:
     n_needed: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False, repr=False)
 class Gate(Printed):
     """The verdict of ``Comparison.gate``, which prints as its own table.
 

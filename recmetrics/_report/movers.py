@@ -28,7 +28,7 @@ class Mover:
     difference: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False, repr=False)
 class Movers(Printed):
     """The users with the largest gains and losses, as ``Comparison.movers`` finds them.
 

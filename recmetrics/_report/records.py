@@ -161,7 +161,7 @@ class Difference:
         return cells | {"p_raised": p_raised, "significant": significant}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False, repr=False)
 class Compared:
     """All numbers of a comparison; ``Comparison`` adds their output."""
 

@@ -432,7 +432,7 @@ def _level_means(
     return means
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False, repr=False)
 class Summary(Printed):
     """The result of ``recmetrics.summary``; it prints as a table, and is displayed in notebooks.
 

@@ -171,6 +171,16 @@ def test_parts_are_the_whole(kind, way, tmp_path):
         assert_identical(merged.compute(), whole.compute())
 
 
+@every_kind
+def test_a_copy_and_its_original_take_updates_of_their_own(kind):
+    original = add(made(kind), np.arange(7))
+    copied = copy.copy(original)
+    counts = original.counts()
+    add(copied, np.arange(7, 60))
+    assert original.counts() == counts
+    assert copied.counts() == filled(kind).counts()
+
+
 def with_buffers_read_only(one):
     """Copy as joblib does, whose workers map arrays of files that they cannot write."""
     buffers = []

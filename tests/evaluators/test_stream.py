@@ -2,6 +2,7 @@
 
 import functools
 import math
+import pickle
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -299,6 +300,11 @@ def test_the_hook_of_a_trainer():
     unpaired = stream("hit@1").hook(lambda prediction: prediction[0])
     with pytest.raises(InputTypeError, match=r"a tuple of scores and truth, got ndarray$"):
         unpaired((SCORES[3:], [2]))
+
+
+def test_a_hook_can_be_pickled():
+    compute_metrics = pickle.loads(pickle.dumps(stream("hit@1").hook()))
+    assert compute_metrics(SimpleNamespace(predictions=[[1, 2]], label_ids=[1])) == {"hit@1": 1.0}
 
 
 @pytest.mark.parametrize("error", [NaNScoreError, KeyboardInterrupt])

@@ -527,6 +527,12 @@ class Accumulator:
         evaluator._results = store
         return evaluator
 
+    def __copy__(self) -> Self:
+        # Of the attributes, the store alone changes in place; its copy has rows of its own.
+        evaluator = object.__new__(type(self))
+        vars(evaluator).update(vars(self), _results=copy.copy(self._results))
+        return evaluator
+
     def invalid_items(self) -> InvalidItems:
         """Count the items of rankings that ``repeats`` or ``unknown`` wasted or dropped.
 
