@@ -187,7 +187,7 @@ class Audit:
         advice = ""
         if name == "depend_on_ties":
             # Half-precision scores tie; a tie of few users needs no advice.
-            is_half = self.dtype.endswith(("float16", "f2"))  # bfloat16, and big-endian float16
+            is_half = self.dtype.endswith("float16")  # bfloat16, and big-endian float16
             if is_half and self.depend_on_ties.users > _FEW * self.n_users:
                 advice = (
                     f"{self.dtype} has few distinct values: give the logits, or cast them to "

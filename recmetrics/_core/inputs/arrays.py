@@ -479,8 +479,11 @@ def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def dtype_name(array: npt.NDArray[Any]) -> str:
-    """Name the dtype that the caller gave."""
-    return "torch.bfloat16" if array.dtype == _BFLOAT16 else str(array.dtype)
+    """Name the dtype that the caller gave, with its byte order if that is not the machine's."""
+    if array.dtype == _BFLOAT16:
+        return "torch.bfloat16"
+    order = {">": "big-endian ", "<": "little-endian "}.get(array.dtype.byteorder, "")
+    return f"{order}{array.dtype.name}"
 
 
 def is_nonzero(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
