@@ -430,6 +430,8 @@ def test_labels_that_are_tensors_of_one_number():
         summary({"m": [1.0, 2.0, 3.0]}, by=pairs)
     found = summary({"m": [1.0, 2.0, 3.0]}, by=list(torch.tensor([0, 1, 0])))
     assert found.groups == (0, 1)
+    with pytest.raises(InputTypeError, match=r"^by is on the device meta, "):
+        summary({"m": [1.0, 2.0, 3.0]}, by=torch.zeros(3, device="meta"))
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,8 @@ def require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
             "or, if the results are data frames, a pandas Series whose index has the user ids"
         )
         raise InputTypeError(msg, argument=name)
+    if getattr(entries, "is_meta", False):
+        as_array(entries, name)  # refused: such a tensor has no values
     shape = tuple(entries.shape) if hasattr(entries, "shape") else (len(entries),)
     if shape != (n_users,):
         msg = f"{requirement}, got shape {shape}"
