@@ -203,25 +203,40 @@ def require_columns(frame: Frame, label: str, names: Iterable[str]) -> None:
             raise ArgumentError(msg)
         if name not in columns:
             column_list = ", ".join(map(repr, columns)) or "none"
-            msg = f"{label} has no column {name!r}; it has {column_list}"
-            rows_code = ""
-            if frame.implementation is PANDAS:
-                rows_code = conversion_of_wide(frame.to_native(), label, names)
-            similar_names = [
-                text for text in columns if isinstance(text, str) and looks_like(text, name)
-            ]
-            if rows_code:
-                msg += rows_code
-            elif frame.implementation is PANDAS and name in frame.to_native().index.names:
-                msg += f"; {name!r} is in its index: type {label}.reset_index()"
-            elif similar_names and name in ("user", "item"):
-                msg += (
-                    f"; type {name}={similar_names[0]!r} if all tables have it, else rename it to "
-                    f"{name!r}"
-                )
-            elif hint := did_you_mean(name, map(str, columns)):
-                msg += f"; {hint}"
+            advice = _advice_on_column(frame, label, name, names)
+            msg = f"{label} has no column {name!r}; it has {column_list}{advice}"
             raise InputError(msg, argument=label)
+
+
+def _advice_on_column(frame: Frame, label: str, name: str, names: Sequence[str]) -> str:
+    """Say how to give a table the column ``name``, of those in ``names``; "" if unknown."""
+    columns: list[Any] = frame.columns
+    if frame.implementation is PANDAS:
+        native = frame.to_native()
+        rows_code = conversion_of_wide(native, label, names)
+        if rows_code:
+            return rows_code
+        if name in native.index.names:
+            return f"; {name!r} is in its index: type {label}.reset_index()"
+    similar_names = [text for text in columns if isinstance(text, str) and looks_like(text, name)]
+    if similar_names and name in ("user", "item"):
+        return (
+            f"; type {name}={similar_names[0]!r} if all tables have it, else rename it to {name!r}"
+        )
+    if hint := did_you_mean(name, map(str, columns)):
+        return f"; {hint}"
+    if not {"user", "item"} <= {*names} - {*columns} or len(columns) < 2:
+        return ""
+    user, item, *_ = columns  # the first two most often are users and items
+    if isinstance(user, str) and isinstance(item, str):
+        return (
+            f"; type user={user!r}, item={item!r} if these are the users and items of all tables, "
+            "else rename their columns to 'user' and 'item'"
+        )
+    return (  # the numbers that pandas gives to columns without names
+        f"; type {label}.rename(columns={{{user!r}: 'user', {item!r}: 'item'}}) if these are the "
+        "users and items"
+    )
 
 
 def as_names(value: Any) -> list[Any]:

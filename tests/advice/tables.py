@@ -217,6 +217,24 @@ COLUMNS = [
         altered="user='item'",
         then=MRR,
     ),
+    Case(
+        "if these are the users and items of all tables",
+        TABLES
+        + "recs = recs.set_axis(['a', 'b'], axis=1); truth = truth.set_axis(['a', 'b'], axis=1)",
+        "tables.evaluate_table(recs, truth, 'mrr', in_order=True)",
+        [1 / 2, 1.0],
+        advice="type (.+?) if",
+        altered="user='a', item='a'",
+        then=MRR,
+    ),
+    Case(
+        ".rename(columns={{}: 'user', {}: 'item'})",
+        TABLES + "recs = recs.set_axis([0, 1], axis=1)",
+        "tables.evaluate_table(recs, truth, 'mrr', in_order=True)",
+        [1 / 2, 1.0],
+        altered="recs.rename(columns={0: 'item', 1: 'user'})",
+        then=MRR,
+    ),
 ]
 BY = [
     Case(
