@@ -183,6 +183,17 @@ def test_batches_of_an_evaluator():
     assert advised(message) == "user_factors.reindex(index=truth.index[users])"
 
 
+@pytest.mark.parametrize("users", [None, [1]])
+def test_a_batch_of_other_users_than_its_labels_name(users):
+    """The next user after the first batch is v, and so is user 1."""
+    evaluator = Evaluator(TRUTH, "mrr")
+    evaluator.update(SCORES[:1])
+    message = message_of(InputError, evaluator.update, SCORES[:1], users)
+    assert advised(message) == "users=truth.index.get_indexer(scores.index)"
+    evaluator.update(SCORES[1:], users=TRUTH.index.get_indexer(SCORES[1:].index))
+    assert evaluator.compute()["mrr"].tolist() == MRR
+
+
 def test_batches_of_a_stream():
     stream = StreamEvaluator("popularity@1", popularity=NUMBERS)
     turned = SCORES[["z", "y", "x"]], TRUTH[["z", "y", "x"]]

@@ -45,6 +45,7 @@ class Labels(NamedTuple):
     values: Any = None  # an index of pandas, or the names of the columns of polars or pyarrow
     are_numbers: bool = False  # True for 0, 1, 2, ...
     sorted_table: str = ""  # how to sort a table that has these numbers in another order
+    all_values: Any = ()  # of the users of whom a batch has some: the index of all
 
     @property
     def are_counted(self) -> bool:
@@ -64,7 +65,10 @@ class Labels(NamedTuple):
             return False
         if self.are_counted or others.are_counted:  # a part of a table may have any numbers
             return len(values) == len(other_values) and {*values} == {*other_values}
-        return list(values) != list(other_values) and not {*values}.isdisjoint(other_values)
+        if list(values) == list(other_values):
+            return False
+        labels = {*values}
+        return not labels.isdisjoint(other_values) or not labels.isdisjoint(others.all_values)
 
     def are_those_of(self, other: "Labels") -> bool:
         """Say whether these are the same labels in the same order; "1" is the number 1."""
@@ -94,6 +98,7 @@ def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -
         if table is None:
             continue
         others: dict[str, str] = {}  # the labels that it should have, by side
+        users_code = ""  # the argument that names the users of a batch by its labels
         for side, axis in zip(("index", "columns"), _axes(name, table, arguments), strict=False):
             labels = _labels(name, table, side)
             contradicted = filter(labels.contradict, found.get(axis, ()))
@@ -102,11 +107,17 @@ def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -
                 found[axis] = (*found.get(axis, ()), labels)
             else:
                 others[side] = earlier.code
+                if {*earlier.values} != {*labels.values} <= {*earlier.all_values}:
+                    index, _, _ = earlier.code.partition("[")
+                    users_code = f"users={index}.get_indexer({labels.code})"
         if others:
             codes = " and ".join(others.values())
+            typed = _in_order(name, table, others)
+            if users_code and [*others] == ["index"]:
+                typed = users_code
             msg = (
                 f"the {' and '.join(others)} of {name} should be {codes}, in that order, since "
-                f"tables are read by position; type {_in_order(name, table, others)}, or "
+                f"tables are read by position; type {typed}, or "
                 f"np.asarray({name}) if its rows and columns are in order"
             )
             raise InputError(msg, argument=name.partition("[")[0])
@@ -150,7 +161,9 @@ def labels_of_users(labels: LabelsOfAxes, users: slice | IntArray) -> LabelsOfAx
         if labels_of_all.values is not None and not labels_of_all.are_numbers:
             sorted_table = labels_of_all.sorted_table if is_slice else ""
             values = labels_of_all.values[users]
-            labels_of_batch.append(Labels(code, values, sorted_table=sorted_table))
+            labels_of_batch.append(
+                Labels(code, values, sorted_table=sorted_table, all_values=labels_of_all.values)
+            )
         elif is_slice:
             labels_of_batch.append(Labels(labels_of_all.code.partition(".")[0]))
     return {**labels, "users": tuple(labels_of_batch)}
