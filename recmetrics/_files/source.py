@@ -158,6 +158,8 @@ def reading(source: Source, expected: str) -> Iterator[None]:
     except Exception as error:
         cause = reason(error).partition(" Consider ")[0].partition(" The current offset")[0]
         cause = re.sub(r"^The file <.*> does", "it does", cause)  # of SciPy, with a Python object
+        long_cell = r"a cell has more than \1 characters; a quote before it may have no second one"
+        cause = re.sub(r"^field larger than field limit \((.+)\)", long_cell, cause)
         msg = f"cannot read {source}: {cause}; expected {expected}"
         raise InputError(msg) from error
 

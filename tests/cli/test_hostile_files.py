@@ -345,13 +345,18 @@ BAD_PER_USER_CSV = {
         ", line 4: cannot read '0_5' as mrr@2; expected a number",
     ),
     "Latin-1": (CSV.replace(b"2,1", b"\xe9,1"), ": byte 0xe9 is not text; save it as UTF-8"),
+    "a quote without a second one": (
+        CSV + b'"' + b"3,1,1\n" * 30_000,
+        ": a cell has more than 131072 characters; a quote before it may have no second one; expe",
+    ),
 }
 
 
 @check_all(BAD_PER_USER_CSV)
 def test_per_user_csv(name, capsys):
     bad, why = BAD_PER_USER_CSV[name]
-    case = Hostile(bad, f"FILE 'bad.csv'{why}", CSV.replace(b"\n", b"\r\n"))
+    verb = "cannot read " if "a cell has" in why else ""
+    case = Hostile(bad, f"{verb}FILE 'bad.csv'{why}", CSV.replace(b"\n", b"\r\n"))
     check(capsys, case, "bad.csv", "compare", "old.npz", "bad.csv")
 
 
