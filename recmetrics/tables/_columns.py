@@ -131,10 +131,14 @@ def choose_columns(
     require_columns(truth, "truth", required_of_truth)
     require_same_kind(recs, truth, "truth")
     truth_keys, model_keys = _divided_keys(truth, keys)
+    typed_grades = {"relevance": [relevance]}
     relevance = relevance or relevance_in(truth)
     roles = {"identifies the lists": keys, "holds the items": [item]}
-    _refuse_two_roles("recs", roles | {"orders the lists": [rank, score]})
-    _refuse_two_roles("truth", roles | {"holds the relevances": [relevance]})
+    # The user stands behind the columns of ``by``; a call without ``of_truth`` has neither.
+    by = keys[: -len(of_truth)]
+    typed = {"by": by, "score": [orders["score"]], "rank": [orders["rank"]]}
+    _refuse_two_roles("recs", roles | {"orders the lists": [rank, score]}, typed)
+    _refuse_two_roles("truth", roles | {"holds the relevances": [relevance]}, typed_grades)
     unread_grades = None
     if relevance is None:
         others = set(OTHER_GRADES) & set(truth.columns) - {*truth_keys, item}
@@ -142,16 +146,24 @@ def choose_columns(
     return Columns(list(keys), truth_keys, model_keys, item, rank, score, relevance, unread_grades)
 
 
-def _refuse_two_roles(label: str, columns_of_roles: Mapping[str, Sequence[str | None]]) -> None:
-    """Refuse a column of the table ``label`` that is read as two things, such as ids and scores."""
+def _refuse_two_roles(
+    label: str,
+    columns_of_roles: Mapping[str, Sequence[str | None]],
+    columns_of_arguments: Mapping[str, Sequence[Any]],
+) -> None:
+    """Refuse a column of the table ``label`` that is read as two things, such as ids and scores.
+
+    ``columns_of_arguments`` are those of the arguments that may be left out.
+    """
     role_of_column: dict[str, str] = {}
     for role, columns in columns_of_roles.items():
         for column in filter(None, columns):
             if column in role_of_column:
-                msg = (
-                    f"{label}: the column {column!r} {role_of_column[column]} and {role}; expected "
-                    "a column for each"
-                )
+                msg = f"{label}: the column {column!r} {role_of_column[column]} and {role}"
+                for argument, names in columns_of_arguments.items():
+                    if column in names:
+                        msg += f"; type {argument}=None, or the name of another column"
+                msg += "; expected a column for each"
                 raise ArgumentError(msg)
             role_of_column[column] = role
 

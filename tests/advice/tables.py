@@ -237,6 +237,17 @@ COLUMNS = [
     ),
 ]
 BY = [
+    *(
+        Case(
+            "=None, or the name of another column",
+            TABLES + "recs['score'] = [2.0, 1.0, 1.0]",
+            f"tables.evaluate_table(recs, truth, 'mrr', {argument}='item')",
+            [1 / 2, 1.0],
+            altered=f"{argument}='user'",
+            then=MRR,
+        )
+        for argument in ("by", "score", "relevance")
+    ),
     Case(
         "if it is the group of each user leave out by=, and",
         TABLES + "groups = pd.Series(['old', 'new'], index=['b', 'a'])\n"
@@ -246,7 +257,7 @@ BY = [
         whole="-",
         altered="recmetrics.summary(values)",
         then="sorted([each.group, each.mean] for each in answer if each.group is not None)",
-    )
+    ),
 ]
 IDS = [
     *(
