@@ -143,8 +143,8 @@ class MatrixRanker:
         """Say whether the k best items of each user are to be looked up in a dense truth.
 
         Looking up takes less than listing and ranking many relevant items; but not in short rows,
-        which have no lanes, nor in Python, where it takes eight times as long or more. Beside excluded
-        items, the relevant ones are listed in any case.
+        which have no lanes, nor in Python, where it takes eight times as long or more. Beside
+        excluded items, the relevant ones are listed in any case.
         """
         users = self.users
         if self._items_read is not None or users.exclude is not None or not compiles():
