@@ -78,7 +78,7 @@ def read_item_sets(
         check_shape(value, shape, name, if_transposed)
         if if_negative is not None:
             if_negative = f"type {name}.{clip_call} if it is not relevant"
-        return read_numbers(value, name, n_threads, if_negative)
+        return sets_of_sparse(value, name, n_threads, if_negative)
     if name not in _OF_USERS:
         value = _as_items(value, name)
     lists = per_user(value, name)
@@ -245,13 +245,9 @@ def read_count(n_items: Any, n_users: int = 1) -> int | None:
     return count
 
 
-def read_numbers(
-    matrix: Any, name: str, n_threads: int | None = None, if_negative: str | None = ""
-) -> ItemSets:
+def read_numbers(matrix: Any, name: str) -> ItemSets:
     """Read a sparse matrix, or a dense array of real numbers, as the entries of each row."""
-    if not sp.issparse(matrix):
-        return DenseSets(matrix, name, if_negative)
-    return sets_of_sparse(matrix, name, n_threads, if_negative)
+    return sets_of_sparse(matrix, name) if sp.issparse(matrix) else DenseSets(matrix, name)
 
 
 def read_train(train: Any, n_items: int | None) -> ItemSets:

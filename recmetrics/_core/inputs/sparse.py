@@ -49,7 +49,7 @@ def as_scipy(value: Any, name: str) -> Any:
 
 
 def sets_of_sparse(
-    matrix: Any, name: str, n_threads: int | None, if_negative: str | None
+    matrix: Any, name: str, n_threads: int | None = None, if_negative: str | None = ""
 ) -> SparseSets:
     """Read a sparse matrix as sorted, unique, non-zero entries, without changing its arrays.
 
