@@ -179,8 +179,13 @@ class MetricSpec:
     def __str__(self) -> str:
         text = self.name
         if self.options:
-            options = ", ".join(f"{name}={_spelled(value)}" for name, value in self.options)
-            text += f"({options})"
+            pairs = []
+            for name, value in self.options:
+                spelled_value = str(value).removesuffix(".0")  # 2.0 as 2
+                if callable(value):
+                    spelled_value = getattr(value, "__name__", "callable")
+                pairs.append(f"{name}={spelled_value}")
+            text += f"({', '.join(pairs)})"
         if self.k is not None:
             text += f"@{self.k}"
         return text
@@ -230,13 +235,6 @@ def _meant(text: str) -> str:
 
 MetricsList = str | MetricSpec | Iterable[str | MetricSpec]
 """One or more metrics."""
-
-
-def _spelled(value: OptionValue) -> str:
-    """Write the value of an option: a callable by its name, 2.0 as 2."""
-    if callable(value):
-        return getattr(value, "__name__", "callable")
-    return str(value).removesuffix(".0")
 
 
 def parse(text: str, convention: Convention | None = None) -> MetricSpec:
