@@ -261,8 +261,8 @@ class Evaluator(Accumulator):
             contains an excluded item, or one that is not a candidate.
         """
         rankings = Rankings(ranking, repeats=repeats, unknown=unknown)
-        if self._advice_on_indices:
-            shape = self._n_rows, self._results.shape[1] or 0
+        if self._users is not None and self._advice_on_indices:
+            shape = self._users.truth.n_users, self._results.shape[1] or 0
             refuse_indices(self._advice_on_indices, shape, shape[1], rankings.largest_item)
         self._take_in(rankings, users)
 
@@ -380,11 +380,6 @@ class Evaluator(Accumulator):
             for text, (defined, undefined) in self._results.counts().items()
         }
 
-    @property
-    def _n_rows(self) -> int:
-        """The number of users whose truth is at hand."""
-        return self._results.n_users if self._users is None else self._users.truth.n_users
-
     def _warn_of_missing(self) -> None:
         """Warn of users who were never updated."""
         missing = np.flatnonzero(~self._results.updated)
@@ -411,7 +406,13 @@ class Evaluator(Accumulator):
     def _find(self, scores: Source, users: WhichUsers | None) -> tuple[UserIndex, Selection]:
         """The users of a batch, and their hits; a batch that does not fit is refused."""
         store = self._results
-        n_users = self._n_rows
+        if self._users is None:
+            msg = (
+                "this evaluator was made from a state and has no truth; to update, merge it into "
+                "one with a truth: type Evaluator(ground_truth, metrics_list).merge(this)"
+            )
+            raise ArgumentError(msg)
+        n_users = self._users.truth.n_users
         n_rows, n_items = scores.shape
         if n_items not in (None, store.shape[1]):
             msg = (
@@ -421,21 +422,15 @@ class Evaluator(Accumulator):
             raise ShapeError(msg, argument="scores")
         source = "ranking" if n_items is None else "scores"
         if users is None:
-            user_index: UserIndex = self._following(n_rows, source)
+            user_index: UserIndex = self._following(n_rows, n_users, source)
         else:
             user_index = read_which_users(
                 users,
                 n_users=n_users,
                 n_rows=n_rows,
                 source=source,
-                is_part=store.of_part is not None and self._users is not None,
+                is_part=store.of_part is not None,
             )
-        if self._users is None:
-            msg = (
-                "this evaluator was made from a state and has no truth; to update, merge it into "
-                "one with a truth: type Evaluator(ground_truth, metrics_list).merge(this)"
-            )
-            raise ArgumentError(msg)
         batch = self._users.take(user_index)
         if isinstance(scores, ScoreMatrix):
             warn_if_exchanged(scores, batch.truth)
@@ -448,9 +443,11 @@ class Evaluator(Accumulator):
         sink = store.sink(n_rows, store.cutoffs)
         return user_index, find_hits(scores, batch, store.request, sink, store.cutoffs)
 
-    def _following(self, n_rows: int, source: str) -> slice:
-        """The ``n_rows`` users after the previous batch; ``source`` is "scores" or "ranking"."""
-        n_users = self._n_rows
+    def _following(self, n_rows: int, n_users: int, source: str) -> slice:
+        """The ``n_rows`` users after the previous batch; ``source`` is "scores" or "ranking".
+
+        ``n_users`` is the number of rows of the truth.
+        """
         start = self._results.next_user
         if start + n_rows > n_users:
             msg = (
@@ -460,7 +457,7 @@ class Evaluator(Accumulator):
             )
             raise InputError(msg)
         users = slice(start, start + n_rows)
-        if self._users is not None and self._results.is_merged(users):
+        if self._results.is_merged(users):
             msg = (
                 f"users {start} .. {users.stop - 1} follow the last batch, and merge() has "
                 "updated some of them; give users= to name the users of each batch"

@@ -276,7 +276,7 @@ def test_an_evaluator_of_a_state_takes_no_updates(kind):
     one = filled(kind)
     saved = type(one).from_state(one.state())
     with pytest.raises(ArgumentError, match=r"was made from a state and .*\.merge\(this\)$"):
-        add(saved, slice(0, 3))
+        add(saved, slice(0, 3), SCORES[:, 1:])  # and no other advice on a batch that does not fit
     assert saved.mean() == one.mean()
 
 
