@@ -292,7 +292,8 @@ def _read_schema(
     if not all(len(pair) == 2 for pair in data):
         msg = "data does not fit"
         raise ValueError(msg)
-    request = Request.of(definitions, nan=nan)
+    request = Request.of(definitions)
+    request.nan = nan
     request.weights.update(weights)
     return request, Schema.of(request, keep, shape, dict(data), version)
 

@@ -25,7 +25,7 @@ from recmetrics._core.spec.grammar import (
 from recmetrics._core.spec.registry import METRICS, SIDE
 from recmetrics._core.spec.systems import CONVENTIONS, UserWeight, line_for, read_convention
 from recmetrics._core.spec.undefined import NoTruth, policy_of
-from recmetrics._core.types import Convention, NaNPolicy, TiePolicy, Ties, Undefined
+from recmetrics._core.types import Convention, NaNPolicy, Progress, TiePolicy, Ties, Undefined
 
 
 class Definition(NamedTuple):
@@ -103,6 +103,9 @@ class Request:
     raised here.
     """
 
+    nan: NaNPolicy = "raise"
+    n_threads: int | None = None
+    progress: Progress = None
     drops_negative = False  # whether a negative relevance is not relevant, not an error
     convention: Convention | None = None  # None also where definitions alone are known
 
@@ -192,17 +195,9 @@ class Request:
                 self.whole_sets = True
 
     @classmethod
-    def of(
-        cls,
-        definitions: Mapping[str, Definition],
-        rules: "Request | None" = None,
-        nan: NaNPolicy = "raise",
-    ) -> "Request":
+    def of(cls, definitions: Mapping[str, Definition], rules: "Request | None" = None) -> "Request":
         """Make a request from resolved definitions, with the rules of another request."""
         request = cls.__new__(cls)
-        request.nan = nan
-        request.n_threads = None
-        request.progress = None
         if rules is not None:
             request.nan = rules.nan
             request.n_threads = rules.n_threads
