@@ -224,15 +224,30 @@ class Store:
             as_indices(self._among_all(users)), values, *_lists_of(selection), selection.n_invalid
         )
 
-    def add(
-        self, selection: Selection, users: UserIndex | None = None, *, in_order: bool = False
-    ) -> None:
+    def add(self, selection: Selection, users: UserIndex, *, in_order: bool) -> None:
         """Add a batch of users; the metrics of several batches are computed together.
 
         ``in_order`` says that the users were chosen as those after the previous batch, so no other
         batch may have come in between.
         """
-        self._add(self._batch(selection)._replace(users=users), in_order)
+        batch = self._batch(selection)
+        n_rows = batch.size[0]
+        if not n_rows:
+            return  # a batch without rows must not change the next users
+        with self._lock:
+            self.check_size(batch.n_items, n_rows)
+            if isinstance(users, slice):
+                if in_order and users.start != self.next_user:
+                    msg = (
+                        "another thread updated this evaluator during this update, so the next "
+                        "users are not known; give users= if several threads update one evaluator"
+                    )
+                    raise ArgumentError(msg)
+                next_user = users.stop
+            else:
+                next_user = int(users[-1]) + 1
+            batch = batch._replace(users=self._among_all(users))
+            self._append(batch, n_items=batch.n_items, next_user=next_user)
 
     def add_events(self, selections: Mapping[str, Selection], **labels_and_weights: Any) -> None:
         """Add a batch of events with the hits of each model by name, "" for the only one.
@@ -243,8 +258,16 @@ class Store:
         batch, *others = [self._batch(hits, may_wait=may_wait) for hits in selections.values()]
         events = Events(tuple(selections), **labels_and_weights, others=tuple(others))
         n_rows, n_relevant, n_bytes = batch.size
+        if not n_rows:
+            return  # a batch without rows must not change the catalogue
         n_bytes += sum(other.size[2] for other in others)
-        self._add(batch._replace(events=events, size=(n_rows, n_relevant, n_bytes)))
+        batch = batch._replace(events=events, size=(n_rows, n_relevant, n_bytes))
+        models = events.models
+        with self._lock:
+            self.check_size(batch.n_items, n_rows)
+            self._check_models(models)
+            groups = self._with_groups(np.unique(events.labels).tolist())
+            self._append(batch, n_items=batch.n_items, models=models, groups=groups)
 
     def _batch(self, selection: Selection, *, may_wait: bool = True) -> Batch:
         """Make the batch of a selection; its values are computed at once unless it ``may_wait``."""
@@ -261,36 +284,6 @@ class Store:
             swallowed = selection.swallowed()
         n_items = selection.cutoffs.n_items
         return Batch(values, lists, offered, selection.n_invalid, size, n_items, swallowed)
-
-    def _add(self, batch: Batch, in_order: bool = False) -> None:
-        """Add a batch to the log, after checks that need the lock."""
-        users = batch.users
-        n_items = batch.n_items
-        size = batch.size
-        if not size[0]:
-            return  # a batch without rows must not change the next users, or the catalogue
-        with self._lock:
-            self.check_size(n_items, size[0])
-            if batch.events is not None:
-                models = batch.events.models
-                self._check_models(models)
-                groups = self._with_groups(np.unique(batch.events.labels).tolist())
-                self._append(batch, n_items=n_items, models=models, groups=groups)
-                return
-            next_user = 0
-            if isinstance(users, slice):
-                if in_order and users.start != self.next_user:
-                    msg = (
-                        "another thread updated this evaluator during this update, so the next "
-                        "users are not known; give users= if several threads update one evaluator"
-                    )
-                    raise ArgumentError(msg)
-                next_user = users.stop
-            elif users is not None:
-                next_user = int(users[-1]) + 1
-            if users is not None:
-                batch = batch._replace(users=self._among_all(users))
-            self._append(batch, n_items=n_items, next_user=next_user)
 
     def _check_models(self, models: tuple[str, ...]) -> None:
         """Refuse events of other models than those before."""
