@@ -725,22 +725,11 @@ def call_on(name: str, call: str) -> str:
     return call.format(name)
 
 
-def check_indices(
-    array: npt.NDArray[Any], name: str, ndim: int | None = None, *, is_of_pandas: bool = False
-) -> None:
-    """Refuse an array that is not ``ndim``-d or not of integers.
+def check_indices(array: npt.NDArray[Any], name: str, *, is_of_pandas: bool = False) -> None:
+    """Refuse an array that is not of integers; an empty one may have any dtype.
 
-    None accepts any number of dimensions. An empty array may have any dtype. ``is_of_pandas`` is
-    True for what was a frame of pandas.
+    ``is_of_pandas`` is True for what was a frame of pandas.
     """
-    if ndim is not None and array.ndim != ndim:
-        msg = (
-            f"{name} must be a {ndim}-d array of item indices, "
-            f"got {array.ndim}-d of shape {array.shape}"
-        )
-        if 1 in array.shape:  # else np.ravel would mix the columns
-            msg += f"; for one row or column type {call_on(name, 'np.ravel({})')}"
-        raise ShapeError(msg)
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         msg = f"{name} names item {array.max()}; expected an index below 2^63"
         raise InputError(msg)
@@ -856,7 +845,16 @@ def one_behind_another(
     indices = lists.indices
     if indices is None:
         for user, items in enumerate(lists.collections):
-            check_indices(items, name_of(user), ndim=1)
+            if items.ndim != 1:
+                name = name_of(user)
+                msg = (
+                    f"{name} must be a 1-d array of item indices, "
+                    f"got {items.ndim}-d of shape {items.shape}"
+                )
+                if 1 in items.shape:  # else np.ravel would mix the columns
+                    msg += f"; for one row or column type {call_on(name, 'np.ravel({})')}"
+                raise ShapeError(msg)
+            check_indices(items, name_of(user))
         indices = np.concatenate(lists.collections, dtype=np.int64, casting="unsafe")
     return starts_of(list(map(len, lists.collections))), indices
 
