@@ -738,7 +738,7 @@ def check_indices(array: npt.NDArray[Any], name: str, *, is_of_pandas: bool = Fa
         if holds_ids(array):
             hint = f"; {OF_TABLES}"
         elif not hint:
-            hint = f"; {_advice_on_indices(array, name, is_of_pandas=is_of_pandas)}"
+            hint = f"; {_advice_on_dtype(array, name, is_of_pandas=is_of_pandas)}"
         msg = f"{name} must hold integer item indices, got dtype {array.dtype}{hint}"
         raise InputTypeError(msg)
 
@@ -768,10 +768,10 @@ def advice_on_gaps(array: npt.NDArray[Any], name: str) -> str:
             return ""
     if not n_missing:
         return ""
-    return _advice_on_indices(array, name, is_of_pandas=False)
+    return _advice_on_dtype(array, name, is_of_pandas=False)
 
 
-def _advice_on_indices(array: npt.NDArray[Any], name: str, *, is_of_pandas: bool) -> str:
+def _advice_on_dtype(array: npt.NDArray[Any], name: str, *, is_of_pandas: bool) -> str:
     """Say what to type for indices in an array of another dtype, perhaps padded without a number.
 
     A column with a missing integer becomes floats with NaN.
