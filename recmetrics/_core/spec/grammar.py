@@ -404,11 +404,9 @@ def make_spec(
             raise UnknownOptionError(msg)
         values.pop(unread, None)
 
-    # "of" is in its place where a metric has such an option of its own, else the last.
-    all_options = {**metric.options, STRATUM.name: STRATUM}
     changed = tuple(
         (key, values[key])
-        for key, option in all_options.items()
+        for key, option in metric.typed_options.items()
         if values.get(key, option.default) != option.default
     )
     return MetricSpec(metric.name, None if k is None else check_k(k, metric.name), changed)

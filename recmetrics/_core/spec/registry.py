@@ -319,7 +319,7 @@ class Metric:
 
     @property
     def typed_options(self) -> Mapping[str, Option]:
-        """The options by name, with that of the stratum where the metric has it."""
+        """The options by name, and last that of the stratum where the metric has it."""
         if self.reads == "hits":
             return {**self.options, STRATUM.name: STRATUM}
         return self.options
