@@ -226,14 +226,13 @@ def notes_on_users(selection: Selection, request: Request, users: Users | None =
     """
     hits = selection.hits
     n_users = len(hits.length)
-    n_without_relevant = n_users - int(np.count_nonzero(hits.n_relevant))
-    notes = counted_as_a_number(n_without_relevant, n_users, request)
+    n_with_relevant = int(np.count_nonzero(hits.n_relevant))
+    notes = counted_as_a_number(n_users - n_with_relevant, n_users, request)
     n_empty = int(np.count_nonzero((hits.length == 0) & (hits.n_relevant > 0)))
     if n_empty and request.of_hits:
         why = "no item that may be recommended, so no hit"
         notes.append(who_lacks(n_empty, n_users, why))
     if users is not None and users.exclude is not None:
-        n_with_relevant = int(np.count_nonzero(hits.n_relevant))
         n_relevant = int(hits.n_relevant.sum())
         notes += excluded_relevant(users.n_excluded_relevant(), n_relevant, n_with_relevant)
     notes += _partial_auc(selection, request)
