@@ -496,14 +496,14 @@ class StreamEvaluator(Accumulator):
         store = self._results
         request = store.request
         n_rows, n_items = scores.shape
-        longest_length = longest_list(scores)
         # Before the truth is read, which would be refused for not having the items of the scores.
         store.check_size(n_items)
         users = read_users(scores, truth, of_users, request, side_data)
         # A matrix of truth gives the size of the catalogue where rankings do not.
-        cutoffs = store.cutoffs_for(users.n_items, longest_length)
-        # Where this batch does not give the size, the store may know it.
-        users = users._replace(n_items=cutoffs.n_items)
+        store.check_size(users.n_items)
+        if users.n_items is None:  # where this batch does not give the size, the store may know it
+            users = users._replace(n_items=store.n_items)
+        cutoffs = request.cutoffs(users.n_items, longest_list(scores))
 
         # The sink keeps the lists of the batch for metrics of all lists.
         sink = store.sink(n_rows, cutoffs)

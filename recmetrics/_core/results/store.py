@@ -175,15 +175,6 @@ class Store:
 
     # --- Adding
 
-    def cutoffs_for(self, n_items: int | None, longest_length: int) -> Cutoffs:
-        """The cutoffs of a batch of events, after a check that its catalogue is that of the store.
-
-        ``n_items`` is None if the batch does not give it. ``longest_length`` is the length of its
-        longest list.
-        """
-        self.check_size(n_items)
-        return self.request.cutoffs(self.n_items if n_items is None else n_items, longest_length)
-
     def check_size(self, n_items: int | None, n_rows: int = 0) -> None:
         """Refuse a batch of ``n_rows`` whose catalogue is not that of the rows before.
 
