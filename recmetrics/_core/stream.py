@@ -29,7 +29,7 @@ from recmetrics._core.results import (
     Store,
     check_truth,
     for_logger,
-    read_groups,
+    read_group_labels,
     read_raw_weights,
     warn_of_swallowed,
 )
@@ -469,7 +469,7 @@ class StreamEvaluator(Accumulator):
         # The batch waits to be measured, while the caller may write the next one into its arrays.
         labels = np.empty(0)
         if by is not None:
-            labels = read_groups(by, n_rows).copy()
+            labels = read_group_labels(by, n_rows).copy()
         event_weights = np.ones(n_rows)
         if weights is not None:
             event_weights = read_raw_weights(weights, n_rows).copy()

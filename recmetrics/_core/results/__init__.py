@@ -28,7 +28,7 @@ from recmetrics._core.results.means import (
     dot,
     mean_of,
     read_floats,
-    read_groups,
+    read_group_labels,
     read_raw_weights,
     read_reals,
     read_weights,

@@ -181,7 +181,7 @@ def read_weights(weights: Any, n_users: int, ids: Ids = lambda: None) -> FloatAr
     return array / array.max()  # type: ignore[no-any-return]
 
 
-def read_groups(labels: Any, n_users: int) -> npt.NDArray[Any]:
+def read_group_labels(labels: Any, n_users: int) -> npt.NDArray[Any]:
     """Read the labels of groups, (n_users,), as an array of integers or text."""
     require_per_user("by", "label", labels, n_users)
     array = np.asarray(labels)
