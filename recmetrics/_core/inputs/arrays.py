@@ -541,7 +541,7 @@ def per_user(value: Any, name: str) -> UserLists | None:
     for user, collection in enumerate(lists):
         if type(collection) is not np.ndarray:
             list_name = f"{name} of user {user}"
-            lists[user] = as_array(in_order(collection, list_name), list_name)
+            lists[user] = as_array(sorted_if_set(collection, list_name), list_name)
     _refuse_records(lists, name)
     _refuse_pairs(lists, name)
     return UserLists(lists, _indices_in(lists))
@@ -630,7 +630,7 @@ def _refuse_pairs(lists: Sequence[npt.NDArray[Any]], name: str) -> None:
     raise ShapeError(msg)
 
 
-def in_order(value: Any, name: str) -> Any:
+def sorted_if_set(value: Any, name: str) -> Any:
     """Sort a set into a list; return anything else unchanged."""
     if not isinstance(value, Set):
         return value

@@ -27,13 +27,13 @@ from recmetrics._core.inputs.arrays import (
     half_to_single,
     hint_of_index,
     holds_ids,
-    in_order,
     is_real,
     is_sparse_tensor,
     items_of_pairs,
     may_be_indices,
     one_behind_another,
     per_user,
+    sorted_if_set,
     starts_of,
     users_of_entries,
     valid_indices,
@@ -137,7 +137,7 @@ def _axis_of(value: Any) -> str:
 
 def _as_items(value: Any, name: str) -> Any:
     """Sort a set, and make an empty list an array, so that it is read as a set without items."""
-    value = in_order(value, name)
+    value = sorted_if_set(value, name)
     if isinstance(value, list) and not value:
         return np.empty(0, np.int64)
     return value
@@ -155,7 +155,7 @@ def read_ranked_truth(
     advice = advice_on_indices(truth)
     if advice:
         refuse_indices(advice, truth.shape, n_items, largest_item)
-    truth, (_, n_items) = _whole(truth, "truth", n_items)
+    truth, (_, n_items) = _with_shape(truth, "truth", n_items)
     # A matrix has n_items itself, and was compared with that of the caller.
     if len(getattr(truth, "shape", ())) == 2:
         n_items = None
@@ -202,7 +202,7 @@ def read_whole_truth(
 
     ``n_items`` is the size that the caller gives for lists of item indices, or None.
     """
-    truth, shape = _whole(truth, "truth", n_items)
+    truth, shape = _with_shape(truth, "truth", n_items)
     sets = read_item_sets(truth, "truth", shape, n_threads, if_negative=if_negative)
     if sets.n_items is None:
         msg = (
@@ -213,7 +213,7 @@ def read_whole_truth(
     return sets
 
 
-def _whole(value: Any, name: str, n_items: Any) -> tuple[Any, tuple[int, int | None]]:
+def _with_shape(value: Any, name: str, n_items: Any) -> tuple[Any, tuple[int, int | None]]:
     """Find the users of sets that have no scores beside them, and read ``n_items``.
 
     Gives the sets, as an array where only that has a shape, and (n_users, n_items).
@@ -253,7 +253,7 @@ def read_numbers(matrix: Any, name: str) -> ItemSets:
 def read_train(train: Any, n_items: int | None) -> ItemSets:
     """Read the training interactions of any number of users: the entries other than 0."""
     with at_fault("train"):
-        train, shape = _whole(train, "train", n_items)
+        train, shape = _with_shape(train, "train", n_items)
         if isinstance(train, list) and _are_pairs(train):
             lists = per_user(train, "train")
             if lists is not None and lists.indices is not None:
