@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from recmetrics._core.errors import ArgumentError, InputError, InputTypeError, RecmetricsError
 from recmetrics._core.options import check_count
 from recmetrics._core.results import check_groups
-from recmetrics._core.spec import MetricsList, parse
+from recmetrics._core.spec import MetricsList, parse, read_convention
 from recmetrics._report import Comparison, Summary, ValueReader, ValueSums
 from recmetrics._report import compare as compare_values
 from recmetrics._report import summary as summarise_values
@@ -123,12 +123,11 @@ def evaluate(
     types = {name: checked_recs.schema[name].dataType.simpleString() for name in (*keys, user)}
     types |= {"nrecs": "bigint", "ntruth": "bigint"}
     convention = options.get("convention")
+    if convention is not None:
+        convention = read_convention(convention)
     weights = weight_names(empty.columns).values()
-    of_all_lists = [
-        name
-        for name in empty.columns
-        if name not in (*types, *weights) and not parse(name, convention).metric.per_user
-    ]
+    metrics = empty.columns.difference([*types, *weights], sort=False)
+    of_all_lists = [name for name in metrics if not parse(name, convention).metric.per_user]
     of_lists = [*empty.columns.difference(of_all_lists, sort=False), _EXPOSED]
     types[_EXPOSED] = "binary"
 

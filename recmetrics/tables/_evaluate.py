@@ -24,7 +24,6 @@ from recmetrics._core.spec import (
     TableOrder,
     make_spec,
     of_shown_items,
-    read_convention,
 )
 from recmetrics._core.types import Convention, Invalid, Progress, RankGaps, Undefined
 from recmetrics._inspection import Identification, Measured, Problem, identify_by, read_metric
@@ -590,10 +589,9 @@ def _read_request(metrics_list: MetricsList, options: TableOptions) -> tuple[Req
     if options["unknown"] != "raise" and options.get("catalogue") is None:
         msg = f"unknown={options['unknown']!r} needs catalogue=, the table of all items"
         raise ArgumentError(msg, argument="catalogue")
-    convention = options.get("convention")
-    if convention is None:
+    if request.convention is None:
         return request, _NO_SYSTEM
-    return request, CONVENTIONS[read_convention(convention)]
+    return request, CONVENTIONS[request.convention]
 
 
 def _warn_of_gaps(lists: ListsAndTruth) -> None:

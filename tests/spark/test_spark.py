@@ -133,7 +133,7 @@ def test_ties_missing_users_and_values_without_relevant_items_are_those_of_trec(
     recs = pd.DataFrame({"user": list("uuuvw"), "item": list("xzyyy"), "score": 1.0})
     truth = pd.DataFrame({"user": list("uvx"), "item": list("zyy"), "relevance": [1, 0, 1]})
     frames = map(spark.createDataFrame, (recs, truth))
-    got = recmetrics.spark.evaluate(*frames, "mrr", convention="trec", chunks=3).toPandas()
+    got = recmetrics.spark.evaluate(*frames, "mrr", convention="TREC", chunks=3).toPandas()
     expected = evaluate_table(recs, truth, "mrr", convention="trec").reset_index()
     got = got.sort_values("user").reset_index(drop=True)
     pd.testing.assert_frame_equal(got, expected, check_dtype=False)

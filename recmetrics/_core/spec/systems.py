@@ -156,7 +156,7 @@ def own_name(text: str, convention: Convention) -> str:
     # Other text is a call, such as NDCG(10), or has options of this library.
     if re.fullmatch(r"[\w.-]+(@[0-9]+)?", text) is None:
         return ""
-    return _translated(text, CONVENTIONS[read_convention(convention)])
+    return _translated(text, CONVENTIONS[convention])
 
 
 def _translated(text: str, system: System) -> str:
@@ -179,7 +179,7 @@ def meant_by(name: str, k: str | None, convention: Convention) -> str:
     >>> meant_by("HitK", "10", "recpack")
     "did you mean 'cg@10', which is HitK(K=10) of RecPack?"
     """
-    system = CONVENTIONS[read_convention(convention)]
+    system = CONVENTIONS[convention]
     lines = [
         line
         for line in (*system.lines, *system.variants)
@@ -233,7 +233,7 @@ def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
 
     The error names the metrics of the system.
     """
-    system = CONVENTIONS[read_convention(convention)]
+    system = CONVENTIONS[convention]
     metric = f"{name}@k" if cutoff else name
     for line in system.lines:
         if line.metric == metric:
