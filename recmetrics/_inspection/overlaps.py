@@ -30,7 +30,7 @@ from recmetrics._core.inputs import (
     may_be_indices,
     read_count,
     read_labels,
-    read_set_if_given,
+    read_set,
 )
 from recmetrics._core.metrics import MeasuresList, MeasureSpec, compared, read_measures
 from recmetrics._core.options import ForLists, ForRankedLists, takes
@@ -148,18 +148,17 @@ def overlap(
     exclude = shared.get("exclude")
     candidates = shared.get("candidates")
     read_labels({"a": a, "b": b, "exclude": exclude, "candidates": candidates})
-    for name, sets in (("exclude", exclude), ("candidates", candidates)):
-        shape_of_sets = tuple(getattr(sets, "shape", ()))
-        if len(shape_of_sets) == 2 and shape_of_sets != shape:
-            msg = f"{name} must have the users and items of a and b, {shape}, got {shape_of_sets}"
-            raise ShapeError(msg + _if_transposed(name, shape_of_sets, shape), argument=name)
+    sets: dict[str, Any] = {}
+    for name, value in (("exclude", exclude), ("candidates", candidates)):
+        if value is None:
+            continue
+        shape_of_set = tuple(getattr(value, "shape", ()))
+        if len(shape_of_set) == 2 and shape_of_set != shape:
+            msg = f"{name} must have the users and items of a and b, {shape}, got {shape_of_set}"
+            raise ShapeError(msg + _if_transposed(name, shape_of_set, shape), argument=name)
+        sets[name] = read_set(value, name, shape)
     n_users, n_items = shape
-    users = Users(
-        SparseSets(Rows.none(n_users), n_items),
-        read_set_if_given(exclude, "exclude", shape),
-        read_set_if_given(candidates, "candidates", shape),
-        n_items=n_items,
-    )
+    users = Users(SparseSets(Rows.none(n_users), n_items), **sets, n_items=n_items)
     return _compare(scores_a, scores_b, users, n_items, specs, rules)
 
 

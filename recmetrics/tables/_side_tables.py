@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._core.errors import InputError
-from recmetrics._core.inputs import ItemSets, read_set_if_given
+from recmetrics._core.inputs import ItemSets, read_set
 from recmetrics._core.spec import SIDE, ItemNumber, Request, SideWords
 from recmetrics._core.types import FloatArray, IntArray
 from recmetrics.tables._frames import (
@@ -141,7 +141,7 @@ class ItemTables:
                 codes_of_columns.append(codes)
         row_codes, first_rows = number(combine(codes_of_columns))
         sets = self._pairs(name, row_codes[n_lists:], len(first_rows))[row_codes[:n_lists]]
-        return read_set_if_given(sets, name, (n_lists, self.n_items))
+        return read_set(sets, name, (n_lists, self.n_items))
 
     def _warn_of_foreign_items(self, name: str, *, in_truth: bool = False) -> None:
         """Warn if the table and recs have no item in common; ``in_truth``: nor the table and truth.

@@ -102,7 +102,7 @@ from recmetrics._core.inputs.users import (
     arguments_read,
     digests_of,
     look_like_grades,
-    read_set_if_given,
+    read_set,
     read_users,
     read_which_users,
     read_whole_users,

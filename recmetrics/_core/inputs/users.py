@@ -158,12 +158,10 @@ def _users(
     ``side`` is that of ``read_users``.
     """
     shape = truth.n_users, truth.n_items  # n_items is known where exclude or candidates are taken
-    n_threads = request.n_threads
-    exclude = candidates = None
-    if keywords.get("exclude") is not None:
-        exclude = read_set_if_given(keywords["exclude"], "exclude", shape, n_threads)
-    if keywords.get("candidates") is not None:
-        candidates = read_set_if_given(keywords["candidates"], "candidates", shape, n_threads)
+    sets: dict[str, Any] = {}
+    for name in ("exclude", "candidates"):
+        if keywords.get(name) is not None:
+            sets[name] = read_set(keywords[name], name, shape, request.n_threads)
     if side is None:
         side = NO_SIDE
         if request.of_side:
@@ -175,7 +173,7 @@ def _users(
     if labels or not _WITHOUT_LABELS.issuperset(map(type, given.values())):
         labels = read_labels(given, labels)
     n_items = side.n_items or truth.n_items
-    return Users(truth, exclude, candidates, side, n_items, labels=labels)
+    return Users(truth, **sets, side=side, n_items=n_items, labels=labels)
 
 
 def arguments_read(keywords: Mapping[str, Any], side: Side) -> dict[str, Any]:
@@ -188,12 +186,10 @@ def arguments_read(keywords: Mapping[str, Any], side: Side) -> dict[str, Any]:
     return given
 
 
-def read_set_if_given(
+def read_set(
     value: Any, name: str, shape: tuple[int, int | None], n_threads: int | None = None
-) -> ItemSets | None:
-    """Read exclude or candidates, which a call may leave out."""
-    if value is None:
-        return None
+) -> ItemSets:
+    """Read exclude or candidates; each error gets the argument's ``name``."""
     with at_fault(name):
         return read_item_sets(value, name, shape, n_threads)
 
