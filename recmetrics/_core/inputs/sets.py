@@ -372,7 +372,7 @@ class ItemSets(ABC):
 
     def in_memory(self) -> "ItemSets":
         """Convert the sets to the internal form, to read them more than once."""
-        block_users = _DENSE_ENTRIES // max(1, self.n_items or 1)
+        block_users = _DENSE_ENTRIES // (self.n_items or 1)
         blocks = [self.rows(block) for block in row_blocks(self.n_users, block_users)]
         return SparseSets(one_below_another(blocks), self.n_items)
 

@@ -38,7 +38,8 @@ class KeptLists:
     row_items = 0  # as a reader of lists, it reads no entries of a dense matrix for a list
 
     def __init__(self, n_users: int, n_items: int, depth: int) -> None:
-        self._n_users, self.depth = n_users, depth
+        self._n_users = n_users
+        self.depth = depth
         self._blocks: list[tuple[slice, IntArray, IntArray]] = []  # rows, items, list lengths
         self.offered = np.zeros(n_items if depth else 0, np.bool_)
 
