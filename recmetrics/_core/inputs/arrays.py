@@ -16,7 +16,7 @@ from recmetrics._core.types import IntArray
 # DLPack's numbers for memory that the CPU reads: its own, pinned for CUDA or ROCm, CUDA managed.
 _DLPACK_HOST = {1, 3, 11, 13}
 # The bits of infinity: all bits of the exponent are set, and the sign and the fraction are 0.
-_HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
+HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 
 # NumPy has no bfloat16. A bfloat16 tensor is read as one field of that name, which is also the
 # name of the dtype that ml_dtypes registers.
@@ -460,7 +460,7 @@ def is_real(dtype: np.dtype[Any]) -> bool:
 
 def is_half(dtype: np.dtype[Any]) -> bool:
     """Say whether a dtype is half precision, which no kernel compares natively."""
-    return dtype.itemsize == 2 and (dtype.name in _HALF_INFINITY or dtype == _BFLOAT16)
+    return dtype.itemsize == 2 and (dtype.name in HALF_INFINITY or dtype == _BFLOAT16)
 
 
 def is_sparse_tensor(value: Any) -> bool:
@@ -493,7 +493,7 @@ def is_nonzero(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         # A bool array may view bytes other than 0 and 1, which are True.
         numbers = np.ascontiguousarray(array).view(np.uint8)
     elif is_half(array.dtype):
-        numbers = _bits(array) & np.int16(0x7FFF)  # without the sign: a zero may be negative
+        numbers = half_bits(array) & np.int16(0x7FFF)  # without the sign: a zero may be negative
     return np.asarray(numbers != 0, np.bool_)
 
 
@@ -650,7 +650,7 @@ def _is_collection(value: Any) -> bool:
     return hasattr(value, "__dlpack__") or hasattr(value, "__array__")
 
 
-def _bits(halves: npt.NDArray[Any]) -> npt.NDArray[np.int16]:
+def half_bits(halves: npt.NDArray[Any]) -> npt.NDArray[np.int16]:
     """View half-precision floats as integers of the same bits, in the same byte order."""
     return halves.view(np.dtype(np.int16).newbyteorder(halves.dtype.byteorder))
 

@@ -21,12 +21,12 @@ from recmetrics._core.errors import (
     warn,
 )
 from recmetrics._core.inputs.arrays import (
-    _HALF_INFINITY,
-    _bits,
+    HALF_INFINITY,
     as_array,
     as_kernel_array,
     check_2d,
     check_matrix,
+    half_bits,
     is_half,
 )
 from recmetrics._core.inputs.labels import UNLABELLED_SCORES
@@ -245,10 +245,10 @@ def native(block: npt.NDArray[Any], *, packed: bool = False) -> ScoreBlock:
     block = in_rows(block)
     if is_half(block.dtype):
         kind = "float16" if block.dtype.name == "float16" else "bfloat16"
-        infinity = int(_HALF_INFINITY[kind])
+        infinity = int(HALF_INFINITY[kind])
         # Bits before ascontiguousarray: NumPy copies integers faster than halves of any kind, and
         # it converts float16 itself in eight times the time.
-        bits = as_kernel_array(np.ascontiguousarray(_bits(block), np.int16))
+        bits = as_kernel_array(np.ascontiguousarray(half_bits(block), np.int16))
         row_keys = np.empty((1, bits.shape[-1]), np.float32)  # for the keys of one row at a time
         # ``order_halves`` makes keys that are whole numbers: that of the lowest finite score is 1
         # above that of -inf.
