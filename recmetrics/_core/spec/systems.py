@@ -205,26 +205,22 @@ def meant_by(name: str, k: str | None, convention: Convention) -> str:
 
 
 def _under_convention(line: Line, system: System) -> str:
-    """Write the metric of a line as a metric string under the convention of its system."""
-    return line.metric if line in system.lines else _with_defaults(line, system)
+    """Write the metric of a line as a metric string under the convention of its system.
 
-
-def _with_defaults(variant: Line, system: System) -> str:
-    """Write a variant as a metric string under the convention.
-
-    The convention changes options by its line for the plain metric: where the variant does not name
+    The convention changes options by its line for the plain metric: where a variant does not name
     such an option, its default is written out.
     """
-    options = re.findall(r"\w+=[^,)]+", variant.written)
-    metric = METRICS[variant.metric.partition("@")[0]]
-    for line in system.lines:
-        if line.metric == variant.metric:
-            for name, value in line.options.items():
-                default = metric.options[name].default
-                if name not in variant.options and value != default:
-                    options.append(f"{name}={default}")
-    name, at, k = variant.metric.partition("@")
-    return f"{name}({', '.join(options)}){at}{k}" if options else variant.metric
+    if line in system.lines:
+        return line.metric
+    name, at, k = line.metric.partition("@")
+    pairs = re.findall(r"\w+=[^,)]+", line.written)
+    for plain in system.lines:
+        if plain.metric == line.metric:
+            for option, value in plain.options.items():
+                default = METRICS[name].options[option].default
+                if option not in line.options and value != default:
+                    pairs.append(f"{option}={default}")
+    return f"{name}({', '.join(pairs)}){at}{k}" if pairs else line.metric
 
 
 @functools.cache  # a training loop asks for the same lines every time
