@@ -372,11 +372,15 @@ def _refuse_numbers(
     arrays: Sequence[npt.NDArray[Any]], user: int, name: str, n_items: int | None
 ) -> NoReturn:
     """Refuse the numbers of a user, or of one whose item indices are padded without a number."""
-    advice = OF_TABLES if holds_ids(arrays[user]) else ""
-    for padded_user, numbers in enumerate(arrays):
-        if not advice:
-            advice = advice_on_gaps(numbers, f"{name} of user {padded_user}")
-            user = padded_user if advice else user
+    advice = ""
+    if holds_ids(arrays[user]):
+        advice = OF_TABLES
+    else:
+        for padded_user, items in enumerate(arrays):
+            advice = advice_on_gaps(items, f"{name} of user {padded_user}")
+            if advice:
+                user = padded_user
+                break
     numbers = arrays[user]
     length_words = "of the same length" if n_items is None else f"of length {n_items}"
     msg = (
