@@ -263,7 +263,9 @@ def _refuse_positional(name: str, public: inspect.Signature, value: object) -> N
 
     Python's own error refuses any other ``value``.
     """
-    for parameter in public.parameters.values() if isinstance(value, str) else ():
+    if not isinstance(value, str):
+        return
+    for parameter in public.parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and parameter.annotation == "str":
             text = f"{parameter.name}={value!r}"
             msg = f"{name}() takes {parameter.name} as a keyword only; type {text}"
