@@ -35,7 +35,7 @@ from recmetrics._core.types import IntArray, NaNPolicy
 
 # Fewer groups may well have their relevant rows first by chance.
 _FEW_GROUPS = 10
-_TIED_SHARE = 0.01  # a few scores are equal by rounding
+TIED_SHARE = 0.01  # a few scores are equal by rounding
 
 
 def read_groups(
@@ -111,7 +111,7 @@ def note_on_leading_ties(scores: SparseScores, users: Users) -> str:
     is_tied[rows.start[relevant.users()] + relevant.items] = False
     tied_groups = np.searchsorted(rows.start, np.flatnonzero(is_tied), side="right")
     n_tied = len(np.unique(tied_groups))
-    if n_tied < _TIED_SHARE * n_groups:
+    if n_tied < TIED_SHARE * n_groups:
         return ""
     return (
         f"in {n_tied:,} of {n_groups:,} groups, other rows have the score of the relevant row, "

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._core.inputs import ScoreMatrix, SharedSet, Users
+from recmetrics._core.inputs import TIED_SHARE, ScoreMatrix, SharedSet, Users
 from recmetrics._core.selection import Hits, Selection, hits_of_slots
 from recmetrics._core.spec import MetricSpec
 from recmetrics._core.types import BoolArray, IntArray
@@ -21,7 +21,6 @@ _LAST = 0.2
 NEGATE = (
     "if lower scores are better, such as distances, negate them, as floats, and leave -inf as it is"
 )
-_TIED_SHARE = 0.01  # a few scores are equal by rounding
 _INSPECTED_SCORES = 1 << 20  # so many scores of the first rows are compared, in about a millisecond
 _CHANCE = 1e-3  # a bound of the probability of a false alarm, which is itself a tenth of it or less
 
@@ -208,7 +207,7 @@ def note_on_one_column(scores: Any, users: Users) -> str:
     is_tied = has_target & (n_equal > 1) & (target_scores >= block.least)
     n_tied = np.count_nonzero(is_tied)
     n_targets = np.count_nonzero(has_target)
-    if n_tied < max(1, _TIED_SHARE * n_targets):
+    if n_tied < max(1, TIED_SHARE * n_targets):
         return ""
     return (
         f"the relevant item is column {column} in every row that has one, and in {n_tied:,} of the "
