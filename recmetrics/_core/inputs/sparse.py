@@ -59,27 +59,21 @@ def sets_of_sparse(
     indptr, items, values, is_canonical = _checked_entries(
         matrix, name, lambda sound: _to_csr(sound, name)
     )
-    if not is_canonical:
-        start = as_kernel_array(indptr.astype(np.int64, copy=False))
-        rows, any_repeated = Rows(start, items, values).ascending(n_threads)
-        if not any_repeated:
-            return _checked_sets(rows, matrix, name, if_negative)
-        summable = _summable(values, name)
-        summed = sp.csr_array((summable, items, indptr), shape=matrix.shape, copy=True)
-        summed.sum_duplicates()
-        indptr, items, values, _ = _entries(summed)
-        if matrix.dtype == np.bool_:
-            values = np.minimum(values, 1.0)
     rows = Rows(
         as_kernel_array(indptr.astype(np.int64, copy=False)),
         as_kernel_array(items),
         as_kernel_array(values),
     )
-    return _checked_sets(rows, matrix, name, if_negative)
-
-
-def _checked_sets(rows: Rows, matrix: Any, name: str, if_negative: str | None) -> SparseSets:
-    """The sets of the rows of a matrix, after a check of their values."""
+    if not is_canonical:
+        rows, any_repeated = rows.ascending(n_threads)
+        if any_repeated:
+            summable = _summable(values, name)
+            summed = sp.csr_array((summable, items, indptr), shape=matrix.shape, copy=True)
+            summed.sum_duplicates()
+            start, items, values, _ = _entries(summed)
+            if matrix.dtype == np.bool_:
+                values = np.minimum(values, 1.0)
+            rows = Rows(start.astype(np.int64), items, values)
     rows, are_equal = checked_values(rows, name, if_negative)
     return SparseSets(rows, matrix.shape[1], are_equal=are_equal)
 
