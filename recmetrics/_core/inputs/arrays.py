@@ -80,6 +80,7 @@ def _converted(value: Any, name: str, axis: str) -> npt.NDArray[Any]:
         array = np.asarray(value)
     except (RuntimeError, TypeError, ValueError) as error:  # tensors raise the first
         if is_list:
+            _refuse_batches(value, name)
             _refuse_rows(value, name, axis, error)
         msg = f"{name} must be a matrix of numbers, rows of the same length, got '{error}'"
         raise InputTypeError(msg) from None
@@ -130,7 +131,6 @@ def _refuse_rows(
     rows: Sequence[Any] | npt.NDArray[Any], name: str, axis: str, problem: object = ""
 ) -> None:
     """Refuse a list that NumPy cannot read as a matrix; ``problem`` is what it says."""
-    _refuse_batches(rows, name)
     problem = f"'{problem}'"
     lengths = {len(row) for row in rows if hasattr(row, "__len__")}
     if axis == "row" and lengths:
