@@ -175,8 +175,7 @@ def check(
         return np.empty(shape, _DTYPES[kinds[0]])
     fits = array.dtype.kind in kinds and array.shape == shape
     if fits and "i" in kinds and array.size:
-        is_limited = most < math.inf
-        fits = array.min() >= least and not (is_limited and array.max() > most)
+        fits = array.min() >= least and array.max() <= most
     if not fits:
         msg = f"{name} does not fit"
         raise ValueError(msg)
