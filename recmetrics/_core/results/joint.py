@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.results.rounding import ROUNDING, with_equal_values, with_exact_ends
-from recmetrics._core.results.saved import Arrays, check
+from recmetrics._core.results.saved import Arrays, checked_array
 from recmetrics._core.threads import without_warnings
 from recmetrics._core.types import FloatArray, IntArray
 
@@ -187,7 +187,7 @@ class JointSums(NamedTuple):
         arrays: dict[str, Any] = {}
         for name, (dtype, shape) in _ARRAYS.items():
             saved_shape = len(samples), n_metrics, *shape
-            saved = check(name, fields[name], np.dtype(dtype).kind, saved_shape, 0, n_rows)
+            saved = checked_array(name, fields[name], np.dtype(dtype).kind, saved_shape, 0, n_rows)
             arrays[name] = saved.astype(dtype)
         sums = cls(samples, **arrays)
         squares = sums.tables[..., 0, (0, 2), (2, 0), 0]

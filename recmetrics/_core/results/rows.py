@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.inputs import InvalidItems, as_indices
-from recmetrics._core.results.saved import Arrays, Schema, check
+from recmetrics._core.results.saved import Arrays, Schema, checked_array
 from recmetrics._core.selection import Exposures, Lists, exposures
 from recmetrics._core.spec import Request
 from recmetrics._core.threads import row_blocks
@@ -123,14 +123,16 @@ class UserRows(NamedTuple):
         n_items = schema.shape[1] or 0
         depth = request.cutoffs(n_items).exposure
         n_rows = users.size
-        users = check("users", users, "iu", (n_rows,), 0, n_users - 1)
-        values = check("values", values, "f", (len(request.per_user), n_rows))
+        users = checked_array("users", users, "iu", (n_rows,), 0, n_users - 1)
+        values = checked_array("values", values, "f", (len(request.per_user), n_rows))
         # Items are checked here, since kernels do not check them. A rank with -1 has no item.
-        lists = check("lists", lists, "iu", (n_rows, min(lists.shape[-1], depth)), -1, n_items - 1)
-        offered = check("offered", offered, "b", (n_items if depth else 0,))
+        lists = checked_array(
+            "lists", lists, "iu", (n_rows, min(lists.shape[-1], depth)), -1, n_items - 1
+        )
+        offered = checked_array("offered", offered, "b", (n_items if depth else 0,))
         if not invalid.size:
             return cls(users, values, lists, offered)
-        check("invalid", invalid, "iu", (2, n_rows), 0)
+        checked_array("invalid", invalid, "iu", (2, n_rows), 0)
         return cls(users, values, lists, offered, invalid)
 
 

@@ -158,7 +158,7 @@ def this_version() -> str:
     return sys.modules["recmetrics"].__version__  # type: ignore[no-any-return]
 
 
-def check(
+def checked_array(
     name: str,
     array: npt.NDArray[Any],
     kinds: str,
@@ -255,7 +255,7 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
     if keep not in keeps:
         msg = f"keep is {keep!r}"
         raise ValueError(msg)
-    check("shape", fields["shape"], "iu", (2,), -1)
+    checked_array("shape", fields["shape"], "iu", (2,), -1)
     n_users, n_items = (None if size == -1 else size for size in fields["shape"].tolist())
     columns = tuple(tuple(fields[name].tolist()) for name in _METRIC_FIELDS)
     data = tuple(map(tuple, fields["data"].tolist()))

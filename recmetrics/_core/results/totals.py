@@ -17,7 +17,7 @@ import numpy.typing as npt
 from recmetrics._core.inputs import InvalidItems
 from recmetrics._core.results.joint import JointSums
 from recmetrics._core.results.rows import Batch
-from recmetrics._core.results.saved import Arrays, Schema, check
+from recmetrics._core.results.saved import Arrays, Schema, checked_array
 from recmetrics._core.selection import Exposures, exposures
 from recmetrics._core.spec import Request, number_for
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
@@ -196,14 +196,14 @@ class Totals(NamedTuple):
     def read(cls, fields: Arrays, request: Request, schema: Schema) -> Self:
         """Read the arrays that ``arrays`` gave; a ValueError names one that does not fit."""
         n_metrics = len(request.per_user)
-        n_weighted = int(check("n_rows", fields["n_rows"], "iu", (), 0))
-        n_weightless = int(check("n_weightless", fields["n_weightless"], "iu", (), 0))
+        n_weighted = int(checked_array("n_rows", fields["n_rows"], "iu", (), 0))
+        n_weightless = int(checked_array("n_weightless", fields["n_weightless"], "iu", (), 0))
         n_rows = n_weighted + n_weightless
         n_values = n_rows if schema.keep == "values" else 0
-        swallowed = check("swallowed", fields["swallowed"], "iu", (3,), 0)
-        check("swallowed", swallowed[:2], "iu", (2,), 0, n_rows)
-        invalid = check("invalid", fields["invalid"], "iu", (len(InvalidItems._fields),), 0)
-        values = check("values", fields["values"], "f", (n_metrics, n_values))
+        swallowed = checked_array("swallowed", fields["swallowed"], "iu", (3,), 0)
+        checked_array("swallowed", swallowed[:2], "iu", (2,), 0, n_rows)
+        invalid = checked_array("invalid", fields["invalid"], "iu", (len(InvalidItems._fields),), 0)
+        values = checked_array("values", fields["values"], "f", (n_metrics, n_values))
         joint = JointSums.read(fields, n_metrics, n_rows)
         exposures_of_models = {}
         if request.of_exposure and n_rows:
