@@ -387,11 +387,13 @@ class Store:
         """
         row_names = EVENTS
         users: UserIndex = slice(None)
+        updated = None  # all events count
         definitions = self.request.definitions
         with self._lock:
             table = self.content()
             if isinstance(table, UserTable):
                 row_names = ROWS_ARE_USERS
+                updated = table.updated
                 of_part = table.of_part
                 if of_part is not None:
                     users = of_part
@@ -399,7 +401,7 @@ class Store:
             values = dict(zip(self._per_user, table.values.copy(), strict=True))
             values |= self.list_values()
             return users, {
-                text: settled(values[text], text, definitions[text], table.updated, row_names)
+                text: settled(values[text], text, definitions[text], updated, row_names)
                 for text in definitions
             }
 

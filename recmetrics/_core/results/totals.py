@@ -74,10 +74,6 @@ class Totals(NamedTuple):
         return 0, 0, sum(array.nbytes for array in arrays)
 
     @property
-    def updated(self) -> None:
-        """None: no mask of updated rows, since all events count."""
-
-    @property
     def n_defined(self) -> dict[str, IntArray]:
         """The number of events for which each metric is defined, (metrics,), by model."""
         counts = zip(self.joint.models, self.joint.counts, strict=False)
