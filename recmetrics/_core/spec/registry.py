@@ -317,7 +317,7 @@ class Metric:
             if values.get(switch, self.options[switch].default) != choice
         ]
 
-    @property
+    @cached_property
     def typed_options(self) -> Mapping[str, Option]:
         """The options by name, and last that of the stratum where the metric has it."""
         if self.reads == "hits":
