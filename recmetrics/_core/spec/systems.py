@@ -187,9 +187,8 @@ def meant_by(name: str, k: str | None, convention: Convention) -> str:
     ]
     if not lines:
         return ""
-    # First those with a cutoff if one was typed, else those without.
-    lines.sort(key=lambda line: line.metric.endswith("@k") == (k is None))
-    line = lines[0]
+    # The first with a cutoff if one was typed, else the first without.
+    line = min(lines, key=lambda line: line.metric.endswith("@k") == (k is None))
     k = k or "k"
     written = repr(_under_convention(line, system).replace("@k", f"@{k}"))
     for plain in system.lines:
