@@ -70,8 +70,10 @@ def weighed_together(
     weights: FloatArray | None, metric_weights: FloatArray | None
 ) -> FloatArray | None:
     """Multiply the weights of users and those of the mean of a metric, where there are any."""
-    if weights is None or metric_weights is None:
-        return metric_weights if weights is None else weights
+    if weights is None:
+        return metric_weights
+    if metric_weights is None:
+        return weights
     return weights * metric_weights
 
 
