@@ -1,5 +1,6 @@
 """What more than one file of tests reads behind the public names: the doors of stages, once."""
 
+import inspect
 import math
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ import pytest
 from recmetrics._core import jit
 from recmetrics._core.errors import install
 from recmetrics._core.inputs import ScoreMatrix
+from recmetrics._core.inputs.scores import order_halves
 from recmetrics._core.metrics.reference import AllLists, OneList, OneUser, cosine
 from recmetrics._core.selection import kernels
 from recmetrics._core.spec import CONVENTIONS, METRICS, MetricSpec, make_spec, own_name, parse
@@ -24,6 +26,7 @@ __all__ = [
     "OneUser",
     "ScoreMatrix",
     "as_a_new_process",
+    "call_loops",
     "compiled",
     "cosine",
     "has_ceiling",
@@ -35,6 +38,14 @@ __all__ = [
     "parse",
     "write_per_user",
 ]
+
+
+def call_loops():
+    """Let Python call the loops that kernels link, in place of their forms in NumPy."""
+    for name, helper in vars(kernels).items():
+        if getattr(helper, "is_helper", False):
+            setattr(kernels, name, inspect.unwrap(helper))
+    order_halves.python = inspect.unwrap(order_halves)
 
 
 @contextmanager

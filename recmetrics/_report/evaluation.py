@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.errors import InputError, InputTypeError
-from recmetrics._core.inputs import InvalidItems, half_to_single
+from recmetrics._core.inputs import InvalidItems
 from recmetrics._core.options import one_of
 from recmetrics._core.results import advice_for
 from recmetrics._core.spec import read_convention
@@ -127,7 +127,9 @@ class Evaluation(Printed):
             if counts_by_value and (definition := self.origin.definition(text)) is not None:
                 undefined_specs.append(definition.spec)
         self.counts = EvaluationCounts(n_users, n_undefined, swallowed, invalid)
-        self.notes = (*(notes or ()), *advice_for(undefined_specs, plural(noun)))
+        self.notes = tuple(notes or ())
+        if undefined_specs:
+            self.notes += tuple(advice_for(undefined_specs, plural(noun)))
 
     def summary(self, **keywords: Unpack[SummaryKeywords]) -> Summary:
         """Return the means with intervals, quantiles and counts, and the notes.
@@ -207,5 +209,5 @@ def _read_values(values: Mapping[str, Any]) -> dict[str, UserValues]:
     arrays: dict[str, UserValues] = {}
     for text, numbers in values.items():
         array = read_values(f"metric {text!r} of values", text, numbers)
-        arrays[text] = half_to_single(array).astype(np.float64, copy=False)
+        arrays[text] = array.astype(np.float64, copy=False)
     return arrays

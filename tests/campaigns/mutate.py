@@ -4,7 +4,8 @@
 
 Each fault is a text that stands in a file exactly once, and what is put in its place; where code
 has moved on, the script says so and ends. Every fault names the tests that shall see it, so that a
-run takes seconds; the kernels run as plain Python. The closing line says how many faults died.
+run takes seconds; the kernels run as plain Python, with loops in place of their forms in NumPy, but
+for faults in these. The closing line says how many faults died.
 """
 
 import argparse
@@ -118,9 +119,18 @@ _OF_FILES = {
          "                n_above_after = _count_above(tile[n_before:], score)",
          "n_reaching_before = _count_above(tile[:n_before], score)\n"
          "                n_above_after = _count_reaching(tile[n_before + 1 :], score)"),
+        ("reversed ties of lists in NumPy", SCORES,
+         'ascending = np.argsort(values[::-1], kind="stable")\n'
+         "    order = len(values) - 1 - ascending[::-1]",
+         'order = np.argsort(values, kind="stable")[::-1]'),
+        ("excluded items are not hidden in NumPy", SCORES,
+         "    allowed[excluded] = lowest\n", ""),
+        ("a score is above the equal relevant one in NumPy",
+         "tests/selection/test_many_relevant.py",
+         "np.searchsorted(scores[:-1], row)", 'np.searchsorted(scores[:-1], row, "right")'),
         ("reversed ties of lists", SCORES,
-         "while j > begin and values[j - 1] < score:",
-         "while j > begin and values[j - 1] <= score:"),
+         "_count_reaching(run[:i], score) + _count_above(run[i + 1 :], score)",
+         "_count_above(run[:i], score) + _count_reaching(run[i + 1 :], score)"),
         ("equal scores are the worst of a merge", "tests/metrics/test_beyond.py -k lists",
          "values[right] > spare_values[left]:", "values[right] >= spare_values[left]:"),
         ("the last score of a count is dropped", SCORES,
@@ -134,7 +144,8 @@ _OF_FILES = {
         ("a list of a few lanes is full",
          "tests/selection/test_selection.py -k fewer_recommendable",
          "if _count_above(maxima, lowest) < k:", "if n_lanes == 0:"),
-        ("a bound that fewer than k reach", SCORES,
+        ("a bound that fewer than k reach",
+         "tests/selection/test_factors.py -k lists_are_those_of_the_dense_product",
          "            if count >= k:\n                reached",
          "            if count >= k - 1:\n                reached"),
         ("stale lanes between rows", "tests/selection/test_selection.py -k lanes_of_one_user",
@@ -632,7 +643,7 @@ def planted(fault, folder):
     return path, before
 
 
-def tested(tests, folder):
+def tested(tests, folder, *, in_numpy):
     """Say whether these tests pass in the copy; give the last line that pytest printed."""
     words = shlex.split(tests)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *words]
@@ -642,6 +653,8 @@ def tested(tests, folder):
         "RECMETRICS_SHRINKING": "0",  # that a problem fails is enough
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+    if not in_numpy:
+        environment["RECMETRICS_LOOPS"] = "1"
     try:
         done = subprocess.run(
             command, cwd=folder, env=environment, timeout=_LIMIT, capture_output=True, text=True,
@@ -672,13 +685,14 @@ def main():
             path.write_text(before)
         sound = set()
         for number, fault in enumerate(chosen, start=1):
-            if fault.tests not in sound:
-                passed, line = tested(fault.tests, folder)
+            in_numpy = fault.what.endswith("in NumPy")
+            if (fault.tests, in_numpy) not in sound:
+                passed, line = tested(fault.tests, folder, in_numpy=in_numpy)
                 if not passed:
                     sys.exit(f"without any fault, {fault.tests} fails: {line}")
-                sound.add(fault.tests)
+                sound.add((fault.tests, in_numpy))
             path, before = planted(fault, folder)
-            passed, line = tested(fault.tests, folder)
+            passed, line = tested(fault.tests, folder, in_numpy=in_numpy)
             path.write_text(before)
             survived += [fault.what] * passed
             state = "SURVIVED" if passed else "died"
