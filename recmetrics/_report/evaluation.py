@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._core.errors import InputError, InputTypeError
-from recmetrics._core.inputs import InvalidItems
+from recmetrics._core.errors import InputError, InputTypeError, ShapeError
+from recmetrics._core.inputs import InvalidItems, as_array, check_real, half_to_single
 from recmetrics._core.options import one_of
 from recmetrics._core.results import advice_for
 from recmetrics._core.spec import read_convention
@@ -208,6 +208,18 @@ def _read_values(values: Mapping[str, Any]) -> dict[str, UserValues]:
         raise InputTypeError(msg)
     arrays: dict[str, UserValues] = {}
     for text, numbers in values.items():
-        array = read_values(f"metric {text!r} of values", text, numbers)
-        arrays[text] = array.astype(np.float64, copy=False)
+        if not isinstance(text, str):
+            msg = f"metric {text!r} of values: names of metrics must be strings"
+            raise InputError(msg)
+        is_number = isinstance(numbers, int | float) or getattr(numbers, "ndim", 1) == 0
+        if is_number:  # of a metric of all lists, or a mean, which is refused
+            array = read_values(f"metric {text!r} of values", text, numbers)
+        else:
+            name = f"values[{text!r}]"
+            array = as_array(numbers, name)
+            check_real(array, name)
+        if array.ndim > 1:
+            msg = f"{name} has shape {array.shape}, expected one number per user, (n_users,), or ()"
+            raise ShapeError(msg)
+        arrays[text] = half_to_single(array).astype(np.float64, copy=False)
     return arrays
