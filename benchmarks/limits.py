@@ -1,37 +1,23 @@
 """Time the forms that read far above the limit, each over ``scores.max(axis=1)``, with one thread.
 
-The limits are those of a quiet machine, an AMD EPYC that reads 24 GB a second with one core. A
-machine that reads more slowly has lower ratios. Measured there, as CPU time of ndcg@10 in float32:
+The limits are those of a quiet machine, an AMD EPYC that reads 25 GB a second with one core. A
+machine that reads more slowly has lower ratios. Measured there, ndcg@10 in float32:
 
     of 3,700 items                   10     100    300    1,000
-    relevant                         2.3    2.9    5.2    8.7
-    with grades 1 to 5               2.5    3.8    6.2    9.6
-    no two grades equal              2.3    4.3    7.2    11.2
-    dense truth of bool              3.7    5.7    6.3    6.3
-    dense truth of float32           4.5    6.1    7.2    5.2
-    excluded, with 1 relevant        2.3    3.0    4.3    7.5
-    excluded, and as many relevant   2.4    3.9    7.1    13.0
+    relevant                         0.9    1.6    2.8    5.7
+    with grades 1 to 5               1.1    2.4    3.8    7.7
+    no two grades equal              1.2    2.9    4.9    8.6
+    dense truth of bool              2.3    2.4    2.4    2.4
+    dense truth of float32           3.1    3.2    3.2    3.2
+    excluded, with 1 relevant        1.0    2.2    3.1    5.4
+    excluded, and as many relevant   1.0    2.9    5.1    9.8
 
-    Fortran order                    5.8 at 1,024 x 20,000, 3.8 at 4,000 x 5,000
-    auc with 100 relevant items      7.1 times auc with 10, 2,000 x 3,700
-
-Later, on a machine that reads 15 GB a second, where dense truth has a kernel of its own:
-
-    of 3,700 items                   10     100    300    1,000
-    relevant                         1.5    2.1    3.2    5.6
-    with grades 1 to 5               1.7    2.8    4.0    7.5
-    no two grades equal              1.8    3.2    4.7    8.5
-    dense truth of bool              2.9    3.6    3.7    3.8
-    dense truth of float32           4.0    4.5    4.6    4.7
-    excluded, with 1 relevant        1.6    2.4    3.1    5.6
-    excluded, and as many relevant   1.7    3.3    4.9    8.9
-
-    Fortran order                    7.0 at 1,024 x 20,000, 5.4 at 4,000 x 5,000
-    dense truth in Fortran order     6.5 of bool, 8.7 of float32 (read row by row: 17.7, 27.6)
-    auc with 100 relevant items      7.7 times auc with 10, 2,000 x 3,700 (at 24 GB a second: 6.1)
-    auc with 50 in float64           1.4 times that in float32 (each compared: 2.4)
-    auc of one group, 100,000 rows   2.2 times that of a dense row (each counted: 31)
-    auc of 100,000 whole numbers     0.8 times that of distinct scores (each counted: 9.6)
+    Fortran order                    2.4 at 1,024 x 20,000, 1.9 at 4,000 x 5,000
+    dense truth in Fortran order     4.8 of bool, 6.6 of float32 (read row by row: 17.7, 27.6)
+    auc with 100 relevant items      7.2 times auc with 10, 2,000 x 3,700
+    auc with 50 in float64           1.5 times that in float32 (each compared: 2.4)
+    auc of one group, 100,000 rows   2.9 times that of a dense row (each counted: 31)
+    auc of 100,000 whole numbers     1.0 times that of distinct scores (each counted: 9.6)
 
 python benchmarks/limits.py            all rows; exits with 1 where one is above its limit
 python benchmarks/limits.py Fortran    the rows whose names begin so
@@ -55,10 +41,10 @@ COLUMNS = ((1_024, 20_000), (4_000, 5_000))
 # By the relevant, or excluded, items of a user: the limits with CSR truth, with grades, with dense
 # truth, with excluded items, and with as many relevant as excluded ones.
 LIMITS = {
-    10: (2.7, 2.9, 5.1, 2.7, 2.9),
-    100: (3.3, 4.8, 6.8, 3.5, 4.5),
-    300: (5.8, 8.0, 8.0, 4.9, 8.0),
-    1_000: (10.0, 13.0, 7.2, 9.0, 14.5),
+    10: (2.7, 2.9, 4.6, 2.7, 2.9),
+    100: (3.3, 4.8, 4.6, 3.5, 4.5),
+    300: (5.8, 8.0, 4.6, 4.9, 8.0),
+    1_000: (10.0, 13.0, 4.6, 9.0, 14.5),
 }
 RANKED = (2_000, 3_700)
 PAIRS = ((1_000, 50_000), (2_000, 12_000))  # rows that leave, or fill, the nearest cache
