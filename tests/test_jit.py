@@ -203,7 +203,7 @@ def test_a_kernel_is_compiled_anew_where_a_helper_in_another_file_has_changed(pa
 
 ENOUGH_TO_LOAD = """
 from recmetrics._core.jit import add_work
-add_work(1e6)
+add_work(0.2e6)
 """
 
 

@@ -40,7 +40,7 @@ scores = np.random.default_rng(0).random((3, 3_000), dtype=np.float32)
 truth = np.zeros((3, 3_000), np.float32)
 truth[:, 5] = 1
 if "load" in sys.argv:
-    recmetrics._core.jit.add_work(1e6)  # enough to load, too little to compile
+    recmetrics._core.jit.add_work(0.2e6)  # enough to load, too little to compile
     recmetrics.Metrics.compute(scores, truth, metrics[:1], candidates=[3, 5])
 else:
     options = {"strata": {"tail": [5, 6]}, "propensity": np.ones(3_000)}

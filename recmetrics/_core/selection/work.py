@@ -34,7 +34,7 @@ _RANKING_ITEM = 0.35  # an item of a ranking that exists
 
 # Hits take most of the work of a good model. Before they are known, so many of the relevant items
 # of a user, up to the cutoff, are taken for hits; ``work_beyond`` corrects that afterwards.
-_EXPECTED_HITS = 1 / 3
+_EXPECTED_HITS = 1 / 5
 
 
 def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> float:
