@@ -11,7 +11,6 @@ the order of their items.
 from __future__ import annotations  # the types of Dask are not those of the stubs
 
 import pickle
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +22,7 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 
-from recmetrics._core.errors import InputTypeError, RecmetricsWarning, ShapeError, install
+from recmetrics._core.errors import InputTypeError, ShapeError, install, warn
 from recmetrics._core.inputs import (
     CLIP_OR_SCORE,
     ItemSets,
@@ -373,7 +372,7 @@ def _warn_of_small_blocks(chunks: Sequence[int], row_bytes: int) -> None:
         "task of Dask takes longer than such a block; expected 50 MB or more; make the array with "
         f"chunks of {n_users} users"
     )
-    warnings.warn(msg, RecmetricsWarning, stacklevel=5)
+    warn(msg)
 
 
 def _sets_in_chunks(
