@@ -276,6 +276,13 @@ COUNTED = {
         EVERY_ROW + 199_900 * 0.1 + 100 * 2.0,  # relevant items that are sought among them
     ),
     "lists of scores": (lambda: Metrics.compute(SCORES, TRUTH, "coverage@1"), EVERY_LIST),
+    # Each user's best of 1,000 scores in tiles, 0.011 each; about 1 + ln(1,000) are collected.
+    "factors": (
+        lambda: Metrics.compute_factors(
+            np.eye(100, 9), np.ones((2_000, 9)), TRUTH, "mrr@1", candidates=range(1_000)
+        ),
+        100 * (10.0 + 1_000 * 0.011 + (1 + np.log(1_000)) * 2.5),
+    ),
     "lists of two models": (lambda: overlap(SCORES, -SCORES, "jaccard@1"), 2 * EVERY_LIST),
     "an audit": (lambda: audit(SCORES, TRUTH, k=1), EVERY_ROW + EVERY_LIST),
     "rankings": (lambda: Metrics.compute_ranked(LISTS, TRUTH, "mrr@1"), RANKED),

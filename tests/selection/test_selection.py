@@ -351,3 +351,17 @@ def test_scores_of_a_few_candidates_are_read_without_a_copy_of_all(order):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < scores.nbytes / 2
+
+
+@pytest.mark.parametrize("ties_lose", [False, True])
+@pytest.mark.parametrize("n_scores", [1, 63, 64, 65, 200])
+def test_scores_of_blocks_are_counted_as_by_the_loop(n_scores, ties_lose):
+    """Python counts in NumPy what machine code counts in a loop, also NaN and a part of a block."""
+    scores = np.random.default_rng(n_scores).choice([np.nan, -np.inf, 0, 1, np.inf], n_scores)
+    n_blocks = -(-n_scores // kernels.BLOCK_SCORES)
+    for bound in (-np.inf, 0.0, np.inf):
+        counts, expected = np.zeros((2, n_blocks), np.int32)
+        total = kernels._count_blocks(scores, bound, ties_lose, counts)
+        loop = kernels._count_blocks.__wrapped__
+        assert total == loop(scores, bound, ties_lose, expected) == expected.sum()
+        np.testing.assert_array_equal(counts, expected)

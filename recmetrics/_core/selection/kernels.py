@@ -1471,6 +1471,17 @@ def _first_repeat_by_table(items: IntArray, user: int, user_of: IntArray) -> int
     return repeat
 
 
+def _count_blocks_in_numpy(
+    values: Array, bound: Any, ties_lose: Any, block_counts: npt.NDArray[np.int32]
+) -> int:
+    """Count in each block what ``_count_blocks`` does."""
+    fails = values <= bound if ties_lose else values < bound
+    begins = np.arange(0, values.size, BLOCK_SCORES)
+    block_counts[:] = np.add.reduceat(~fails, begins, dtype=np.int32)
+    return int(block_counts.sum())
+
+
+@in_python(_count_blocks_in_numpy)
 @helper
 def _count_blocks(
     values: Array, bound: Any, ties_lose: Any, block_counts: npt.NDArray[np.int32]

@@ -2,15 +2,18 @@
 
 All constants are microseconds of CPU of one core, measured with ndcg@10, ndcg@100, auc, ndcg and
 coverage@10 and @100 on float32 scores of 200 x 100 to 256 x 3,700 and 30 x 20,000, and 1 to 74
-relevant items a user. Once hits are known, the sums are within a factor of 3 of what was measured,
-but six times as much where candidates hold few of the relevant items. What another machine takes
-longer, it takes longer to compile, too.
+relevant items a user; for factors, with k from 1 to 2,000 of 13,000 to 100,000 items. Once hits are
+known, the sums are within a factor of 3 of what was measured, but six times as much where
+candidates hold few of the relevant items. What another machine takes longer, it takes longer to
+compile, too.
 """
 
+import math
 from typing import Any
 
 from recmetrics._core.inputs import Rankings, ScoreMatrix, SparseScores, Users, is_half
 from recmetrics._core.selection.device import DeviceFactors, DeviceScores
+from recmetrics._core.selection.factors import FactorScores
 from recmetrics._core.selection.hits import Hits
 from recmetrics._core.selection.matrix import MANY_CANDIDATES, MANY_RELEVANT
 from recmetrics._core.selection.memory import n_lanes_for
@@ -31,6 +34,8 @@ _LISTED_SHORT_SCORE = 0.5  # a score of a row without lanes from which a list is
 _CANDIDATE = 0.02  # a candidate, or a stored score
 _LISTED_CANDIDATE = 0.6  # one from which a list is made
 _RANKING_ITEM = 0.35  # an item of a ranking that exists
+_TILED_SCORE = 0.011  # a score of factors in tiles
+_COLLECTED_ITEM = 2.5  # an item collected from tiles
 
 # Hits take most of the work of a good model. Before they are known, so many of the relevant items
 # of a user, up to the cutoff, are taken for hits; ``work_beyond`` corrects that afterwards.
@@ -49,6 +54,9 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
     if isinstance(scores, EqualScores | DeviceScores | DeviceFactors):  # ranked without kernels
         return _RANKED_ITEM * n_relevant
     work: float = _ROW * n_users
+    list_depth = max(k or 0, depth or 0)
+    if isinstance(scores, FactorScores) and _has_tiles(scores, users, list_depth):
+        return work + _work_of_tiles(scores, users, list_depth)
     items_read = scores if isinstance(scores, SparseScores) else users.candidates
     if items_read is not None:
         n_read = items_read.mean_items * n_users
@@ -76,6 +84,29 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
         work += _LISTED_ITEM * n_users * depth
     elif depth is not None:
         work += _LISTED_SHORT_SCORE * n_users * n_items
+    return work
+
+
+def _has_tiles(scores: FactorScores, users: Users, depth: int) -> bool:
+    """Say whether lists of ``depth`` are selected from tiles; all items are read as whole rows."""
+    is_long = users.candidates is not None or scores.shape[1] > scores.short_row_items
+    return is_long and depth < scores.shape[1]
+
+
+def _work_of_tiles(scores: FactorScores, users: Users, depth: int) -> float:
+    """Estimate the work of lists of ``depth`` from tiles of the scores of factors.
+
+    In a random order, the n-th score is one of the best so far with probability depth / n.
+    """
+    n_users = users.truth.n_users
+    n_read: float = scores.shape[1]
+    if users.candidates is not None:
+        n_read = users.candidates.mean_items
+    n_listed = min(depth, n_read)
+    n_collected = n_listed * (1 + math.log(max(1.0, n_read / max(1.0, n_listed))))
+    work = n_users * (_TILED_SCORE * n_read + _COLLECTED_ITEM * n_collected)
+    if users.exclude is not None:
+        work += _EXCLUDED_ITEM * users.exclude.count()
     return work
 
 
