@@ -141,14 +141,14 @@ truth = (scores > 0.98).astype(np.float32)
 print(calls_until_numba(lambda: Metrics.compute(scores, truth, "ndcg@10")))
 print(calls_until_numba(lambda: Metrics.compute(scores[:500], truth[:500], "ndcg@10")))
 n_items = 500
-users = np.arange(130)[:, np.newaxis]
+users = np.arange(120)[:, np.newaxis]
 is_candidate = (np.arange(n_items) + users) % 5 == 0
 truth = is_candidate & ((np.arange(n_items) + users) % 2 == 0)
 scores = np.where(is_candidate, np.random.default_rng(0).random(is_candidate.shape), 0.0)
 print(calls_until_numba(lambda: Metrics.compute(scores, truth, "mrr", candidates=is_candidate)))
 print(calls_until_numba(lambda: Metrics.compute(sp.csr_array(scores), truth, "mrr")))
-scores = np.random.default_rng(0).random(8_000)
-sizes = [1_000] * 8
+scores = np.random.default_rng(0).random(7_000)
+sizes = [1_000] * 7
 print(calls_until_numba(lambda: Metrics.compute_groups(scores, scores > 0.4, "auc", sizes=sizes)))
 """
 
@@ -159,11 +159,12 @@ def test_work_adds_up_until_numba_is_imported():
     A user takes 10 microseconds, a relevant item 6, and 500 comparisons 0.7: 0.39 s, above 0.1; of
     500 users a tenth of it: the third call is above 0.1 s.
 
-    Then each of 130 users has 50 relevant ones among 100 candidates: 6,500 items of 6 microseconds
-    are 0.039 s, and all else less than 0.003 s: the third call is above 0.1 s.
+    Then each of 120 users has 50 relevant ones among 100 candidates: 6,000 items of 6 microseconds
+    are 0.036 s, as hits of a metric 0.007 s, and all else less than 0.004 s: the third call is
+    above 0.1 s.
 
-    Of 8 groups of 1,000 rows, 600 of them relevant, these take 0.029 s, and the bins of the rows
-    0.07 microseconds for each: the fourth call is above 0.1 s. Comparisons would take 0.007 s more.
+    Of 7 groups of 1,000 rows, 600 of them relevant, these take 0.029 s, and the bins of the rows
+    0.07 microseconds for each: the fourth call is above 0.1 s. Comparisons would take 0.006 s more.
     """
     environment = {"NUMBA_DISABLE_JIT": "0", "RECMETRICS_JIT": "auto"}
     large, small, *pools = python("-P", "-c", COUNTED_CALLS, **environment).stdout.split()
@@ -250,6 +251,9 @@ EVERY_ROW = 100 * 10.0 + 200_000 * 0.0006
 EVERY_LIST = EVERY_ROW + 100 * 5.0
 LISTS = np.argsort(-SCORES, axis=1)[:, :50]
 RANKED = (100 * 50 + 100) * 0.35  # the items of all lists, and the relevant ones
+RANGE = 100 * sum(range(1, 51))  # the items of all lists at each of 50 cutoffs
+N_PAIRS = 100 * 50 * 49 / 2  # of two items of a list
+SIMILAR = np.ones((2_000, 2_000), np.int8)
 UNSORTED = sp.csr_array(
     (np.ones(1_000), np.tile(np.arange(10)[::-1], 100), np.arange(0, 1_001, 10)), (100, 2_000)
 )
@@ -296,7 +300,39 @@ COUNTED = {
     ),
     "features": (
         lambda: Metrics.compute_ranked(LISTS, TRUTH, "diversity@2", features=np.ones((2_000, 9))),
-        RANKED + 2_000 * 9 * 0.7,
+        RANKED + 2_000 * 9 * 0.7 + 100 * 2 * (9 * 0.17 + 0.3),
+    ),
+    "stored features": (
+        lambda: Metrics.compute_ranked(
+            LISTS, TRUTH, "diversity@50", features=sp.csr_array(np.ones((2_000, 3)))
+        ),
+        RANKED + 2_000 * 3 * 0.7 + 100 * 50 * (3 * 0.9 + 0.3),
+    ),
+    "similarities": (
+        lambda: Metrics.compute_ranked(LISTS, TRUTH, "diversity", similarity=SIMILAR),
+        RANKED + N_PAIRS * 0.22 + 100 * 50 * 0.3,
+    ),
+    "stored similarities": (
+        lambda: Metrics.compute_ranked(LISTS, TRUTH, "diversity", similarity=sp.eye_array(2_000)),
+        RANKED + N_PAIRS * 1.4 + 100 * 50 * 0.3,
+    ),
+    "genres": (
+        lambda: Metrics.compute_ranked(
+            LISTS, TRUTH, "calibration@50", genres=np.ones((2_000, 3)), profile=TRUTH
+        ),
+        RANKED + 100 * (50 + 1) * 3 * 0.9 + 100 * 50 * 0.3,
+    ),
+    "metrics of hits": (
+        lambda: Metrics.compute_ranked(LISTS, TRUTH, "ndcg@1:50"),
+        RANKED + 50 * 100 * 1.0,
+    ),
+    "metrics of lists": (
+        lambda: Metrics.compute_ranked(LISTS, TRUTH, "popularity@1:50", popularity=np.ones(2_000)),
+        RANKED + RANGE * 0.3,
+    ),
+    "metrics of all lists": (  # each adds an item to a count, and to a sum of weights
+        lambda: Metrics.compute_ranked(LISTS, TRUTH, "exposure_gini@1:50"),
+        RANKED + RANGE * 2 * 0.5,
     ),
     # Users and items of both tables are numbered, and rows grouped by user.
     "tables": (of_table, RANKED + (5_000 + 100) * (0.3 + 0.3 + 1.0)),
@@ -318,7 +354,9 @@ def test_hits_are_counted_once_they_are_known(gain, n_hits, monkeypatch):
     monkeypatch.setattr(jit._Work, "total", 0.0)
     values = Metrics.compute(SCORES + gain * TRUTH, TRUTH, "hit@1")["hit@1"]
     assert np.count_nonzero(values) == n_hits
-    assert jit._Work.total == pytest.approx(EVERY_ROW + n_hits * (9.0 + 2_000 * 0.0006), rel=1e-9)
+    of_hits = n_hits * (9.0 + 2_000 * 0.0006)
+    of_metric = (100 + n_hits) * 1.0
+    assert jit._Work.total == pytest.approx(EVERY_ROW + of_hits + of_metric, rel=1e-9)
 
 
 def test_the_disk_is_asked_once_for_a_kernel(monkeypatch):

@@ -98,6 +98,11 @@ class Rows(NamedTuple):
         start, entries = entries_of(self.start, users)
         return Rows(start, self.items[entries], self.values[entries])
 
+    @property
+    def mean_items(self) -> float:
+        """The mean number of items of a user."""
+        return len(self.items) / max(1, len(self.start) - 1)
+
     def users(self) -> IntArray:
         """The user of each item."""
         return users_of_entries(self.start)
@@ -145,8 +150,8 @@ class Rows(NamedTuple):
             )
 
         n_users = len(start) - 1
-        mean_items = len(items) / max(1, n_users)
-        add_work(len(items) * (_SORT_TIME + _COMPARISON_TIME * min(mean_items, _MAX_COUNTED_ITEMS)))
+        n_compared = min(self.mean_items, _MAX_COUNTED_ITEMS)
+        add_work(len(items) * (_SORT_TIME + _COMPARISON_TIME * n_compared))
         # Fewer than four blocks are not worth a thread.
         n_threads = thread_count(n_threads) if len(items) > 4 * _SORTED_ENTRIES else 1
         block_users = _SORTED_ENTRIES // max(1, len(items) // max(1, n_users))

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._core.inputs import InvalidItems
-from recmetrics._core.jit import while_compiling
+from recmetrics._core.jit import add_work, while_compiling
 from recmetrics._core.results.notes import (
     Missing,
     advice_for,
@@ -37,6 +37,8 @@ from recmetrics._core.selection import (
 from recmetrics._core.spec import Cutoffs, Request
 from recmetrics._core.threads import map_blocks, row_blocks
 from recmetrics._core.types import FloatArray, UserValues
+
+_METRIC_TIME = 1.0  # microseconds of Python for a metric of a user, and for each hit, see ``jit``
 
 # The work, (users / 8 + hits) x metrics, from which threads pay off. Less work is done before two
 # threads share the GIL.
@@ -142,6 +144,8 @@ def ranks_of(
 def user_values(selection: Selection, request: Request) -> dict[str, UserValues]:
     """Compute the user metrics of a request, (n_users,) each, NaN where they are undefined."""
     n_users = len(selection.hits.n_hits)
+    n_hits = int(selection.hits.n_hits.sum())
+    add_work(_METRIC_TIME * (n_users + n_hits) * len(request.of_hits))
     everyone = Views(selection.hits, selection.slots, selection.cutoffs.ideal)
     values = dict(selection.list_values)
     # One array: the pages of many take longer to come by than the metrics of users without hits.
@@ -161,7 +165,7 @@ def user_values(selection: Selection, request: Request) -> dict[str, UserValues]
             out[:] = view.blank  # kernels may pass over users without hits
             spec.metric.kernel(view, cutoff, out, *spec.kernel_arguments)
 
-    work = (n_users // 8 + selection.hits.n_hits.sum()) * len(request.of_hits)
+    work = (n_users // 8 + n_hits) * len(request.of_hits)
     if work < _MIN_THREADED_WORK:
         measure(everyone, slice(n_users))
         return values

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError
-from recmetrics._core.jit import kernel
+from recmetrics._core.jit import add_work, kernel
 from recmetrics._core.selection.hits import discounts
 from recmetrics._core.spec import Cutoffs, Request
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
@@ -23,6 +23,7 @@ from recmetrics._core.types import BoolArray, FloatArray, IntArray
 # discounts of the ranks by their name; the discount p^(rank - 1) has the number p for a name.
 COSINE = "cosine"
 Weights = str | float
+_SUM_TIME = 0.5  # microseconds of Python for each sum that an item of a list adds to, see ``jit``
 _HALF_BITS = 26  # of each half of the integer of a weight
 _LOWER_HALF = (1 << _HALF_BITS) - 1  # the mask of the lower half
 _WEIGHT_ONE = float(1 << (2 * _HALF_BITS))  # the integer of the weight 1
@@ -106,6 +107,8 @@ class Exposure:
 
     def add(self, items: IntArray, length: IntArray) -> None:
         """Add lists: row u is ``items[u, :length[u]]``, best first, -1 at ranks without an item."""
+        n_read = float(np.minimum(length, self.depth).sum())
+        add_work(_SUM_TIME * n_read * (1 + len(self.sums)))
         sums = self._cosine, self._cosine_weights, self._ranked, self._rank_weights
         n_lists = _add_lists(items, length, self.depth, self.count, *sums)
         self.n_lists += int(n_lists)  # a NumPy number where kernels are not compiled

@@ -68,9 +68,15 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
         if depth is not None:
             work += _LISTED_CANDIDATE * n_read
         return work
+    return work + _work_of_rows(scores, users, k, depth)
 
+
+def _work_of_rows(scores: Any, users: Users, k: int | None, depth: int | None) -> float:
+    """Estimate the work in rows of scores that are read whole."""
+    n_users = users.truth.n_users
+    n_relevant = users.truth.count()
     n_items = scores.shape[1]
-    work += _SCORE * n_users * n_items
+    work: float = _SCORE * n_users * n_items
     if isinstance(scores, ScoreMatrix) and is_half(scores.array.dtype):
         work += _HALF_SCORE * n_users * n_items
     if users.exclude is not None:
