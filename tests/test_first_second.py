@@ -275,6 +275,11 @@ COUNTED = {
         lambda: Metrics.compute(SCORES.astype(np.float16), TRUTH, "mrr@1"),
         EVERY_ROW + 200_000 * 0.007,
     ),
+    # Each of 100 hits of a user is read with 100 and at 200 ranks of a tie group.
+    "err of equal scores": (
+        lambda: Metrics.compute(np.zeros((5, 200)), [range(100)] * 5, "err", ties="expected"),
+        5 * 100 * (100 + 199) * 0.35,
+    ),
     "excluded items": (
         lambda: Metrics.compute(SCORES, TRUTH, "mrr@1", exclude=1 - TRUTH),
         EVERY_ROW + 199_900 * 0.1 + 100 * 2.0,  # relevant items that are sought among them

@@ -32,7 +32,7 @@ from typing import Annotated, Any, Literal, Unpack
 import numpy as np
 
 from recmetrics._core.errors import InputError
-from recmetrics._core.jit import helper, kernel
+from recmetrics._core.jit import add_work, helper, kernel
 from recmetrics._core.metrics.reference import (
     OneUser,
     dcg_of,
@@ -45,7 +45,7 @@ from recmetrics._core.metrics.reference import (
     weighed_hits,
 )
 from recmetrics._core.options import ForHits
-from recmetrics._core.selection import WHOLE_LIST, Hits, discounts
+from recmetrics._core.selection import WHOLE_LIST, Hits, discounts, hits_of_slots
 from recmetrics._core.spec import Number, choice, metric
 from recmetrics._core.types import FloatArray, Scores, Truth, UserValues
 
@@ -1344,8 +1344,17 @@ def _err_of_group(
     return total, going_on[n]
 
 
+# Microseconds of Python for a hit of a tie group and another one, or a rank of it, see ``jit``.
+_STEP_TIME = 0.35
+
+
 def _err(hits: Hits, k: int, out: FloatArray, max_rel: float) -> None:
     """Write the expected reciprocal rank of each user with hits."""
+    user_of_slot, is_hit = hits_of_slots(hits)
+    n_ranks = np.where(is_hit, hits.last - hits.first, 0)  # of its tie group, beside the first
+    n_ranks_read = n_ranks if k == WHOLE_LIST else np.minimum(n_ranks, k)
+    n_hits_at_most = np.minimum(n_ranks, hits.n_hits[user_of_slot])  # of its tie group
+    add_work(_STEP_TIME * float((n_hits_at_most + n_ranks_read).sum()))
     size = int(np.diff(hits.start).max(initial=1)) + 1  # the most relevant items of a user, and 0
     _fill_err(hits, k, out, max_rel, np.empty(size), np.empty(size), np.empty(size))
 
