@@ -253,6 +253,7 @@ LISTS = np.argsort(-SCORES, axis=1)[:, :50]
 RANKED = (100 * 50 + 100) * 0.35  # the items of all lists, and the relevant ones
 RANGE = 100 * sum(range(1, 51))  # the items of all lists at each of 50 cutoffs
 N_PAIRS = 100 * 50 * 49 / 2  # of two items of a list
+FORTY = np.tile(np.arange(2_000) >= 1_960, (100, 1))  # excluded items
 SIMILAR = np.ones((2_000, 2_000), np.int8)
 UNSORTED = sp.csr_array(
     (np.ones(1_000), np.tile(np.arange(10)[::-1], 100), np.arange(0, 1_001, 10)), (100, 2_000)
@@ -279,6 +280,14 @@ COUNTED = {
     "err of equal scores": (
         lambda: Metrics.compute(np.zeros((5, 200)), [range(100)] * 5, "err", ties="expected"),
         5 * 100 * (100 + 199) * 0.35,
+    ),
+    "many relevant items": (
+        lambda: Metrics.compute(SCORES, 1 - TRUTH, "mrr@1"),
+        EVERY_ROW + 199_900 * 0.25,
+    ),
+    "pairs of relevant and excluded items": (  # fewer than 50 are not hidden in a copy of a row
+        lambda: Metrics.compute(SCORES, TRUTH, "mrr", exclude=FORTY),
+        EVERY_ROW + 100 * 6.0 + 100 * 40 * (0.1 + 0.3),
     ),
     "excluded items": (
         lambda: Metrics.compute(SCORES, TRUTH, "mrr@1", exclude=1 - TRUTH),
@@ -361,7 +370,8 @@ def test_hits_are_counted_once_they_are_known(gain, n_hits, monkeypatch):
     assert np.count_nonzero(values) == n_hits
     of_hits = n_hits * (9.0 + 2_000 * 0.0006)
     of_metric = (100 + n_hits) * 1.0
-    assert jit._Work.total == pytest.approx(EVERY_ROW + of_hits + of_metric, rel=1e-9)
+    expected = EVERY_ROW + 100 * 0.25 + of_hits + of_metric
+    assert jit._Work.total == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_disk_is_asked_once_for_a_kernel(monkeypatch):

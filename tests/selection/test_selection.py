@@ -59,7 +59,7 @@ def test_ranks_are_those_of_a_sort(kind, n_items, dtype, many):
                 "_core.selection.matrix": {
                     "MANY_RELEVANT": {4: many, 8: many},
                     "_MANY_HITS": 0,
-                    "_MAX_PAIRS": 1 << 60,
+                    "MAX_PAIRS": 1 << 60,
                 }
             }
         ):
@@ -186,7 +186,7 @@ def hidden(monkeypatch):
 
 # Excluded items are hidden in a copy of a block, not of one row after another.
 NO_PAIRS = {
-    "_core.selection.matrix": {"_MAX_PAIRS": 0, "_MAX_PAIRS_WITH_LANES": 0},
+    "_core.selection.matrix": {"MAX_PAIRS": 0, "MAX_PAIRS_WITH_LANES": 0},
     "_core.selection.memory": {"_CACHED_ROW_BYTES": 0},
 }
 

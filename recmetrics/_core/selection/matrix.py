@@ -50,8 +50,8 @@ _MANY_HITS = 100
 # Kernels compare each relevant item with each excluded one. With more pairs of these per score, the
 # excluded ones are hidden in a copy of the scores instead. With lanes most relevant items are left
 # out before, so more pairs are allowed.
-_MAX_PAIRS = 4
-_MAX_PAIRS_WITH_LANES = 64
+MAX_PAIRS = 4
+MAX_PAIRS_WITH_LANES = 64
 # With so many relevant items of a user for each one that metrics read, only slots for these are
 # kept, and the best items are looked up in a dense truth: 4,000 x 3,700 and k = 10 take 12 ms then,
 # instead of 14 (80 relevant items) or 50 (300).
@@ -251,7 +251,7 @@ class MatrixRanker:
             allowed = memory.row_for(scores, self.n_items)
         if len(excluded.items) and (has_many or not allowed.size):
             n_pairs = int((np.diff(relevant.start) * np.diff(excluded.start)).sum())
-            if n_pairs > n_scores * (_MAX_PAIRS_WITH_LANES if lanes.size else _MAX_PAIRS):
+            if n_pairs > n_scores * (MAX_PAIRS_WITH_LANES if lanes.size else MAX_PAIRS):
                 scores = scores.whole()
                 hidden = _hidden(scores, excluded, rules.nan)
                 if hidden is not None:

@@ -65,9 +65,14 @@ def row_for(scores: ScoreBlock, n_items: int) -> Array:
     It does not pay off where the copy leaves the nearest cache, and whole numbers have no score
     that is never recommended. Half precision is copied anyway, when it is converted.
     """
-    n_bytes = n_items * scores.values.itemsize
-    may_copy = scores.bits is None and scores.has_infinity and n_bytes <= _CACHED_ROW_BYTES
+    is_cached = fits_cache(n_items, scores.values.dtype)
+    may_copy = scores.bits is None and scores.has_infinity and is_cached
     return np.empty(n_items if may_copy else 0, scores.values.dtype)
+
+
+def fits_cache(n_items: int, dtype: np.dtype[Any]) -> bool:
+    """Say whether a row of scores stays in the nearest cache while it is copied."""
+    return n_items * dtype.itemsize <= _CACHED_ROW_BYTES
 
 
 def tables_for(lists: FlatLists, relevant_items: IntArray) -> ListTables:

@@ -15,14 +15,22 @@ from recmetrics._core.inputs import Rankings, ScoreMatrix, SparseScores, Users, 
 from recmetrics._core.selection.device import DeviceFactors, DeviceScores
 from recmetrics._core.selection.factors import FactorScores
 from recmetrics._core.selection.hits import Hits
-from recmetrics._core.selection.matrix import MANY_CANDIDATES, MANY_RELEVANT
-from recmetrics._core.selection.memory import n_lanes_for
+from recmetrics._core.selection.kernels import LEAST_PER_HIDDEN
+from recmetrics._core.selection.matrix import (
+    MANY_CANDIDATES,
+    MANY_RELEVANT,
+    MAX_PAIRS,
+    MAX_PAIRS_WITH_LANES,
+)
+from recmetrics._core.selection.memory import fits_cache, n_lanes_for
 from recmetrics._core.selection.tied import EqualScores
 
 _ROW = 10.0  # a user
 _SCORE = 0.0006  # a score of a row that is read whole
 _HALF_SCORE = 0.007  # more for a score of half precision, which is converted
 _EXCLUDED_ITEM = 0.1
+_EXCLUDED_PAIR = 0.3  # an excluded and a relevant item that are compared
+_RELEVANT_ITEM = 0.25  # one that is looked up in a row with lanes
 _HIT = 9.0  # and _SCORE for each score of the row
 # A relevant item whose rank is counted in a row without lanes, or without a cutoff, and more for
 # each score of the row, or of the candidates of the user.
@@ -82,10 +90,12 @@ def _work_of_rows(scores: Any, users: Users, k: int | None, depth: int | None) -
     if users.exclude is not None:
         work += _EXCLUDED_ITEM * users.exclude.count()
     if k is not None and n_lanes_for(k, n_items):
-        work += _work_of_hits(n_users * _expected_hits(users, k), n_items)
+        work += _RELEVANT_ITEM * n_relevant
+        work += n_users * _expected_hits(users, k) * _work_of_hit(scores, users)
     elif k is not None:
         least_binned = MANY_RELEVANT[scores.dtype.itemsize] * n_users
         work += _work_of_ranks(n_relevant, n_users, n_items, least_binned)
+        work += _EXCLUDED_PAIR * n_relevant * _n_compared(scores, users, MAX_PAIRS)
     if depth is not None and n_lanes_for(depth, n_items):
         work += _LISTED_ITEM * n_users * depth
     elif depth is not None:
@@ -128,9 +138,28 @@ def _work_of_ranks(n_ranked: float, n_users: int, n_read: float, least_binned: i
     return work + _COMPARED_SCORE * n_ranked * n_read
 
 
-def _work_of_hits(n_hits: float, n_items: int) -> float:
-    """Estimate the work of hits of all users, in rows of ``n_items`` that have lanes."""
-    return n_hits * (_HIT + _SCORE * n_items)
+def _work_of_hit(scores: Any, users: Users) -> float:
+    """Estimate the work of a hit in a row that has lanes."""
+    n_compared = _n_compared(scores, users, MAX_PAIRS_WITH_LANES)
+    work: float = _HIT + _SCORE * scores.shape[1] + _EXCLUDED_PAIR * n_compared
+    return work
+
+
+def _n_compared(scores: Any, users: Users, max_pairs: int) -> float:
+    """The excluded items of a user that a ranked item is compared with; 0 where they are hidden.
+
+    They are hidden in a row, or, with more than ``max_pairs`` pairs for each score, in a block.
+    """
+    if users.exclude is None:
+        return 0.0
+    n_items = scores.shape[1]
+    n_users = max(1, users.truth.n_users)
+    n_excluded = users.exclude.count() / n_users
+    n_pairs = n_excluded * users.truth.count() / n_users
+    in_row = LEAST_PER_HIDDEN * n_excluded >= n_items and fits_cache(n_items, scores.dtype)
+    if in_row or n_pairs > max_pairs * n_items:
+        return 0.0
+    return n_excluded
 
 
 def work_beyond(scores: Any, users: Users, k: int | None, hits: Hits) -> float:
@@ -141,7 +170,7 @@ def work_beyond(scores: Any, users: Users, k: int | None, hits: Hits) -> float:
     if not n_lanes_for(k, scores.shape[1]):
         return 0.0
     expected_hits = users.truth.n_users * _expected_hits(users, k)
-    return _work_of_hits(float(hits.n_hits.sum()) - expected_hits, scores.shape[1])
+    return (float(hits.n_hits.sum()) - expected_hits) * _work_of_hit(scores, users)
 
 
 def _expected_hits(users: Users, k: int) -> float:
