@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from asserts import assert_identical, message_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inside import MetricSpec, parse
+from inside import MetricSpec, compiled, parse
 from interruption import values_in
 from problems import JIT, as_index_arrays, plain_specs, problems, side_information
 
@@ -281,6 +281,8 @@ def test_values_of_a_profile_are_compared():
 def test_batches_wait_with_the_flags_of_few_catalogues():
     n_items = 1_000_000
     one = Evaluator([[0]] * 200, ["coverage@2", "hit@2"], n_items=n_items)
+    with compiled():
+        one.update_ranked([[0, 1]], [0])
     tracemalloc.start()
     for user in range(200):
         one.update_ranked([[user, user + 1]], [user])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from asserts import assert_identical, message_of
+from inside import compiled
 from interruption import values_in
 from problems import plain_specs, side_information
 
@@ -262,7 +263,8 @@ def test_memory_stays_flat():
             one.update(scores, truth)
         one.mean()
 
-    update()
+    with compiled():
+        update()
     tracemalloc.start()
     for _ in range(4):
         update()

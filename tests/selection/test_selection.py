@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from asserts import assert_identical, python
 from hostile_rows import CUTOFFS, HOSTILE, LANES, LENGTHS, ranks_by_sort
-from inside import kernels
+from inside import compiled, kernels
 from problems import plain_specs
 from sizes import patched
 
@@ -345,7 +345,8 @@ def test_memory_without_a_hit_is_never_read(bits, ties, monkeypatch):
 def test_scores_of_a_few_candidates_are_read_without_a_copy_of_all(order):
     scores = np.zeros((1_000, 4_000), np.float32, order=order)
     truth, candidates = np.zeros(1_000, int), np.arange(50)
-    Metrics.compute(scores[:2], truth[:2], "mrr", candidates=candidates)
+    with compiled():
+        Metrics.compute(scores[:2], truth[:2], "mrr", candidates=candidates)
     tracemalloc.start()
     Metrics.compute(scores, truth, "mrr", candidates=candidates)
     _, peak = tracemalloc.get_traced_memory()
