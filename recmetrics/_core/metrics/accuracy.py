@@ -32,7 +32,7 @@ from typing import Annotated, Any, Literal, Unpack
 import numpy as np
 
 from recmetrics._core.errors import InputError
-from recmetrics._core.jit import add_work, helper, kernel
+from recmetrics._core.jit import add_work, counts_work, helper, kernel
 from recmetrics._core.metrics.reference import (
     OneUser,
     dcg_of,
@@ -1344,17 +1344,24 @@ def _err_of_group(
     return total, going_on[n]
 
 
-# Microseconds of Python for a hit of a tie group and another one, or a rank of it, see ``jit``.
+# Microseconds of Python for a step of ``_err_of_group``, see ``jit``: every two hits of a tie group
+# are a step, and each hit and rank of it are one.
 _STEP_TIME = 0.35
+
+
+def _work_of_err(hits: Hits, k: int) -> float:
+    """Estimate the work of tie groups; a group has no more hits than its user."""
+    user_of_slot, is_hit = hits_of_slots(hits)
+    n_ranks = np.where(is_hit, hits.last - hits.first, 0)  # of its tie group, beside the first
+    n_ranks_read = n_ranks if k == WHOLE_LIST else np.minimum(n_ranks, k)
+    n_hits_at_most = np.minimum(n_ranks, hits.n_hits[user_of_slot])
+    return _STEP_TIME * float((n_hits_at_most + n_ranks_read).sum())
 
 
 def _err(hits: Hits, k: int, out: FloatArray, max_rel: float) -> None:
     """Write the expected reciprocal rank of each user with hits."""
-    user_of_slot, is_hit = hits_of_slots(hits)
-    n_ranks = np.where(is_hit, hits.last - hits.first, 0)  # of its tie group, beside the first
-    n_ranks_read = n_ranks if k == WHOLE_LIST else np.minimum(n_ranks, k)
-    n_hits_at_most = np.minimum(n_ranks, hits.n_hits[user_of_slot])  # of its tie group
-    add_work(_STEP_TIME * float((n_hits_at_most + n_ranks_read).sum()))
+    if counts_work():
+        add_work(_work_of_err(hits, k))
     size = int(np.diff(hits.start).max(initial=1)) + 1  # the most relevant items of a user, and 0
     _fill_err(hits, k, out, max_rel, np.empty(size), np.empty(size), np.empty(size))
 
