@@ -128,10 +128,12 @@ def _as_polars(frame: Frame, label: str, options: Tables) -> pl.DataFrame:
     columns = {}
     for name in frame.columns:
         series = frame.get_column(name)
-        column = pl.Series([None] * len(frame), dtype=pl.Object)
+        column = None
         if not str(type_of(series)).startswith("decimal256"):  # polars would panic
             with suppress(Exception):  # of any type, by pyarrow and polars
                 column = series.to_polars()
+        if column is None:
+            column = pl.Series([None] * len(frame), dtype=pl.Object)
         if column.dtype == pl.Object and name in numbers | {"score", "rank", *GRADES}:
             column = pl.Series(numbers_of(frame, label, name))
         elif column.dtype == pl.Object and name in ids and find_spec("pyarrow") is None:
