@@ -479,7 +479,7 @@ def _measure(
     ]
     values = measure_lists(lists, metrics, arrays, request, n_items, exposed)
     weights = weights_of_lists(lists, arrays, request, n_items)
-    excluded = count_excluded(lists)
+    excluded = count_excluded(lists, has_summary=has_summary)
     table = lists.result(values, weights, included=has_missing)
     misleading = _what_misleads(lists, truth_frame, request, excluded)
     if not has_summary:

@@ -182,13 +182,21 @@ def weights_of_lists(
     return system_weights(users, request)
 
 
-def count_excluded(lists: ListsAndTruth) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Count what ``TableSummary`` documents as ``swallowed`` and as ``excluded_relevant``."""
+def count_excluded(
+    lists: ListsAndTruth, *, has_summary: bool
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Count what ``TableSummary`` documents as ``swallowed`` and as ``excluded_relevant``.
+
+    The second is (0, 0) without a summary, which alone tells it.
+    """
     if lists.excluded is None:
         return (0, 0), (0, 0)
     users = Users(_truth(lists, None, of_presence=False), lists.excluded)
     n_swallowed, n_with_relevant, n_relevant = users.swallowed()
-    return (n_swallowed, n_with_relevant), (users.n_excluded_relevant(), n_relevant)
+    excluded_relevant = 0, 0
+    if has_summary:
+        excluded_relevant = users.n_excluded_relevant(), n_relevant
+    return (n_swallowed, n_with_relevant), excluded_relevant
 
 
 def _truth(lists: ListsAndTruth, n_items: int | None, *, of_presence: bool) -> _TruthOfLists:
