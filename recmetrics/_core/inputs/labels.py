@@ -45,7 +45,7 @@ class Labels(NamedTuple):
     values: Any = None  # an index of pandas, or the names of the columns of polars or pyarrow
     are_numbers: bool = False  # True for 0, 1, 2, ...
     sorted_table: str = ""  # how to sort a table that has these numbers in another order
-    all_values: Any = ()  # of the users of whom a batch has some: the index of all
+    all_values: Any = ()  # of the labels of a batch: those of all users
 
     @property
     def are_counted(self) -> bool:
@@ -55,7 +55,8 @@ class Labels(NamedTuple):
     def contradict(self, others: "Labels") -> bool:
         """Say whether these are some of the same users or items, but not all, or in another order.
 
-        Labels that have nothing in common are of different kinds, such as names and numbers.
+        Labels of a batch are contradicted by those of other users, too. Labels that have nothing in
+        common are of different kinds, such as names and numbers.
         """
         values = self.values
         other_values = others.values
@@ -107,7 +108,8 @@ def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -
                 found[axis] = (*found.get(axis, ()), labels)
             else:
                 others[side] = earlier.code
-                if {*earlier.values} != {*labels.values} <= {*earlier.all_values}:
+                users = {*labels.values}
+                if users != {*earlier.values} and users.issubset(earlier.all_values):
                     index, _, _ = earlier.code.partition("[")
                     users_code = f"users={index}.get_indexer({labels.code})"
         if others:
