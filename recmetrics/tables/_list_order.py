@@ -22,7 +22,7 @@ from recmetrics.tables._frames import (
     value_at,
 )
 from recmetrics.tables._ids import has_repeats, number_ids, refuse_repeats
-from recmetrics.tables._numbering import equals_last, number, sort_groups
+from recmetrics.tables._numbering import equals_previous, number, sort_groups
 
 _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
 
@@ -72,7 +72,7 @@ def _sort_ties_by_id(
     ``key`` ascends in each list. Only these rows are read: all ids took half of a call.
     """
     is_same = np.zeros(len(order) + 1, np.bool_)
-    is_same[1:-1] = equals_last(start, key)
+    is_same[1:-1] = equals_previous(start, key)
     is_tied = is_same[:-1] | is_same[1:]
     rows = order[is_tied]
     numbers, first = number(items[rows])
@@ -95,7 +95,7 @@ def count_tied_lists(
     scores = sort_keys_of(recs, "recs", columns.score)[order]
     list_of = users_of_entries(start)
     place = np.arange(len(order)) - start[list_of]
-    is_tied = equals_last(start, scores) & (place[:-1] < depth)
+    is_tied = equals_previous(start, scores) & (place[:-1] < depth)
     return len(np.unique(list_of[1:][is_tied]))
 
 

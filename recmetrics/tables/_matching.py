@@ -27,7 +27,7 @@ from recmetrics.tables._ids import (
     warn_of_foreign_ids,
 )
 from recmetrics.tables._list_order import how_to_divide, read_gaps, refuse_equal_ranks, sort_lists
-from recmetrics.tables._numbering import combine, equals_last, group, number
+from recmetrics.tables._numbering import combine, equals_previous, group, number
 from recmetrics.tables._truth import read_truth
 
 
@@ -291,7 +291,7 @@ def read_lists(
         refuse_repeats(recs, "recs", [*columns.keys, columns.item], repeated_ids, advice)
     gapped = np.empty(0, np.int64)
     if sorted_ranks is not None:
-        if equals_last(start, sorted_ranks).any():
+        if equals_previous(start, sorted_ranks).any():
             refuse_equal_ranks(recs, columns, ids.lists)
         lists, gapped = read_gaps(recs, columns, lists, order, rank_gaps, n_items)
     n_truths = _count_of_ids(ids.truths, columns)

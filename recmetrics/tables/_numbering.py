@@ -220,7 +220,7 @@ def _sort_groups(
             key[new_place] = spare_key[i]
 
 
-def equals_last(start: IntArray, values: npt.NDArray[np.float64]) -> BoolArray:
+def equals_previous(start: IntArray, values: npt.NDArray[np.float64]) -> BoolArray:
     """Say of each row but the first whether the row before has its value and is of its group."""
     groups = users_of_entries(start)
     is_equal: BoolArray = (values[1:] == values[:-1]) & (groups[1:] == groups[:-1])

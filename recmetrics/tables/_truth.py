@@ -11,7 +11,7 @@ from recmetrics._core.types import FloatArray, IntArray
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import Frame, numbers_of, refuse_row
 from recmetrics.tables._ids import refuse_repeats
-from recmetrics.tables._numbering import equals_last, group, sort_groups
+from recmetrics.tables._numbering import equals_previous, group, sort_groups
 
 
 def read_truth(
@@ -30,7 +30,7 @@ def read_truth(
     start, order = group(users, n_users)
     item_keys = items[order].astype(np.float64)
     sort_groups(start, order, item_keys)
-    if equals_last(start, item_keys).any():
+    if equals_previous(start, item_keys).any():
         advice = "expected an item once; drop the rows that repeat another"
         refuse_repeats(truth, "truth", [*columns.truth_keys, columns.item], [users, items], advice)
     relevance = _relevance(truth, columns, request)
