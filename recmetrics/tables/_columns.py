@@ -134,8 +134,9 @@ def choose_columns(
     typed_grades = {"relevance": [relevance]}
     relevance = relevance or relevance_in(truth)
     roles = {"identifies the lists": keys, "holds the items": [item]}
-    # The user stands behind the columns of ``by``; a call without ``of_truth`` has neither.
-    by = keys[: -len(of_truth)]
+    by: Sequence[str] = ()
+    if of_truth:  # the user, who stands behind the columns of ``by``; other calls have neither
+        by = keys[: -len(of_truth)]
     typed = {"by": by, "score": [orders["score"]], "rank": [orders["rank"]]}
     _refuse_two_roles("recs", roles | {"orders the lists": [rank, score]}, typed)
     _refuse_two_roles("truth", roles | {"holds the relevances": [relevance]}, typed_grades)
