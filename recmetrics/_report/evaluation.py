@@ -218,8 +218,9 @@ def _read_values(values: Mapping[str, Any]) -> dict[str, UserValues]:
             name = f"values[{text!r}]"
             array = as_array(numbers, name)
             check_real(array, name)
-        if array.ndim > 1:
-            msg = f"{name} has shape {array.shape}, expected one number per user, (n_users,), or ()"
-            raise ShapeError(msg)
+            if array.ndim > 1:
+                expected = "expected one number per user, (n_users,), or ()"
+                msg = f"{name} has shape {array.shape}, {expected}"
+                raise ShapeError(msg)
         arrays[text] = half_to_single(array).astype(np.float64, copy=False)
     return arrays
