@@ -22,8 +22,9 @@ from recmetrics._core.errors import ArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Microseconds of work in Python, from which on a step pays off. Work is estimated and no clock is
-# read, so that the same program always runs the same code.
+# Microseconds of work in Python after which a process takes a step: less than the step takes, since
+# it saves most of the work that follows. Work is estimated and no clock is read, so that the same
+# program always runs the same code.
 _WORK_TO_LOAD = 0.1e6  # to import Numba and to load the kernels of a call from the disk: 0.3 s
 # This takes 3 s, but once on a machine: later processes load what this one compiled.
 _WORK_TO_COMPILE = 0.3e6
@@ -163,9 +164,9 @@ def _chosen(
 ) -> Callable[..., Any]:
     """Choose how to run a kernel that this process has neither compiled nor loaded.
 
-    It runs as Python as long as the work of the process does not pay for the next step: to load
-    machine code, then to compile it. ``arguments`` and ``keywords`` are those of the call, whose
-    types tell which machine code it needs.
+    It runs as Python until the process has done enough work for the next step: to load machine
+    code, then to compile it. ``arguments`` and ``keywords`` are those of the call, whose types tell
+    which machine code it needs.
     """
     mode = _mode()
     if mode == "never":

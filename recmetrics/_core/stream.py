@@ -406,7 +406,7 @@ class StreamEvaluator(Accumulator):
         prediction: Any,
         compute_result: bool = True,
     ) -> dict[str, float]:
-        """What ``hook`` returns, which a closure could not be: it can be pickled."""
+        """The function that ``hook`` returns; a method, since a closure cannot be pickled."""
         try:
             self.update(*_read_prediction(prediction, prepare))
             if not compute_result:

@@ -104,7 +104,10 @@ def _work_of_rows(scores: Any, users: Users, k: int | None, depth: int | None) -
 
 
 def _has_tiles(scores: FactorScores, users: Users, depth: int) -> bool:
-    """Say whether lists of ``depth`` are selected from tiles; all items are read as whole rows."""
+    """Say whether lists of ``depth`` are selected from tiles.
+
+    Lists of all items, and those of short rows without candidates, are made from whole rows.
+    """
     is_long = users.candidates is not None or scores.shape[1] > scores.short_row_items
     return is_long and depth < scores.shape[1]
 
