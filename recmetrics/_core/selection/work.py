@@ -30,7 +30,7 @@ _SCORE = 0.0006  # a score of a row that is read whole
 _HALF_SCORE = 0.007  # more for a score of half precision, which is converted
 _EXCLUDED_ITEM = 0.1
 _EXCLUDED_PAIR = 0.3  # an excluded and a relevant item that are compared
-_RELEVANT_ITEM = 0.25  # one that is looked up in a row with lanes
+_RELEVANT_ITEM = 0.25  # a relevant item that is looked up in a row with lanes
 _HIT = 9.0  # and _SCORE for each score of the row
 # A relevant item whose rank is counted in a row without lanes, or without a cutoff, and more for
 # each score of the row, or of the candidates of the user.
