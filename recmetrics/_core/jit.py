@@ -100,7 +100,7 @@ def helper(function: F) -> F:
     return function
 
 
-def in_python(form: Callable[..., Any]) -> Callable[[F], F]:
+def numpy_form(form: Callable[..., Any]) -> Callable[[F], F]:
     """Give a helper the form that Python calls, in NumPy; kernels link the loop that it decorates.
 
     In Python, a loop over 3,700 scores takes a hundred times as long as NumPy.

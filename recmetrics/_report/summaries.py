@@ -27,7 +27,7 @@ from recmetrics._report.merged import each_model, read_sums
 from recmetrics._report.origins import UNKNOWN, Origin
 from recmetrics._report.records import Frames, Mean, document, frame_of, widened_ends
 from recmetrics._report.samples import Samples, ids_of, read_level
-from recmetrics._report.settings import read_seed
+from recmetrics._report.settings import read_seed, several
 from recmetrics._report.statistics import Basis, Sample
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def summary(
         levels=tuple(level_arrays),
         confidence=confidence,
         noun=noun,
-        notes=(notes,) if isinstance(notes, str) else tuple(notes),
+        notes=several(notes),
         n_resamples=n_resamples,
         observed=frozenset(observed),
         n_weightless=max((n for n in weightless if n is not None), default=None),

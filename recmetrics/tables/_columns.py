@@ -140,11 +140,16 @@ def choose_columns(
     typed = {"by": by, "score": [orders["score"]], "rank": [orders["rank"]]}
     _refuse_two_roles("recs", roles | {"orders the lists": [rank, score]}, typed)
     _refuse_two_roles("truth", roles | {"holds the relevances": [relevance]}, typed_grades)
-    unread_grades = None
-    if relevance is None:
-        others = set(OTHER_GRADES) & set(truth.columns) - {*truth_keys, item}
-        unread_grades = min(others, default=None, key=OTHER_GRADES.index)
+    unread_grades = _unread_grades(truth, [*truth_keys, item], relevance)
     return Columns(list(keys), truth_keys, model_keys, item, rank, score, relevance, unread_grades)
+
+
+def _unread_grades(truth: Frame, ids: Sequence[str], relevance: str | None) -> str | None:
+    """Name a column of the truth that may hold grades where none is read, beside those of ids."""
+    if relevance is not None:
+        return None
+    names = set(OTHER_GRADES) & set(truth.columns) - {*ids}
+    return min(names, default=None, key=OTHER_GRADES.index)
 
 
 def _refuse_two_roles(

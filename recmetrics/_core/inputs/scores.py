@@ -33,7 +33,7 @@ from recmetrics._core.inputs.labels import UNLABELLED_SCORES
 from recmetrics._core.inputs.row_order import TILE_ROWS, has_columns, in_rows
 from recmetrics._core.inputs.sets import ItemSets, Rows, SharedSet, Users, entries_of
 from recmetrics._core.inputs.sparse import as_scipy, stored_entries
-from recmetrics._core.jit import in_python, kernel, prefetch
+from recmetrics._core.jit import kernel, numpy_form, prefetch
 from recmetrics._core.threads import row_blocks
 from recmetrics._core.types import IntArray
 
@@ -276,7 +276,7 @@ def _order_halves_in_numpy(
 
 
 @kernel
-@in_python(_order_halves_in_numpy)
+@numpy_form(_order_halves_in_numpy)
 def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[np.float32]) -> None:
     """Turn the bits of half-precision floats into whole numbers in the same order, as float32.
 

@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.inputs import N_NAN, NAN_ITEM, NAN_ROW, Rows, ScoreBlock, order_halves
-from recmetrics._core.jit import helper, in_python, kernel, prefetch
+from recmetrics._core.jit import helper, kernel, numpy_form, prefetch
 from recmetrics._core.selection.hits import Hits
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
 
@@ -190,7 +190,7 @@ def sort_hits(hits: Hits, tied: Tied | None, max_hits: int, depth: int) -> None:
         sort_many_hits(hits, tied, scratch)
 
 
-@in_python(lambda values, score: np.count_nonzero(values >= score))
+@numpy_form(lambda values, score: np.count_nonzero(values >= score))
 @helper
 def _count_reaching(values: Array, score: Any) -> int:
     """Count the ``values`` >= ``score``.
@@ -204,7 +204,7 @@ def _count_reaching(values: Array, score: Any) -> int:
     return count  # type: ignore[no-any-return]
 
 
-@in_python(lambda values, score: np.count_nonzero(values > score))
+@numpy_form(lambda values, score: np.count_nonzero(values > score))
 @helper
 def _count_above(values: Array, score: Any) -> int:
     """Count the ``values`` > ``score``."""
@@ -214,7 +214,7 @@ def _count_above(values: Array, score: Any) -> int:
     return count  # type: ignore[no-any-return]
 
 
-@in_python(lambda values, score: (_count_above(values, score), _count_reaching(values, score)))
+@numpy_form(lambda values, score: (_count_above(values, score), _count_reaching(values, score)))
 @helper
 def _count_above_and_reaching(values: Array, score: Any) -> tuple[int, int]:
     """Count the ``values`` > ``score``, and those >= ``score``.
@@ -230,7 +230,7 @@ def _count_above_and_reaching(values: Array, score: Any) -> tuple[int, int]:
     return n_above, n_reaching
 
 
-@in_python(lambda values, score: np.count_nonzero(values == score))
+@numpy_form(lambda values, score: np.count_nonzero(values == score))
 @helper
 def _count_equal(values: Array, score: Any) -> int:
     """Count the ``values`` that equal ``score``."""
@@ -259,7 +259,7 @@ def _lane_maxima_in_numpy(
     return np.isnan(row).any()
 
 
-@in_python(_lane_maxima_in_numpy)
+@numpy_form(_lane_maxima_in_numpy)
 @helper
 def _lane_maxima(row: Array, lane_maxima: Array, lowest: Any, bits: Any, user: int) -> bool:
     """Fill ``lane_maxima`` with the highest score of each lane of a row; True with any NaN.
@@ -334,7 +334,9 @@ def _lane_of(item: int, n_lanes: int) -> int:
     return item // (2 * _HALF_TILE) * _HALF_TILE % n_lanes + item % _HALF_TILE
 
 
-@in_python(lambda maxima, quarter: np.max(maxima.reshape(4, quarter), axis=0, out=maxima[:quarter]))
+@numpy_form(
+    lambda maxima, quarter: np.max(maxima.reshape(4, quarter), axis=0, out=maxima[:quarter])
+)
 @helper
 def _fold(maxima: Array, quarter: int) -> None:
     """Write the largest of each four ``maxima``, a quarter of them apart, to the first quarter."""
@@ -447,7 +449,7 @@ def _find_blocks_in_numpy(values: Array, bound: Any, begins: IntArray) -> int:
     return len(blocks)
 
 
-@in_python(_find_blocks_in_numpy)
+@numpy_form(_find_blocks_in_numpy)
 @helper
 def _find_blocks(values: Array, bound: Any, begins: IntArray) -> int:
     """Write to ``begins`` the first place of each block with a score >= ``bound``.
@@ -476,7 +478,7 @@ def _count_and_place_in_numpy(values: Array, score: Any) -> tuple[int, int]:
     return len(places), int(places.sum())
 
 
-@in_python(_count_and_place_in_numpy)
+@numpy_form(_count_and_place_in_numpy)
 @helper
 def _count_and_place(values: Array, score: Any) -> tuple[int, int]:
     """Count the ``values`` >= ``score``; also gives the sum of their places.
@@ -546,7 +548,7 @@ def _next_above_in_numpy(values: Array, score: Any) -> Any:
     return above.min() if above.size else score
 
 
-@in_python(_next_above_in_numpy)
+@numpy_form(_next_above_in_numpy)
 @helper
 def _next_above(values: Array, score: Any) -> Any:
     """The smallest of ``values`` that is greater than ``score``, or ``score`` if none is."""
@@ -646,7 +648,7 @@ def _find_bins_in_numpy(row: Array, n_bits: int, bins: Bins) -> None:
     bins.n_equal_before[:n_bins] = 0
 
 
-@in_python(_find_bins_in_numpy)
+@numpy_form(_find_bins_in_numpy)
 @helper
 def _find_bins(row: Array, n_bits: int, bins: Bins) -> None:
     """Find the bin of each score of a row, and count the scores above and at that of each bin.
@@ -726,7 +728,7 @@ def _read_ranks(
             rank[p] += bins.n_equal_before[b]
 
 
-@in_python(lambda row, items, lowest: np.fmax.reduce(row[items], initial=lowest))
+@numpy_form(lambda row, items, lowest: np.fmax.reduce(row[items], initial=lowest))
 @helper
 def _best_score(row: Array, items: IntArray, lowest: Any) -> Any:
     """The highest score of some items of a row; ``lowest`` if there are none.
@@ -922,7 +924,7 @@ def _hide_in_numpy(row: Array, excluded: IntArray, lowest: Any, allowed: Array) 
     return np.isnan(row).any()
 
 
-@in_python(_hide_in_numpy)
+@numpy_form(_hide_in_numpy)
 @helper
 def _hide(row: Array, excluded: IntArray, lowest: Any, allowed: Array) -> bool:
     """Copy a row to ``allowed``, with the lowest score for excluded items; True with any NaN."""
@@ -1194,7 +1196,7 @@ def _sort_best_first_in_numpy(values: Array, items: IntArray, *_: Array) -> None
     items[:] = items[order]
 
 
-@in_python(_sort_best_first_in_numpy)
+@numpy_form(_sort_best_first_in_numpy)
 @helper
 def sort_best_first(
     values: Array, items: IntArray, spare_values: Array, spare_items: IntArray
@@ -1279,10 +1281,10 @@ def _list_best(row: Array, bound: Any, excluded: IntArray, k: int, pool: Pool) -
     begin: Any = np.int64(0)
     while begin < row.size:
         count, begin = _gather(row, begin, bound, excluded, count, values.size, pool)
-        most = k
+        n_sorted = k
         if begin == row.size:  # to sort a few items more takes less than to find the k best
-            most = max(k, 2 * min(k, _RUN_ITEMS))
-        if count > most:
+            n_sorted = max(k, 2 * min(k, _RUN_ITEMS))
+        if count > n_sorted:
             worst = _shrink(values, items, count, k, lowest)
             count = np.int64(k)
             if begin < row.size:  # the pool was full: a later item must beat the worst of the best
@@ -1482,7 +1484,7 @@ def _count_blocks_in_numpy(
     return int(block_counts.sum())
 
 
-@in_python(_count_blocks_in_numpy)
+@numpy_form(_count_blocks_in_numpy)
 @helper
 def _count_blocks(
     values: Array, bound: Any, ties_lose: Any, block_counts: npt.NDArray[np.int32]
