@@ -527,10 +527,10 @@ _OF_FILES = {
     "tables/_columns.py": [
         ("the least likely column of grades is told",
          "tests/tables/test_tables_notes.py -k likelier_is_told",
-         "unread_grades = min(others", "unread_grades = max(others"),
+         "min(names, default=None", "max(names, default=None"),
         ("a key of the lists is told as a column of grades",
          "tests/tables/test_tables_notes.py -k likelier_is_told",
-         "- {*truth_keys, item}", "- {item}"),
+         "_unread_grades(truth, [*truth_keys, item]", "_unread_grades(truth, [item]"),
     ],
     "tables/_side_tables.py": [
         ("items outside the catalogue need features",
