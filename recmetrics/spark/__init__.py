@@ -134,10 +134,9 @@ def evaluate(
     def schema_of(names: Iterable[str]) -> str:
         return ", ".join(f"`{name}` {types.get(name, 'double')}" for name in names)
 
-    models_by = [name for name in keys if name not in truth.columns]
     models = None
-    if models_by:  # a null is refused by the worker that gets its bucket
-        quoted = [f"`{name}`" for name in models_by]
+    if columns.model_keys:  # a null is refused by the worker that gets its bucket
+        quoted = [f"`{name}`" for name in columns.model_keys]
         models = checked_recs.select(quoted).distinct().dropna(subset=quoted).toPandas()
 
     right = tables["truth"].withColumn(_TABLE, functions.lit("truth"))

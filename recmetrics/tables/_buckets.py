@@ -124,7 +124,7 @@ def _as_polars(frame: Frame, label: str, options: Tables) -> pl.DataFrame:
     import polars as pl
 
     numbers = {options.get(name) for name in ("score", "rank", "relevance")}
-    ids = {options["user"], options["item"], *as_names(options.get("by") or [])}
+    ids = {options["user"], options["item"], *as_names(options.get("by"))}
     columns = {}
     for name in frame.columns:
         series = frame.get_column(name)
@@ -324,7 +324,7 @@ def evaluate_in_buckets(
         folder = Path(name)
         divided = _divide(folder, scanned, options, choose)
         everyone = range(divided.n_parts)
-        model_keys = [key for key in divided.columns.keys if key not in divided.columns.truth_keys]
+        model_keys = divided.columns.model_keys
         models = None
         if model_keys:
             unique = divided.rows("recs", everyone).select(model_keys).unique(maintain_order=True)

@@ -98,11 +98,11 @@ class _Comparison(NamedTuple):
 
 
 # Microseconds of Python, see ``jit``.
-_NORM_WORK = 0.7  # for one number of the features
-_FEATURE_WORK = 0.17  # for one number of an item of a list
-_ENTRY_WORK = 0.9  # for one stored entry of an item of a list: of its features, or of its genres
-_PAIR_WORK = 0.22  # for two items of a list whose similarity is read
-_SEARCH_WORK = 1.4  # for two whose similarity is searched for
+_NORM_TIME = 0.7  # for one number of the features
+_FEATURE_TIME = 0.17  # for one number of an item of a list
+_ENTRY_TIME = 0.9  # for one stored entry of an item of a list: of its features, or of its genres
+_PAIR_TIME = 0.22  # for two items of a list whose similarity is read
+_SEARCH_TIME = 1.4  # for two whose similarity is searched for
 
 
 def _comparison_by(side: Side, _: Mapping[str, Any]) -> _Comparison:
@@ -117,7 +117,7 @@ def _comparison_by(side: Side, _: Mapping[str, Any]) -> _Comparison:
     else:
         start = np.arange(n_items + 1) * n_features
         values = features.reshape(-1)
-    add_work(_NORM_WORK * values.size)
+    add_work(_NORM_TIME * values.size)
     inverse_norms = np.empty(n_items)
     _fill_inverse_norms(start, values, inverse_norms)
     return _Comparison(features, n_features, inverse_norms)
@@ -134,21 +134,21 @@ def _diversity(lists: Lists, comparison: _Comparison, k: int, out: FloatArray) -
     items = lists.items
     length = lists.length
     matrix, n_columns, inverse_norms = comparison
-    cuts = lists.n_read(k).astype(np.float64)
-    n_pairs = float((cuts * (cuts - 1.0)).sum()) / 2
+    n_read = lists.n_read(k).astype(np.float64)
+    n_pairs = float((n_read * (n_read - 1.0)).sum()) / 2
     if isinstance(matrix, Rows):
         if inverse_norms is None:
-            add_work(_SEARCH_WORK * n_pairs)
+            add_work(_SEARCH_TIME * n_pairs)
             _diversity_by_sparse_similarity(items, length, matrix, k, out)
         else:
-            add_work(_ENTRY_WORK * float(cuts.sum()) * matrix.mean_items)
+            add_work(_ENTRY_TIME * float(n_read.sum()) * matrix.mean_items)
             total = np.zeros(n_columns)
             _diversity_of_sparse_features(items, length, matrix, inverse_norms, k, out, total)
     elif inverse_norms is None:
-        add_work(_PAIR_WORK * n_pairs)
+        add_work(_PAIR_TIME * n_pairs)
         _diversity_by_similarity(items, length, matrix, k, out)
     else:
-        add_work(_FEATURE_WORK * float(cuts.sum()) * n_columns)
+        add_work(_FEATURE_TIME * float(n_read.sum()) * n_columns)
         _diversity_of_features(items, length, matrix, inverse_norms, k, out, np.empty(n_columns))
 
 
@@ -789,7 +789,7 @@ def _calibration(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
     n_read = float(lists.n_read(k).sum())
     if of_items:
         n_read += len(profiles.items)
-    add_work(_ENTRY_WORK * n_read * genres.entries.mean_items)
+    add_work(_ENTRY_TIME * n_read * genres.entries.mean_items)
     _divergence(
         lists.items, lists.length, genres.entries, profiles, k, out, of_items,
         np.empty(n_genres), np.empty(n_genres),

@@ -189,6 +189,11 @@ class FactorScores:
             check_real(bias, "item_bias")
             self._bias = _numbers(bias, self.dtype)
 
+    @property
+    def has_short_rows(self) -> bool:
+        """Whether rows are so short that to count ranks in whole ones takes less than tiles."""
+        return self.shape[1] <= self.short_row_items
+
     def blocks(self, n_threads: int) -> tuple[list[slice], int]:
         """Row blocks, and the number of threads that pays off.
 
@@ -380,7 +385,7 @@ class FactorRows(ScoreMatrix):
         return self._factors.host(rows)
 
     def is_small(self, row_items: float) -> bool:
-        return self.shape[1] > self._factors.short_row_items and super().is_small(row_items)
+        return not self._factors.has_short_rows and super().is_small(row_items)
 
     def blocks(
         self,
@@ -390,7 +395,7 @@ class FactorRows(ScoreMatrix):
         copied: bool,  # noqa: ARG002
     ) -> tuple[list[slice], int]:
         n_users, n_items = self.shape
-        if n_items <= self._factors.short_row_items:
+        if self._factors.has_short_rows:
             return self._factors.blocks(n_threads)
         block_users = _HOST_BYTES // max(1, 8 * n_items * n_threads)
         return row_blocks(n_users, block_users, n_threads), n_threads
@@ -406,7 +411,7 @@ class FactorRanker:
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         users = self.users
-        has_short_rows = self.n_items <= self._factors.short_row_items and users.candidates is None
+        has_short_rows = self._factors.has_short_rows and users.candidates is None
         if has_short_rows or rules.whole_rows:
             return MatrixRanker(FactorRows(self._factors), users).hits(k, rules, reader)
         depth = max(k or 0, 0 if reader is None else reader.depth)

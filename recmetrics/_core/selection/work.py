@@ -108,8 +108,8 @@ def _has_tiles(scores: FactorScores, users: Users, depth: int) -> bool:
 
     Lists of all items, and those of short rows without candidates, are made from whole rows.
     """
-    is_long = users.candidates is not None or scores.shape[1] > scores.short_row_items
-    return is_long and depth < scores.shape[1]
+    has_short_rows = scores.has_short_rows and users.candidates is None
+    return not has_short_rows and depth < scores.shape[1]
 
 
 def _work_of_tiles(scores: FactorScores, users: Users, depth: int) -> float:
