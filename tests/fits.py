@@ -2,6 +2,7 @@
 
 import lightning
 import torch
+import torch.distributed as dist
 from processes import N_ITEMS, N_USERS, problem
 from torch.utils.data import DataLoader
 
@@ -39,6 +40,12 @@ class Model(lightning.LightningModule):
         self.not_updated.append(counts["coverage@2"].not_updated)
         self.log_dict(self.metric.compute(), sync_dist=True)
         self.metric.reset()
+
+    def teardown(self, stage):  # noqa: ARG002
+        # Else processes of Lightning end just after a collective, and may abort, see ``processes``.
+        if dist.is_initialized():
+            dist.barrier()
+            dist.destroy_process_group()
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.5)
