@@ -669,9 +669,9 @@ def checked_values(
 ) -> tuple[Rows, bool]:
     """Drop explicit zeros; refuse NaN and values outside the range of the argument ``name``.
 
-    Also says whether all values are equal. ``first_user`` is the index of the first row, for
-    errors. ``if_negative`` is the advice in the error for a negative number; None drops such
-    numbers.
+    Also says whether all values are known to be equal, which is not looked at in sets.
+    ``first_user`` is the index of the first row, for errors. ``if_negative`` is the advice in the
+    error for a negative number; None drops such numbers.
     """
     values = rows.values
     least, largest, valid_values, (row_axis, column_axis) = VALUES.get(name, _SET)
@@ -683,11 +683,14 @@ def checked_values(
         values = rows.values
     if not values.size:
         return rows, True
-    # If all are equal, as in binary truth, one comparison replaces min and max. Grades mostly
-    # differ among the first values, which are compared before.
-    smallest = greatest = float(values[0])
-    differs_early = (values[:_HEAD_VALUES] != values[0]).any()
-    if differs_early or (values != values[0]).any():
+    # Grades mostly differ among the first values, which are compared before all of them are.
+    if name not in VALUES:  # a set, in which no number is too large
+        smallest = float(values.min())
+        greatest = largest
+    elif (values[:_HEAD_VALUES] == values[0]).all() and (values == values[0]).all():
+        # Binary truth: one comparison replaces min and max.
+        smallest = greatest = float(values[0])
+    else:
         smallest = float(values.min())
         greatest = float(values.max())
     # NaN is never >= a number, so it fails the first comparison.
