@@ -216,7 +216,7 @@ def test_slots_are_as_many_as_metrics_read(form):
 
 
 @pytest.mark.parametrize("form", GRADED)
-def test_the_best_of_a_dense_truth_are_looked_up(form, monkeypatch):
+def test_the_best_items_are_looked_up_in_many_relevant_ones(form, monkeypatch):
     scores = scores_of()
     truth = truth_of("one to five")
     calls = []
@@ -226,11 +226,26 @@ def test_the_best_of_a_dense_truth_are_looked_up(form, monkeypatch):
     )
     with looking_up():
         Metrics.compute(scores, GRADED[form](truth), ["ndcg@10"])
-        assert bool(calls) == (not form.startswith("CSR") and form != "float16")
+        assert calls
         calls.clear()
         few = np.where(np.arange(N_ITEMS) < 30, truth, 0)  # fewer than six for each rank
         Metrics.compute(scores, GRADED[form](few), ["ndcg@10"])
         assert not calls
+
+
+@pytest.mark.parametrize("form", ["bool", "CSR of int32 and float32"])
+def test_a_list_that_is_made_anyway_has_the_hits(form, monkeypatch):
+    """It is cut at the rank to which hits are read, and an item behind that rank is no hit."""
+    scores = scores_of()
+    truth = np.where(np.arange(N_ITEMS) < 30, truth_of("binary"), 0)
+    truth[UNTIED, np.argsort(-scores[UNTIED])[:20]] = 1
+    given = (BINARY | GRADED)[form](truth)
+    with looking_up():
+        expected = Metrics.compute(scores, given, TEXTS)
+        monkeypatch.setattr(matrix.MatrixRanker, "_fill_from_rows", None)
+        got = Metrics.compute(scores, given, [*TEXTS, "coverage@30"])
+    for text in TEXTS:
+        np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
 
 
 def test_lists_are_read_beside_many_relevant_items():

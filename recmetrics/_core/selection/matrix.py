@@ -56,6 +56,12 @@ MAX_PAIRS_WITH_LANES = 64
 # kept, and the best items are looked up in a dense truth: 4,000 x 3,700 and k = 10 take 12 ms then,
 # instead of 14 (80 relevant items) or 50 (300).
 _LEAST_PER_SLOT = 6
+# To list one of the k best items takes as long as to visit so many relevant items of a user; to
+# rank a hit among the relevant ones that were visited, as so many visits; and to read so many
+# scores once more, as one.
+_VISITED_PER_LISTED = 27
+_VISITED_PER_HIT = 100
+_SCORES_PER_VISITED = 64
 
 Array = npt.NDArray[Any]
 
@@ -116,13 +122,25 @@ class MatrixRanker:
         ``all_hits``, where it is not None.
         """
         hits = self._no_hits(block, all_hits, ties=rules.ties and k is not None)
-        # Lists read all rows a second time; to convert them twice takes longer.
-        scores = self.scores.block(block.rows, packed=reader is None)
         has_nan = np.zeros(1, np.bool_)
-        if k is not None:
-            self._fill_from_rows(hits, scores, block, k, rules, has_nan)
+        if k is not None and self._looks_up(block.relevant, k, rules, reader):
+            scores = self.scores.block(block.rows)
+            depth = k if reader is None else reader.depth
+            lists = self._list_rows(scores, block, depth, has_nan)
+            are_equal = self.users.truth.are_equal
+            places = np.empty(k, np.int64)
+            kernels.look_up_items(
+                lists.items, lists.length, k, block.relevant, are_equal, hits, places
+            )
+        else:
+            # Lists read all rows a second time; to convert them twice takes longer.
+            scores = self.scores.block(block.rows, packed=reader is None)
+            if k is not None:
+                self._fill_from_rows(hits, scores, block, k, rules, has_nan)
+            if reader is not None:
+                lists = self._list_rows(scores, block, reader.depth, has_nan)
         if reader is not None:
-            reader.read(self._list_rows(scores, block, reader.depth, has_nan))
+            reader.read(lists)
         nan_report = np.zeros(3, np.int64)
         if has_nan[0] and rules.nan == "raise":
             nan_report = find_nan(scores.whole().values, scores.lowest)
@@ -138,6 +156,25 @@ class MatrixRanker:
             block = block._replace(relevant=self.users.truth.rows(block.rows))
             return self._rank_rows(block, k, rules, reader=None, all_hits=None)
         return RankedBlock(hits, np.zeros(3, np.int64))
+
+    def _looks_up(self, relevant: Rows, k: int, rules: Request, reader: Reader | None) -> bool:
+        """Say whether the k best items of each user are looked up among the ``relevant`` ones.
+
+        They are where they are listed anyway, and where that takes less than to visit all relevant
+        items and to rank the hits; but not in Python, where it takes longer. Ranks of tie groups
+        need the visit.
+        """
+        if rules.ties or not compiles():
+            return False
+        if reader is not None:
+            return reader.depth >= k
+        if memory.n_lanes_for(k, self.n_items) == 0:
+            return False
+        n_users = len(relevant.start) - 1
+        n_relevant = len(relevant.items)
+        n_hits = n_relevant * k / self.n_items  # of random scores
+        list_time = _VISITED_PER_LISTED * k + self.n_items / _SCORES_PER_VISITED
+        return n_relevant + _VISITED_PER_HIT * n_hits >= n_users * list_time
 
     def _can_look_up(self, k: int) -> bool:
         """Say whether the k best items of each user are to be looked up in a dense truth.
@@ -316,10 +353,14 @@ class MatrixRanker:
         dtype = scores.values.dtype
         items = np.empty((n_users, min(depth, self.n_items)), np.int64)
         length = np.zeros(n_users, np.int64)
+        allowed = np.empty(0, dtype)
+        if len(block.excluded.items):
+            allowed = memory.row_for(scores, self.n_items)
         kernels.list_rows(
             scores, block.excluded, depth, items, length, has_nan,
             memory.lanes_for(depth, self.n_items, dtype),
             memory.pool_for(depth, self.n_items, dtype),
+            allowed,
         )  # fmt: skip
         return items, length
 
