@@ -12,7 +12,7 @@ from recmetrics._core.errors import install
 from recmetrics._core.inputs import ScoreMatrix
 from recmetrics._core.inputs.scores import order_halves
 from recmetrics._core.metrics.reference import AllLists, OneList, OneUser, cosine
-from recmetrics._core.selection import kernels
+from recmetrics._core.selection import counting, kernels, largest
 from recmetrics._core.spec import CONVENTIONS, METRICS, MetricSpec, make_spec, own_name, parse
 from recmetrics._core.spec.request import has_ceiling
 from recmetrics.cli._output import write_per_user
@@ -42,9 +42,10 @@ __all__ = [
 
 def call_loops():
     """Let Python call the loops that kernels link, in place of their forms in NumPy."""
-    for name, helper in vars(kernels).items():
-        if getattr(helper, "is_helper", False):
-            setattr(kernels, name, inspect.unwrap(helper))
+    for module in (counting, largest, kernels):
+        for name, helper in vars(module).items():
+            if getattr(helper, "is_helper", False):
+                setattr(module, name, inspect.unwrap(helper))
     order_halves.python = inspect.unwrap(order_halves)
 
 

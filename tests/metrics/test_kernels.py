@@ -485,7 +485,7 @@ DECORATORS = {"kernel", "helper"}
 @pytest.fixture(scope="module")
 def jitted():
     """The decorator and the function of each kernel, and who names what: (where, name, caller)."""
-    found, calls = {}, set()
+    found, calls, sources = {}, set(), {}
 
     def visit(module, node, caller):
         if isinstance(node, ast.FunctionDef):
@@ -496,11 +496,12 @@ def jitted():
                 found[module, node.name] = kind, node
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             name = node.id if isinstance(node, ast.Name) else node.attr
-            where = module if isinstance(node, ast.Name) else f"{ast.unparse(node.value)}.py"
-            calls.add((where, name, caller))
+            where = f"{ast.unparse(node.value)}.py" if name != getattr(node, "id", "") else module
+            calls.add((sources.get((module, name), where), name, caller))
         if isinstance(node, ast.ImportFrom):
-            source = node.module.rpartition(".")[2]
-            calls.update((f"{source}.py", one.name, "import") for one in node.names)
+            source = f"{node.module.rpartition('.')[2]}.py"
+            sources.update({(module, one.name): source for one in node.names})
+            calls.update((source, one.name, "import") for one in node.names)
         for child in ast.iter_child_nodes(node):
             visit(module, child, caller)
 

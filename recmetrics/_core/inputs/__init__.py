@@ -85,7 +85,6 @@ from recmetrics._core.inputs.sets import (
     as_indices,
     one_below_another,
     place_of,
-    sort_ascending,
 )
 from recmetrics._core.inputs.side import (
     HEAD_SLACK,

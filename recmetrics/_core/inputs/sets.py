@@ -169,7 +169,7 @@ class Rows(NamedTuple):
 # no copies of these two, which would be wrong or slower in their place:
 # - ``sort_groups`` of ``tables`` counts places as ``_sort_items`` does, but by two loops for each
 #   row, which keep equal keys in order. Without equal keys, one loop takes 0.8 of their time.
-# - ``sort_best_first`` of ``selection/kernels`` keeps equal scores in order in rows of any length.
+# - ``sort_best_first`` of ``selection/counting`` keeps equal scores in order in rows of any length.
 # - ``_keep_hits`` there inserts each hit while it leaves out the items that are none. Where a user
 #   has many hits, their ranks all differ, and ``sort_many_hits`` has a place for each rank.
 
@@ -194,7 +194,7 @@ def _sort_items(
             for i in range(begin, end):
                 sorted_items[i] = items[i]
                 sorted_values[i] = values[i]
-            sort_ascending(sorted_items[begin:end], sorted_values[begin:end])
+            _sort_ascending(sorted_items[begin:end], sorted_values[begin:end])
             for i in range(begin + 1, end):
                 any_repeated |= sorted_items[i] == sorted_items[i - 1]
             continue
@@ -222,25 +222,22 @@ def _sort_items(
 
 
 @helper
-def sort_ascending(keys: Any, values: Any) -> None:
-    """Sort many keys in place, and their values unless these are None, by Shell's sort."""
+def _sort_ascending(keys: IntArray, values: FloatArray) -> None:
+    """Sort many keys, and their values, in place by Shell's sort."""
     gap = 1
     while 3 * gap < keys.size:
         gap = 3 * gap + 1
     while gap > 0:
         for i in range(gap, keys.size):
             key = keys[i]
-            if values is not None:
-                value = values[i]
+            value = values[i]
             place = i
             while place >= gap and keys[place - gap] > key:
                 keys[place] = keys[place - gap]
-                if values is not None:
-                    values[place] = values[place - gap]
+                values[place] = values[place - gap]
                 place -= gap
             keys[place] = key
-            if values is not None:
-                values[place] = value
+            values[place] = value
         gap //= 3
 
 

@@ -10,8 +10,10 @@
     tied       ``TiedRanker``: the hits where all items have the same score; the mean over the
                orders of these ties is the chance level, their best order the ceiling
     kernels    the loops that compare scores; equal scores rank by the lower item index
+    counting   the k-th largest of values, and their order, found by counting
     memory     the arrays in which these loops work
     hits       ``Hits``, which most metrics read; tie policies; gains and discounts
+    largest    the largest relevances of each user, which the ideal ranking has first
     lists      ``Lists``: each user's k best items, for the metrics of ``metrics/beyond``;
                ``ListReader`` calls their kernels
     work       how long the selection takes in Python
@@ -23,6 +25,7 @@ block by block; only an ``Evaluator`` with metrics of all lists keeps them, in `
 """
 
 from recmetrics._core.selection import kernels, memory
+from recmetrics._core.selection.counting import sort_best_first
 from recmetrics._core.selection.exposure import COSINE, Exposure, Exposures, exposures
 from recmetrics._core.selection.factors import check_bias, check_factors
 from recmetrics._core.selection.find import (
@@ -47,7 +50,6 @@ from recmetrics._core.selection.hits import (
     hits_of_slots,
     join,
 )
-from recmetrics._core.selection.kernels import sort_best_first
 from recmetrics._core.selection.lists import Lists
 from recmetrics._core.selection.matrix import MatrixRanker
 from recmetrics._core.selection.rankers import Ranker

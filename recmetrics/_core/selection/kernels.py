@@ -41,6 +41,13 @@ import numpy.typing as npt
 
 from recmetrics._core.inputs import N_NAN, NAN_ITEM, NAN_ROW, Rows, ScoreBlock, order_halves
 from recmetrics._core.jit import helper, kernel, numpy_form, prefetch
+from recmetrics._core.selection.counting import (
+    RUN_ITEMS,
+    count_above,
+    count_reaching,
+    reached_by,
+    sort_best_first,
+)
 from recmetrics._core.selection.hits import Hits
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
 
@@ -58,7 +65,6 @@ _GATHERED_BLOCKS = 64  # of a row that are looked through before items of these 
 COMPARED_PER_COLLECTED = 768
 _TILE_SCORES = 4096  # stay in cache while they are compared with many relevant items
 _COMPARED_BITS = 3  # the highest bits of a bin; for more, too many scores would be compared
-_RUN_ITEMS = 64  # sorted by counting, before such runs are merged
 _SEARCH_STEPS = 8  # in which all items of the next user are asked for
 
 # Excluded items are hidden in a copy of a row with no more than so many items for each of them.
@@ -191,31 +197,7 @@ def sort_hits(hits: Hits, tied: Tied | None, max_hits: int, depth: int) -> None:
         sort_many_hits(hits, tied, scratch)
 
 
-@numpy_form(lambda values, score: np.count_nonzero(values >= score))
-@helper
-def _count_reaching(values: Array, score: Any) -> int:
-    """Count the ``values`` >= ``score``.
-
-    Sums in int32 run four times as fast as in int64. One loop: blocks of a constant size took a
-    third more time, and compile twice as long.
-    """
-    count: Any = np.int32(0)
-    for i in range(values.size):
-        count = np.int32(count + np.int32(values[i] >= score))
-    return count  # type: ignore[no-any-return]
-
-
-@numpy_form(lambda values, score: np.count_nonzero(values > score))
-@helper
-def _count_above(values: Array, score: Any) -> int:
-    """Count the ``values`` > ``score``."""
-    count: Any = np.int32(0)
-    for i in range(values.size):
-        count = np.int32(count + np.int32(values[i] > score))
-    return count  # type: ignore[no-any-return]
-
-
-@numpy_form(lambda values, score: (_count_above(values, score), _count_reaching(values, score)))
+@numpy_form(lambda values, score: (count_above(values, score), count_reaching(values, score)))
 @helper
 def _count_above_and_reaching(values: Array, score: Any) -> tuple[int, int]:
     """Count the ``values`` > ``score``, and those >= ``score``.
@@ -375,52 +357,9 @@ def _usable_lanes(
 
 
 @helper
-def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
-    """The largest of ``values`` that at least k of them reach, or one that k to k + slack reach.
-
-    ``lowest`` if there are at most k + slack values, so that no search is needed.
-
-    Bisection by counting, with one of the values as the pivot each time: a dozen vectorised counts
-    are fifteen times as fast as quickselect (1,024 values, k = 100), and the dtype only has to
-    support comparison.
-    """
-    reached = lowest  # n_reaching values, at least k, are >= this one
-    n_reaching = values.size
-    missed = lowest  # n_missing values, fewer than k, are >= this one
-    n_missing = 0  # 0 as long as ``missed`` is not a value yet
-    # Pivots in golden steps: in order they would not halve the values where these ascend.
-    step = int(values.size * 0.618) | 1
-    place = 0
-    searching = n_reaching > k + slack
-    while searching:
-        # The next pivot: a value between ``reached`` and ``missed``.
-        tries = 0
-        between = False
-        while not between and tries < 2 * values.size:
-            # The second round takes steps of 1: a step may share a factor with the size.
-            place += step if tries < values.size else 1
-            if place >= values.size:
-                place -= values.size
-            value = values[place]
-            between = value > reached and (n_missing == 0 or value < missed)
-            tries += 1
-        if between:
-            count = _count_reaching(values, values[place])
-            if count >= k:
-                reached = values[place]
-                n_reaching = count
-            else:
-                missed = values[place]
-                n_missing = count
-        # One value in the gap is ``reached`` itself.
-        searching = between and n_reaching > k + slack and n_reaching - n_missing > 1
-    return reached
-
-
-@helper
 def _bound(lane_maxima: Array, k: int, lowest: Any) -> Any:
     """A lower bound of the k-th best score of a row from its lane maxima, or ``lowest``."""
-    return _reached_by(lane_maxima, k, lowest, k // 8)
+    return reached_by(lane_maxima, k, lowest, k // 8)
 
 
 @helper
@@ -429,8 +368,8 @@ def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> 
 
     Returns the score of the worst of them. Of equal scores the first items are kept.
     """
-    bound = _reached_by(values[:count], k, lowest, np.int64(0))
-    equal = k - _count_above(values[:count], bound)  # the number of scores at the bound to keep
+    bound = reached_by(values[:count], k, lowest, np.int64(0))
+    equal = k - count_above(values[:count], bound)  # the number of scores at the bound to keep
     end = 0
     for i in range(count):
         score = values[i]
@@ -467,7 +406,7 @@ def _find_blocks(values: Array, bound: Any, begins: IntArray) -> int:
             any_reaching = np.int32(any_reaching | np.int32(block[i] >= bound))
         begins[n_found] = b * BLOCK_SCORES
         n_found += any_reaching > 0
-    if _count_reaching(values[n_whole * BLOCK_SCORES :], bound) > 0:
+    if count_reaching(values[n_whole * BLOCK_SCORES :], bound) > 0:
         begins[n_found] = n_whole * BLOCK_SCORES
         n_found += 1
     return n_found
@@ -556,7 +495,7 @@ def _next_above(values: Array, score: Any) -> Any:
     next_score = score
     # Few rows have a greater score where most scores are equal; a count takes a tenth of the time
     # of the loop below.
-    if _count_above(values, score) == 0:
+    if count_above(values, score) == 0:
         return next_score
     for i in range(values.size):
         if values[i] > score and (next_score == score or values[i] < next_score):
@@ -614,8 +553,8 @@ def _count_ranks(
                     n_before = 0
                 elif n_before > tile.size:
                     n_before = tile.size
-                n_reaching_before = _count_reaching(tile[:n_before], score)
-                n_above_after = _count_above(tile[n_before:], score)
+                n_reaching_before = count_reaching(tile[:n_before], score)
+                n_above_after = count_above(tile[n_before:], score)
                 rank[p] += n_reaching_before + n_above_after
 
     if above is not None:
@@ -774,7 +713,7 @@ def _find_possible(
         if not (score >= least) or (any_missed and score <= missed):
             continue
         if not any_reached or score < bound:
-            if _count_above(lane_maxima, score) >= k:
+            if count_above(lane_maxima, score) >= k:
                 missed = score
                 any_missed = True
                 continue
@@ -912,7 +851,7 @@ def _keep_hits(
 @helper
 def _length_of(row: Array, excluded: IntArray, k: int, least: Any) -> int:
     """The number of items that are not excluded and score ``least`` or more, at most k."""
-    length = _count_reaching(row, least)
+    length = count_reaching(row, least)
     for item in excluded:
         length -= row[item] >= least
     return length if length < k else k
@@ -1006,7 +945,7 @@ def rank_rows(
 ) -> None:
     """Rank the relevant items that may be hits, for a block of dense rows; then ``sort_hits``.
 
-    Fills ``hits``, which holds no hits yet, and ``tied``, which ``memory.tied_of`` makes.
+    Fills ``hits``, which holds no hits yet, and ``tied``, a ``Tied`` or None.
     ``has_nan`` (1,) becomes True with any NaN. ``expects_hits`` is None, or True where a random
     order would have a hit of most users: then there are lanes, and all relevant items are compared
     with a bound of the k-th best score.
@@ -1034,20 +973,20 @@ def rank_rows(
         else:
             if bits is not None:
                 order_halves(bits[user], int(-lowest), row)
-            has_nan[0] |= _count_reaching(row, lowest) < row.size
+            has_nan[0] |= count_reaching(row, lowest) < row.size
         maxima = lane_maxima[:n_lanes]
 
         # Where k maxima are above the best relevant item, none is a hit, as for most users.
         relevant_items = relevant.items[relevant.start[user] : relevant.start[user + 1]]
         if n_lanes > 0 and expects_hits is None:
             best = _best_score(row, relevant_items, lowest)
-            if _count_above(maxima, best) >= k:
+            if count_above(maxima, best) >= k:
                 hits.length[user] = k
                 continue
 
         # Unless k lanes have an item for the list, the list may be shorter than k.
         hits.length[user] = k
-        if _count_above(maxima, lowest) < k:
+        if count_above(maxima, lowest) < k:
             hits.length[user] = _length_of(row, excluded_items, k, scores.least)
         relevances = relevant.values[relevant.start[user] : relevant.start[user + 1]]
         if expects_hits is not None:
@@ -1095,7 +1034,7 @@ def rank_many_relevant(
     for user in range(scores.values.shape[0]):
         row = scores.values[user]
         excluded_items = excluded.items[excluded.start[user] : excluded.start[user + 1]]
-        has_nan[0] |= _count_reaching(row, scores.lowest) < n_items
+        has_nan[0] |= count_reaching(row, scores.lowest) < n_items
         hits.length[user] = _length_of(row, excluded_items, k, scores.least)
 
         relevant_items = relevant.items[relevant.start[user] : relevant.start[user + 1]]
@@ -1146,7 +1085,7 @@ def rank_candidates(
         end = candidate_start[user + 1]
         scores = candidate_scores[begin:end]
         items = candidate_items[begin:end]
-        hits.length[user] = min(k, _count_reaching(scores, least))
+        hits.length[user] = min(k, count_reaching(scores, least))
 
         n_possible = 0
         for i in range(relevant.start[user], relevant.start[user + 1]):
@@ -1202,66 +1141,6 @@ def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
                 slot += 1
 
 
-def _sort_best_first_in_numpy(values: Array, items: IntArray, *_: Array) -> None:
-    """Sort ``values`` and ``items`` as ``sort_best_first`` does."""
-    ascending = np.argsort(values[::-1], kind="stable")
-    order = len(values) - 1 - ascending[::-1]
-    values[:] = values[order]
-    items[:] = items[order]
-
-
-@numpy_form(_sort_best_first_in_numpy)
-@helper
-def sort_best_first(
-    values: Array, items: IntArray, spare_values: Array, spare_items: IntArray
-) -> None:
-    """Sort ``values``, which are scores, and their ``items`` in place, best score first.
-
-    Equal scores keep their order. The spare arrays are work memory of the same size.
-
-    In runs of ``_RUN_ITEMS``, each score goes to the place that is the number of scores before it
-    in the order: to count these takes no branches, and half the time of insertion. Then runs are
-    merged, since NumPy's sort costs a second of compilation. Each merge copies its first half to
-    the spare arrays and writes from the front.
-    """
-    size = values.size
-    for begin in range(0, size, _RUN_ITEMS):
-        run = values[begin : begin + _RUN_ITEMS]
-        for i in range(run.size):
-            score = run[i]
-            place = _count_reaching(run[:i], score) + _count_above(run[i + 1 :], score)
-            spare_values[place] = score
-            spare_items[place] = items[begin + i]
-        for i in range(run.size):
-            run[i] = spare_values[i]
-            items[begin + i] = spare_items[i]
-
-    width = _RUN_ITEMS
-    while width < size:
-        for begin in range(0, size - width, 2 * width):
-            middle = begin + width
-            end = min(middle + width, size)
-            if values[middle - 1] >= values[middle]:  # the halves are in order
-                continue
-            for i in range(width):
-                spare_values[i] = values[begin + i]
-                spare_items[i] = items[begin + i]
-            left = 0
-            right = middle
-            for place in range(begin, end):
-                if left == width:
-                    break
-                if right < end and values[right] > spare_values[left]:
-                    values[place] = values[right]
-                    items[place] = items[right]
-                    right += 1
-                else:
-                    values[place] = spare_values[left]
-                    items[place] = spare_items[left]
-                    left += 1
-        width *= 2
-
-
 @helper
 def _fill_bins(scores: Array, places: IntArray, bins: Bins, pool: Pool) -> None:
     """Fill the bins of a user's ``scores`` that those at the ``places`` separate."""
@@ -1297,7 +1176,7 @@ def _list_best(row: Array, bound: Any, excluded: IntArray, k: int, pool: Pool) -
         count, begin = _gather(row, begin, bound, excluded, count, values.size, pool)
         n_sorted = k
         if begin == row.size:  # to sort a few items more takes less than to find the k best
-            n_sorted = max(k, 2 * min(k, _RUN_ITEMS))
+            n_sorted = max(k, 2 * min(k, RUN_ITEMS))
         if count > n_sorted:
             worst = _shrink(values, items, count, k, lowest)
             count = np.int64(k)
@@ -1344,7 +1223,7 @@ def list_rows(
             reached = _bound(lane_maxima[:n_lanes], k, lowest)
             bound = reached if reached > scores.least else scores.least
         else:
-            has_nan[0] |= _count_reaching(row, lowest) < row.size
+            has_nan[0] |= count_reaching(row, lowest) < row.size
         length[user] = _list_best(row, bound, excluded_items, k, pool)
         for i in range(length[user]):
             ranking[user, i] = pool.items[i]

@@ -60,6 +60,7 @@ _LEAST_PER_SLOT = 6
 # rank a hit among the relevant ones that were visited, as so many visits; and to read so many
 # scores once more, as one.
 _VISITED_PER_LISTED = 27
+_VISITED_PER_LIST = 250  # at least
 _VISITED_PER_HIT = 100
 _SCORES_PER_VISITED = 64
 
@@ -121,9 +122,10 @@ class MatrixRanker:
         ``k`` is None where no metric reads hits. The hits are written into their part of
         ``all_hits``, where it is not None.
         """
-        hits = self._no_hits(block, all_hits, ties=rules.ties and k is not None)
         has_nan = np.zeros(1, np.bool_)
-        if k is not None and self._looks_up(block.relevant, k, rules, reader):
+        looks_up = k is not None and self._looks_up(block.relevant, k, rules, reader)
+        hits = self._no_hits(block, all_hits, ties=rules.ties and k is not None)
+        if k is not None and looks_up:
             scores = self.scores.block(block.rows)
             depth = k if reader is None else reader.depth
             lists = self._list_rows(scores, block, depth, has_nan)
@@ -168,13 +170,14 @@ class MatrixRanker:
             return False
         if reader is not None:
             return reader.depth >= k
-        if memory.n_lanes_for(k, self.n_items) == 0:
-            return False
         n_users = len(relevant.start) - 1
         n_relevant = len(relevant.items)
-        n_hits = n_relevant * k / self.n_items  # of random scores
-        list_time = _VISITED_PER_LISTED * k + self.n_items / _SCORES_PER_VISITED
-        return n_relevant + _VISITED_PER_HIT * n_hits >= n_users * list_time
+        n_hits = n_relevant * k / max(1, self.n_items)  # of random scores
+        list_time = max(_VISITED_PER_LIST, _VISITED_PER_LISTED * k)
+        list_time += self.n_items // _SCORES_PER_VISITED
+        is_faster = n_relevant + _VISITED_PER_HIT * n_hits >= n_users * list_time
+        # Rows without lanes are too short: there, to list takes longer.
+        return is_faster and memory.n_lanes_for(k, self.n_items) > 0
 
     def _can_look_up(self, k: int) -> bool:
         """Say whether the k best items of each user are to be looked up in a dense truth.
@@ -295,7 +298,7 @@ class MatrixRanker:
                     scores = hidden
                     excluded = Rows.none(n_users)
 
-        tied = memory.tied_of(hits, ties=ties)
+        tied = kernels.Tied(hits.first, hits.last) if ties else None
         possible_hits = memory.possible_hits_for(relevant.start)
         for_both = relevant, excluded, k, hits, tied, has_nan  # the arguments of both kernels
         if has_many:
@@ -318,7 +321,7 @@ class MatrixRanker:
         start = candidates.rows.start
         items = candidates.rows.items
         scores = candidates.scores
-        tied = memory.tied_of(hits, ties=ties)
+        tied = kernels.Tied(hits.first, hits.last) if ties else None
         possible_hits = memory.possible_hits_for(relevant.start)
         longest = int(np.diff(start).max(initial=0))
         most_relevant = len(possible_hits.gain)

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from recmetrics._core.inputs import FlatLists, ScoreBlock
-from recmetrics._core.selection.hits import Hits
 from recmetrics._core.selection.kernels import (
     BLOCK_SCORES,
     LANES,
@@ -15,17 +14,11 @@ from recmetrics._core.selection.kernels import (
     ListTables,
     Pool,
     PossibleHits,
-    Tied,
     TileMemory,
 )
 from recmetrics._core.types import IntArray
 
 _CACHED_ROW_BYTES = 1 << 16  # twice the nearest cache of most processors
-
-
-def tied_of(hits: Hits, *, ties: bool) -> Tied | None:
-    """The ranks of tie groups of ``hits``, None where ranks go by item index."""
-    return Tied(hits.first, hits.last) if ties else None
 
 
 def possible_hits_for(start: IntArray) -> PossibleHits:
