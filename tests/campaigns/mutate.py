@@ -135,7 +135,6 @@ _OF_FILES = {
          "if i < n_above else bound", "if i < n_above else 0.0"),
         ("relevances at the bound come twice", "tests/selection/test_largest.py -k in_any_order",
          "if row[i] < bound:", "if row[i] <= bound:"),
-        ("users without slots have an ideal", MANY, "if n_wanted == 0:", "if False:"),
         ("the ideal is in no order", SCORES,
          "sort_best_first(above[:n_above], None, spare, None)", "pass"),
         ("lanes of the user before", "tests/selection/test_largest.py -k each_user",

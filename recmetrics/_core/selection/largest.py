@@ -43,9 +43,6 @@ def write_largest(
         n_wanted = slots.size
         if depth is not None:
             n_wanted = min(depth, slots.size)
-        if n_wanted == 0:  # a user without relevant items, whose values are zeros
-            continue
-
         bound = _bound(row, n_wanted, lane_maxima)
         n_above: Any = np.int64(0)
         if n_wanted > 1:  # nothing is above the largest of all
