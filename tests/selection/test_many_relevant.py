@@ -164,7 +164,8 @@ def ranks_by_definition(row, allowed, ties):
 
 @pytest.mark.parametrize("ties", ["index", "best", "worst", "expected"])
 @pytest.mark.parametrize("own_candidates", [False, True])
-def test_ranks_among_many_relevant_items(own_candidates, ties):
+@pytest.mark.parametrize("share", [1.0, 0.12])  # of about 700: hits are sorted by a table, or not
+def test_ranks_among_many_relevant_items(share, own_candidates, ties):
     """A row of few values ties hundreds of relevant items; the last row ties some in pairs.
 
     Every row is there twice, since one user after another is ranked in the same memory.
@@ -174,6 +175,7 @@ def test_ranks_among_many_relevant_items(own_candidates, ties):
     paired[100:130] = paired[:30]
     scores = np.vstack([scores_of(), paired])
     truth = np.vstack([truth_of("binary"), rng.random(N_ITEMS) < 0.5])
+    truth *= rng.random(truth.shape) < share
     allowed = rng.random(scores.shape) < 0.9
     scores, truth, allowed = np.repeat([scores, truth, allowed], 2, axis=1)
     allowed = allowed > 0
@@ -181,7 +183,7 @@ def test_ranks_among_many_relevant_items(own_candidates, ties):
         options = {"candidates": sp.csr_array(allowed)}
     else:
         options = {"exclude": sp.csr_array(~allowed)}
-    # About 700 of the items are relevant: enough for bins, also among candidates.
+    # About 700 relevant items are enough for bins, also among candidates.
     with compiled():
         got = Metrics.ranks(scores, truth, ties=ties, **options).toarray()
     for user, row in enumerate(scores):

@@ -35,9 +35,9 @@ from recmetrics._core.spec import Request
 from recmetrics._core.types import BoolArray, IntArray, NaNPolicy
 
 # From so many relevant items a user on, by the bytes of a score, a search for each score among
-# theirs takes less than to compare it with all of them. Both take as long at 65 to 85 items in
-# float32, and at 15 to 30 in float64, of which a processor compares half as many at once.
-MANY_RELEVANT = {4: 80, 8: 24}
+# theirs takes less than to compare it with all of them. Both take as long at 70 to 95 items in
+# float32, and at 30 to 35 in float64, of which a processor compares half as many at once.
+MANY_RELEVANT = {4: 80, 8: 32}
 # The same for the candidates of a user, or the rows of a group, where a kernel sorts the scores of
 # the relevant ones: with 100 of 200 that took twice as long as to compare them, with 500 of 1,000
 # as long, with 1,000 of 2,000 less.
