@@ -240,7 +240,7 @@ def ascend_in_rows(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
         return False  # a matrix in no order nearly always ends here, before all of it is read
     # Each entry is compared with the one before, unless a row starts there. The last pointer, and
     # those of empty rows at the end, stand one behind the last entry.
-    ascends = np.ones(len(indices) + 1, np.bool_)
+    ascends = np.empty(len(indices) + 1, np.bool_)
     np.greater(indices[1:], indices[:-1], out=ascends[1:-1])
     ascends[indptr] = True
     return bool(ascends.all())

@@ -964,12 +964,19 @@ def _hide(row: Array, excluded: IntArray, lowest: Any, allowed: Array) -> bool:
     the copy, without prefetch, took 3.
     """
     line_scores = _CACHE_LINE_BYTES // row.itemsize
+    line_items = _CACHE_LINE_BYTES // excluded.itemsize
+    n_tiles = row.size // (2 * _HALF_TILE) + 1
+    n_asked = excluded.size // n_tiles + line_items  # beside each tile
     n_numbers = 0
+    asked = 0
     for begin in range(0, row.size, 2 * _HALF_TILE):
         tile = row[begin : begin + 2 * _HALF_TILE]
         copied = allowed[begin : begin + 2 * _HALF_TILE]
         for j in range(0, 2 * _HALF_TILE, line_scores):
             prefetch(row, begin + _PREFETCH_LINES * line_scores + j)
+        for item in range(asked, min(asked + n_asked, excluded.size), line_items):
+            prefetch(excluded, item)
+        asked += n_asked
         n_in_tile: Any = np.int32(0)
         for j in range(tile.size):
             copied[j] = tile[j]
