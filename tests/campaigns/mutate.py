@@ -33,6 +33,7 @@ BATCHES = f"{FUZZ} -k 'problems and evaluator'"
 DEVICE = "tests/selection/test_device.py -k 'every_dtype and (float32 or int8)'"
 MANY = "tests/selection/test_many_relevant.py"
 BINS = "tests/selection/test_selection.py -k ranks_are_those_of_a_sort"
+LISTS = "tests/metrics/test_beyond.py -k lists_are_those_of_a_sort"
 MANY_RELEVANT = "tests/selection/test_many_relevant.py -k 'among_many and False-index'"
 SORTED_ROWS = "tests/selection/test_device.py -k rows_sorted"
 
@@ -146,6 +147,13 @@ _OF_FILES = {
          "                n_above_after = count_above(tile[n_before:], score)",
          "n_reaching_before = count_above(tile[:n_before], score)\n"
          "                n_above_after = count_reaching(tile[n_before + 1 :], score)"),
+        ("equal scores of lanes by the higher item", LISTS,
+         "(items[j] < item))", "(items[j] > item))"),
+        ("the last item of a lane is passed by", LISTS,
+         "        if item < row.size:\n            count = _add_reaching",
+         "        if item < row.size - 1:\n            count = _add_reaching"),
+        ("lanes are folded with those beside them", LISTS,
+         "lane = first + part * folded.size", "lane = first + part"),
         ("an item of a list behind k is a hit",
          "tests/selection/test_many_relevant.py -k made_anyway",
          "min(k, length[user])", "length[user]"),
