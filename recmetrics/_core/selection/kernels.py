@@ -1468,7 +1468,7 @@ def list_candidates(
 
 
 @kernel
-def look_up(ranking: IntArray, length: IntArray, relevances: Array, hits: Hits) -> None:
+def look_up_dense(ranking: IntArray, length: IntArray, relevances: Array, hits: Hits) -> None:
     """Fill ``hits`` with the relevant items among the first ``length`` of each ranking.
 
     ``ranking`` (rows, k) is that of ``list_rows``; ``relevances`` (rows, n_items) is a dense truth.
@@ -1497,13 +1497,13 @@ def look_up_items(
     hits: Hits,
     places: IntArray,
 ) -> None:
-    """Fill ``hits`` with the relevant items among the first ``k`` of each ranking.
+    """Fill ``hits`` with the ``relevant`` items, ascending, among the first ``k`` of each ranking.
 
     ``ranking`` and ``length`` are those of ``list_rows``. With ``are_equal`` all relevances are the
-    same. ``places`` (k,) is work memory.
+    same, and the first is read for each. ``places`` (k,) is work memory.
 
     All items of a ranking are searched for together, by halves, so that no comparison waits for
-    another. Between the steps, lines of the next user's items are asked for, a few at a time: of
+    another. Meanwhile the next user's items are brought to the cache, a few lines at each step: of
     4,000 users with 1,000 relevant items in memory, 40,000 searches take 0.7 ms. They took 4.8
     without that, and 3 where all lines were asked for at once.
     """
@@ -1511,32 +1511,34 @@ def look_up_items(
     n_users = length.size
     line_items = _CACHE_LINE_BYTES // items.itemsize
     for user in range(n_users):
-        wanted = ranking[user, : min(k, length[user])]
+        best_items = ranking[user, : min(k, length[user])]
         begin = relevant.start[user]
         end = relevant.start[user + 1]
         next_end = relevant.start[min(user + 2, n_users)]
-        n_asked = (next_end - end) // _SEARCH_STEPS + line_items  # at each step
-        asked = end
+        step_items = (next_end - end) // _SEARCH_STEPS + line_items  # of the next user
+        asked_end = end  # the items before it are asked for
 
-        places[: wanted.size] = begin
+        # Each item is among the ``size`` relevant ones from its place on, if it is relevant.
+        places[: best_items.size] = begin
         size = end - begin
         while size > 1:
             half = size // 2
-            for i in range(wanted.size):
+            for i in range(best_items.size):
                 place = places[i]
-                places[i] = place + half * (items[np.uint64(place + half - 1)] < wanted[i])
+                last_of_half = items[np.uint64(place + half - 1)]  # unsigned as in ``_hide``
+                places[i] = place + half * (last_of_half < best_items[i])  # no branch
             size -= half
-            for line in range(asked, min(asked + n_asked, next_end), line_items):
+            for line in range(asked_end, min(asked_end + step_items, next_end), line_items):
                 prefetch(items, line)
-            asked += n_asked
+            asked_end += step_items
 
-        hits.length[user] = wanted.size
+        hits.length[user] = best_items.size
         if size == 0:
             continue
         first = hits.start[user]
         n_hits = 0
-        for i in range(wanted.size):
-            if items[places[i]] == wanted[i]:
+        for i in range(best_items.size):
+            if items[places[i]] == best_items[i]:
                 hits.rank[first + n_hits] = i + 1
                 hits.gain[first + n_hits] = relevant.values[0 if are_equal else places[i]]
                 n_hits += 1

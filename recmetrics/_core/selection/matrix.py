@@ -56,13 +56,12 @@ MAX_PAIRS_WITH_LANES = 64
 # kept, and the best items are looked up in a dense truth: 4,000 x 3,700 and k = 10 take 12 ms then,
 # instead of 14 (80 relevant items) or 50 (300).
 _LEAST_PER_SLOT = 6
-# To list one of the k best items takes as long as to visit so many relevant items of a user; to
-# rank a hit among the relevant ones that were visited, as so many visits; and to read so many
-# scores once more, as one.
-_VISITED_PER_LISTED = 27
-_VISITED_PER_LIST = 250  # at least
-_VISITED_PER_HIT = 100
-_SCORES_PER_VISITED = 64
+# Work is counted in visits of a relevant item. To list one of the k best items takes as long as so
+# many visits, and any list at least as long as so many; to rank a hit, as so many more.
+_VISITS_PER_LISTED = 27
+_LEAST_LIST_VISITS = 250
+_VISITS_PER_HIT = 100
+_SCORES_PER_VISIT = 64  # read once more in the time of a visit
 
 Array = npt.NDArray[Any]
 
@@ -104,7 +103,7 @@ class MatrixRanker:
         rank_block = functools.partial(rank, k=k, rules=rules, reader=reader, all_hits=all_hits)
         users = self.users
         keeps_few = self._most_slots is not None and reader is None
-        if keeps_few and k is not None and self._can_look_up(k):  # then the truth is not listed
+        if keeps_few and k is not None and self._can_look_up_dense(k):  # no truth is listed
             rank_block = functools.partial(self._rank_by_lookup, k=k, rules=rules)
             users = users._replace(truth=SparseSets(Rows.none(self.n_users), None))
         return hits_of_blocks(rank_block, blocks, n_threads, users, k, rules, all_hits)
@@ -123,7 +122,7 @@ class MatrixRanker:
         ``all_hits``, where it is not None.
         """
         has_nan = np.zeros(1, np.bool_)
-        looks_up = k is not None and self._looks_up(block.relevant, k, rules, reader)
+        looks_up = k is not None and self._looks_up_items(block.relevant, k, rules, reader)
         hits = self._no_hits(block, all_hits, ties=rules.ties and k is not None)
         if k is not None and looks_up:
             scores = self.scores.block(block.rows)
@@ -149,7 +148,10 @@ class MatrixRanker:
         return RankedBlock(hits, nan_report)
 
     def _rank_by_lookup(self, block: Block, k: int, rules: Request) -> RankedBlock:
-        """Rank a block, of which no relevant items are listed, by looking up its k best items."""
+        """Rank a block by looking up its k best items in the dense truth.
+
+        The relevant items of ``block`` are not listed.
+        """
         scores = self.scores.block(block.rows, packed=False)
         has_nan = np.zeros(1, np.bool_)
         hits = self._hits_by_lookup(scores, block, k, has_nan)
@@ -159,12 +161,14 @@ class MatrixRanker:
             return self._rank_rows(block, k, rules, reader=None, all_hits=None)
         return RankedBlock(hits, np.zeros(3, np.int64))
 
-    def _looks_up(self, relevant: Rows, k: int, rules: Request, reader: Reader | None) -> bool:
-        """Say whether the k best items of each user are looked up among the ``relevant`` ones.
+    def _looks_up_items(
+        self, relevant: Rows, k: int, rules: Request, reader: Reader | None
+    ) -> bool:
+        """Say whether the k best items of each user are listed and looked up in the relevant ones.
 
-        They are where they are listed anyway, and where that takes less than to visit all relevant
-        items and to rank the hits; but not in Python, where it takes longer. Ranks of tie groups
-        need the visit.
+        Otherwise all relevant items are visited, and those that may be hits are ranked. Ranks of
+        tie groups need that, and in Python it takes less time. Else items are looked up where they
+        are listed anyway, or where to list them takes less time than the visits.
         """
         if rules.ties or not compiles():
             return False
@@ -173,13 +177,13 @@ class MatrixRanker:
         n_users = len(relevant.start) - 1
         n_relevant = len(relevant.items)
         n_hits = n_relevant * k / max(1, self.n_items)  # of random scores
-        list_time = max(_VISITED_PER_LIST, _VISITED_PER_LISTED * k)
-        list_time += self.n_items // _SCORES_PER_VISITED
-        is_faster = n_relevant + _VISITED_PER_HIT * n_hits >= n_users * list_time
+        visits_per_list = max(_LEAST_LIST_VISITS, _VISITS_PER_LISTED * k)
+        visits_per_list += self.n_items // _SCORES_PER_VISIT
+        is_faster = n_users * visits_per_list <= n_relevant + _VISITS_PER_HIT * n_hits
         # Rows without lanes are too short: there, to list takes longer.
         return is_faster and memory.n_lanes_for(k, self.n_items) > 0
 
-    def _can_look_up(self, k: int) -> bool:
+    def _can_look_up_dense(self, k: int) -> bool:
         """Say whether the k best items of each user are to be looked up in a dense truth.
 
         Looking up takes less than listing and ranking many relevant items; but not in short rows,
@@ -209,7 +213,7 @@ class MatrixRanker:
             fill_ideal(hits, start, relevances.reshape(-1))
 
         ranking, length = self._best_items(scores, block, k, has_nan)
-        kernels.look_up(ranking, length, relevances, hits)
+        kernels.look_up_dense(ranking, length, relevances, hits)
         if are_ones:
             hits.ideal.fill(1.0)
             hits.gain.fill(1.0)
