@@ -666,7 +666,7 @@ def checked_values(
 ) -> tuple[Rows, bool]:
     """Drop explicit zeros; refuse NaN and values outside the range of the argument ``name``.
 
-    Also says whether all values are known to be equal, which is not looked at in sets.
+    Also says whether all values are known to be equal; those of a set are not compared.
     ``first_user`` is the index of the first row, for errors. ``if_negative`` is the advice in the
     error for a negative number; None drops such numbers.
     """
@@ -680,10 +680,10 @@ def checked_values(
         values = rows.values
     if not values.size:
         return rows, True
-    # Grades mostly differ among the first values, which are compared before all of them are.
-    if name not in VALUES:  # a set, in which no number is too large
+    if name not in VALUES:
         smallest = float(values.min())
-        greatest = largest
+        greatest = largest  # no number is too large for a set
+    # Grades mostly differ among the first values, which are compared before all of them are.
     elif (values[:_HEAD_VALUES] == values[0]).all() and (values == values[0]).all():
         # Binary truth: one comparison replaces min and max.
         smallest = greatest = float(values[0])
