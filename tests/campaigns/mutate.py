@@ -120,9 +120,9 @@ _OF_FILES = {
          "values[right] > spare_values[left]:", "values[right] >= spare_values[left]:"),
         ("the last score of a count is dropped", SCORES,
          "    for i in range(values.size):\n"
-         "        count = np.int32(count + np.int32(values[i] > score))",
+         "        count = np.int32(count + np.int32(values[i] > threshold))",
          "    for i in range(values.size - 1):\n"
-         "        count = np.int32(count + np.int32(values[i] > score))"),
+         "        count = np.int32(count + np.int32(values[i] > threshold))"),
         ("a bound that fewer than k reach",
          "tests/selection/test_factors.py -k lists_are_those_of_the_dense_product",
          "            if count >= k:\n                reached",

@@ -14,38 +14,38 @@ from recmetrics._core.jit import helper, numpy_form
 Array = npt.NDArray[Any]  # of the dtype of the values
 
 RUN_ITEMS = 64  # sorted by counting, before such runs are merged
-_FEW_TRIES = 16  # to find a value between two others
+_FEW_TRIES = 16  # to find a pivot, before a count says whether there is one
 
 
-@numpy_form(lambda values, score: np.count_nonzero(values >= score))
+@numpy_form(lambda values, threshold: np.count_nonzero(values >= threshold))
 @helper
-def count_reaching(values: Array, score: Any) -> int:
-    """Count the ``values`` >= ``score``.
+def count_reaching(values: Array, threshold: Any) -> int:
+    """Count the ``values`` >= ``threshold``.
 
     Sums in int32 run four times as fast as in int64. One loop: blocks of a constant size took a
     third more time, and compile twice as long.
     """
     count: Any = np.int32(0)
     for i in range(values.size):
-        count = np.int32(count + np.int32(values[i] >= score))
+        count = np.int32(count + np.int32(values[i] >= threshold))
     return count  # type: ignore[no-any-return]
 
 
-@numpy_form(lambda values, score: np.count_nonzero(values > score))
+@numpy_form(lambda values, threshold: np.count_nonzero(values > threshold))
 @helper
-def count_above(values: Array, score: Any) -> int:
-    """Count the ``values`` > ``score``."""
+def count_above(values: Array, threshold: Any) -> int:
+    """Count the ``values`` > ``threshold``."""
     count: Any = np.int32(0)
     for i in range(values.size):
-        count = np.int32(count + np.int32(values[i] > score))
+        count = np.int32(count + np.int32(values[i] > threshold))
     return count  # type: ignore[no-any-return]
 
 
 @helper
 def reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
-    """The largest of ``values`` that at least k of them reach, or one that k to k + slack reach.
+    """The k-th largest of ``values``, or another value that k to k + slack of them reach.
 
-    ``lowest`` if there are at most k + slack values, so that no search is needed.
+    ``lowest``, which all values reach, if they are at most k + slack: no search is needed.
 
     Bisection by counting, with one of the values as the pivot each time: a dozen vectorised counts
     are fifteen times as fast as quickselect (1,024 values, k = 100), and the dtype only has to
@@ -64,7 +64,8 @@ def reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
         tries = 0
         between = False
         while not between and tries < 2 * values.size:
-            # Where many values are equal, none may be left, which a count says in less time.
+            # Where many values are equal, all above ``reached`` may be known to be missing: then
+            # there is no pivot, which a count says in less time than all tries.
             if tries == _FEW_TRIES and count_above(values, reached) == n_missing:
                 break
             # The second round takes steps of 1: a step may share a factor with the size.

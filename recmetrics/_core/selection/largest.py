@@ -9,8 +9,10 @@ from recmetrics._core.jit import helper, kernel, numpy_form
 from recmetrics._core.selection.counting import Array, count_reaching, reached_by, sort_best_first
 from recmetrics._core.types import FloatArray, IntArray
 
+# A lane is one of so many groups of a user's relevances, of which only the largest is searched for
+# a bound. A user with fewer relevances for each lane has none.
 _LANES = 64
-_LEAST_PER_LANE = 3  # a user with fewer relevances for each lane has no lanes
+_LEAST_PER_LANE = 3
 
 
 @kernel
@@ -30,9 +32,9 @@ def write_largest(
     value: behind the ``depth`` largest, the others come in any order. ``memory`` is that of
     ``memory_for``.
 
-    Only values above a lower bound of the last that is wanted are collected and sorted. Where
-    these are fewer than are wanted, the next are equal to the bound. With all values different,
-    10 of 1,000 took 1.4 us of a user by insertion, and take 0.8; 50 of 300 took 3.7 and take 0.9.
+    Only the values above a bound, which at least as many reach as are wanted, are sorted. Where
+    these are too few, the next are equal to the bound. With all values different, 10 of 1,000 took
+    1.4 us of a user by insertion, and take 0.8; 50 of 300 took 3.7 and take 0.9.
     """
     lane_maxima = memory[0, :_LANES]
     above = memory[1]
@@ -45,13 +47,13 @@ def write_largest(
             n_wanted = min(depth, slots.size)
         bound = _bound(row, n_wanted, lane_maxima)
         n_above: Any = np.int64(0)
-        if n_wanted > 1:  # nothing is above the largest of all
+        if n_wanted > 1:  # else the bound is the largest of all
             n_above = _collect_above(row, bound, above)
             sort_best_first(above[:n_above], None, spare, None)
         for i in range(slots.size):
             slots[i] = above[i] if i < n_above else bound
 
-        if depth is not None:
+        if depth is not None:  # the values below the bound follow those that reach it
             slot = count_reaching(row, bound)
             for i in range(row.size):
                 if row[i] < bound:
@@ -67,6 +69,7 @@ def _bound(row: Array, k: int, lane_maxima: FloatArray) -> Any:
         return np.float64(_maximum(row))
     slack = np.int64(k // 2 + 4)  # to sort so many more takes less than to find the k-th largest
     if row.size >= _LEAST_PER_LANE * _LANES and 2 * k <= _LANES:
+        # What k lane maxima reach, k relevances do.
         _fill_lanes(row, lane_maxima)
         return reached_by(lane_maxima, k, lowest, slack)
     return reached_by(row, k, lowest, slack)
@@ -92,10 +95,10 @@ def _fill_lanes_in_numpy(row: Array, lane_maxima: FloatArray) -> None:
 @numpy_form(_fill_lanes_in_numpy)
 @helper
 def _fill_lanes(row: Array, lane_maxima: FloatArray) -> None:
-    """Fill ``lane_maxima`` with the largest of as many interleaved groups of values of a row.
+    """Fill ``lane_maxima`` with the largest value of each lane of a row.
 
-    Two values at each step, see ``_lane_maxima`` of ``kernels``; those behind the last whole step
-    are left out.
+    A step takes the next two values of each lane, see ``_lane_maxima`` of ``kernels``. The values
+    behind the last whole step are in no lane.
     """
     for lane in range(_LANES):
         lane_maxima[lane] = -1.0
@@ -132,5 +135,5 @@ def _collect_above(row: Array, bound: Any, above: FloatArray) -> int:
 
 
 def memory_for(start: IntArray) -> FloatArray:
-    """Work memory of ``write_largest``: the lane maxima, the values above a bound, and a sort."""
+    """Work memory of ``write_largest``: rows for lane maxima, values above a bound, and a sort."""
     return np.empty((3, int(np.diff(start).max(initial=_LANES))))
