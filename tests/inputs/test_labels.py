@@ -194,6 +194,32 @@ def test_a_batch_of_other_users_than_its_labels_name(users):
     assert evaluator.compute()["mrr"].tolist() == MRR
 
 
+@pytest.mark.parametrize("users", [None, [0, 1, 2]])
+def test_a_batch_of_users_whom_the_truth_lacks(users):
+    scores = SCORES.reindex(list("vwu"), fill_value=0.0)
+    truth = TRUTH.reindex(list("uvt"), fill_value=1)
+    evaluator = Evaluator(truth, "mrr")
+    message = message_of(InputError, evaluator.update, scores, users)
+    statement, _, keyword = advised(message).partition(", with ")
+    scope = {"scores": scores, "truth": truth, "evaluator": evaluator}
+    exec(f"{statement}; evaluator.update(scores, {keyword})", scope)
+    with pytest.warns(recmetrics.NotUpdatedWarning, match="1 of 3"):
+        assert evaluator.compute()["mrr"].tolist()[:2] == MRR
+
+
+def test_a_batch_of_items_that_the_truth_lacks():
+    """An item that nobody finds relevant has a rank, too: w stands where z is in the truth."""
+    scores = SCORES.set_axis(list("xyw"), axis=1)
+    message = message_of(InputError, Evaluator(TRUTH, "mrr").update, scores)
+    assert advised(message) == "truth.reindex(columns=scores.columns, fill_value=0)"
+    evaluator = Evaluator(eval(advised(message), {"truth": TRUTH, "scores": scores}), "mrr")
+    evaluator.update(scores)
+    assert evaluator.compute()["mrr"].tolist() == MRR
+    factors = np.eye(2), scores.T
+    message = message_of(InputError, Evaluator(TRUTH, "mrr").update_factors, *factors)
+    assert advised(message) == "truth.reindex(columns=item_factors.index, fill_value=0)"
+
+
 def test_batches_of_a_stream():
     stream = StreamEvaluator("popularity@1", popularity=NUMBERS)
     turned = SCORES[["z", "y", "x"]], TRUTH[["z", "y", "x"]]

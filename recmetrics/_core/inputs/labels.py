@@ -99,7 +99,7 @@ def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -
         if table is None:
             continue
         others: dict[str, str] = {}  # the labels that it should have, by side
-        users_code = ""  # the argument that names the users of a batch by its labels
+        typed = ""
         for side, axis in zip(("index", "columns"), _axes(name, table, arguments), strict=False):
             labels = _labels(name, table, side)
             contradicted = filter(labels.contradict, found.get(axis, ()))
@@ -108,15 +108,10 @@ def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -
                 found[axis] = (*found.get(axis, ()), labels)
             else:
                 others[side] = earlier.code
-                users = {*labels.values}
-                if users != {*earlier.values} and users.issubset(earlier.all_values):
-                    index, _, _ = earlier.code.partition("[")
-                    users_code = f"users={index}.get_indexer({labels.code})"
+                typed = typed or _with_other_labels(name, labels, earlier)
         if others:
             codes = " and ".join(others.values())
-            typed = _in_order(name, table, others)
-            if users_code and [*others] == ["index"]:
-                typed = users_code
+            typed = typed or _in_order(name, table, others)
             msg = (
                 f"the {' and '.join(others)} of {name} should be {codes}, in that order, since "
                 f"tables are read by position; type {typed}, or "
@@ -233,6 +228,25 @@ def _numbers_of(labels: Any) -> FloatArray:
         return np.asarray(labels, np.float64)
     except (TypeError, ValueError):
         return none
+
+
+def _with_other_labels(name: str, labels: Labels, earlier: Labels) -> str:
+    """Say what to type where scores have other labels than the truth of an evaluator; else "".
+
+    In the order of the truth they would be NaN for the users or items that only the truth has.
+    """
+    if {*labels.values} == {*earlier.values}:
+        return ""
+    if len(earlier.all_values):  # of a batch, whose users may be others than those expected
+        index, _, _ = earlier.code.partition("[")
+        users = f"users={index}.get_indexer({labels.code})"
+        if {*labels.values}.issubset(earlier.all_values):
+            return users
+        return f"{name} = {name}[{labels.code}.isin({index})], with {users}"
+    truth, _, side = earlier.code.rpartition(".")
+    if name in ("scores", "item_factors") and side == "columns" and hasattr(earlier.values, "isin"):
+        return f"{truth}.reindex(columns={labels.code}, fill_value=0)"
+    return ""
 
 
 def _in_order(name: str, table: Any, others: Mapping[str, str]) -> str:
