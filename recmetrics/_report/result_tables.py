@@ -563,6 +563,9 @@ def read_values(
     if array.ndim > 1:
         msg = f"{label} has shape {array.shape}; expected one value per user, (n_users,), or ()"
         raise ShapeError(msg)
+    if array.ndim == 0 and array.dtype.kind == "b":  # an answer, such as of a comparison of values
+        msg = f"{label} is {column}, of dtype bool; expected real numbers"
+        raise InputTypeError(msg)
     if array.ndim == 1 or takes_means:
         return array
     # One value for all lists is an array of shape (), also where the metric is not known.

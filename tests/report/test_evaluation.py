@@ -223,6 +223,12 @@ def test_one_number_is_a_value_of_all_lists_or_a_mean():
     assert Evaluation({"coverage@1": half}).to_dict()["means"][0]["mean"] == 0.5
     with pytest.raises(InputTypeError, match=r"^metric 'hit@1' of values is one number, 0.5; exp"):
         Evaluation({"hit@1": half})
+    # Of a comparison of two values, such as coverage > 0.5.
+    for answer in (True, np.array(0.5) > 0.4):
+        message = r"^metric 'coverage@1' of values is True, of dtype bool; expected real numbers$"
+        for call in (Evaluation, recmetrics.summary):
+            with pytest.raises(InputTypeError, match=message):
+                call({"coverage@1": answer})
 
 
 # --- The form ------------------------------------------------------------------------------------
