@@ -131,15 +131,19 @@ def choose_columns(
     require_columns(truth, "truth", required_of_truth)
     require_same_kind(recs, truth, "truth")
     truth_keys, model_keys = _divided_keys(truth, keys)
-    typed_grades = {"relevance": [relevance]}
     relevance = relevance or relevance_in(truth)
     roles = {"identifies the lists": keys, "holds the items": [item]}
     by: Sequence[str] = ()
     if of_truth:  # the user, who stands behind the columns of ``by``; other calls have neither
         by = keys[: -len(of_truth)]
-    typed = {"by": by, "score": [orders["score"]], "rank": [orders["rank"]]}
-    _refuse_two_roles("recs", roles | {"orders the lists": [rank, score]}, typed)
-    _refuse_two_roles("truth", roles | {"holds the relevances": [relevance]}, typed_grades)
+    # By role and column; without the argument, a column with the usual name would be read again.
+    arguments: Mapping[str, Mapping[Any, str | None]] = {
+        "identifies the lists": dict.fromkeys(by, "by"),
+        "orders the lists": {rank: "rank", score: "score", "rank": None, "score": None},
+        "holds the relevances": {relevance: "relevance", **dict.fromkeys(GRADES)},
+    }
+    _refuse_two_roles("recs", roles | {"orders the lists": [rank, score]}, arguments)
+    _refuse_two_roles("truth", roles | {"holds the relevances": [relevance]}, arguments)
     unread_grades = _unread_grades(truth, [*truth_keys, item], relevance)
     return Columns(list(keys), truth_keys, model_keys, item, rank, score, relevance, unread_grades)
 
@@ -155,19 +159,21 @@ def _unread_grades(truth: Frame, ids: Sequence[str], relevance: str | None) -> s
 def _refuse_two_roles(
     label: str,
     columns_of_roles: Mapping[str, Sequence[str | None]],
-    columns_of_arguments: Mapping[str, Sequence[Any]],
+    arguments: Mapping[str, Mapping[Any, str | None]],
 ) -> None:
     """Refuse a column of the table ``label`` that is read as two things, such as ids and scores.
 
-    ``columns_of_arguments`` are those of the arguments that may be left out.
+    ``arguments`` are those that may be left out, by role and column.
     """
     role_of_column: dict[str, str] = {}
     for role, columns in columns_of_roles.items():
         for column in filter(None, columns):
             if column in role_of_column:
-                msg = f"{label}: the column {column!r} {role_of_column[column]} and {role}"
-                for argument, names in columns_of_arguments.items():
-                    if column in names:
+                earlier_role = role_of_column[column]
+                msg = f"{label}: the column {column!r} {earlier_role} and {role}"
+                for read_as in (earlier_role, role):
+                    argument = arguments.get(read_as, {}).get(column)
+                    if argument is not None:
                         msg += f"; type {argument}=None, or the name of another column"
                 msg += "; expected a column for each"
                 raise ArgumentError(msg)

@@ -148,6 +148,22 @@ def test_a_column_is_not_read_as_two_things(names, message, chunks, kind):
     assert got["cg"] == [1.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("names", "arguments"),
+    [
+        ({"by": "item", "score": "item"}, ["by"]),  # the items come first, then the scores
+        ({"user": "item", "rank": "item"}, []),
+        ({"by": "rank", "rank": "rank"}, ["by"]),  # rank=None reads the same column
+        ({"item": "rating", "relevance": "rating"}, []),
+    ],
+)
+def test_only_arguments_that_help_are_to_be_left_out(names, arguments):
+    recs = make("polars", RECS | {"rating": [1, 2, 3]})
+    truth = make("polars", TRUTH | {"rank": [1, 2], "rating": [1, 2]})
+    told = message_of(ArgumentError, evaluate_table, recs, truth, "mrr", **names)
+    assert re.findall(r"type (\w+)=None", told) == arguments
+
+
 @EVERY_KIND
 @pytest.mark.parametrize("column", ["user", "item"])
 @pytest.mark.parametrize("what", ["recs", "truth"])
