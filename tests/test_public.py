@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import typing
@@ -23,7 +24,7 @@ from problems import side_information
 
 import recmetrics
 from recmetrics import Metrics
-from recmetrics._core import jit
+from recmetrics._core import jit, types
 from recmetrics._core.options import ForBatches, ForGroups, ForRankings, ForRanks, ForTruth, Shared
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
@@ -34,6 +35,18 @@ METHODS = {
     for name, method in inspect.getmembers(Metrics, inspect.isfunction)
     if not name.startswith("_")
 }
+CLASSES = [
+    each for each in PUBLIC if inspect.isclass(each) and not issubclass(each, tuple | Exception)
+]
+FUNCTIONS = [
+    *filter(inspect.isfunction, PUBLIC),
+    *(
+        member
+        for each in CLASSES
+        for name, member in inspect.getmembers(each, inspect.isroutine)
+        if not name.startswith("_")
+    ),
+]
 ONLY_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
@@ -82,21 +95,30 @@ def test_the_version_is_a_version():
 
 
 def test_public_objects_and_methods_have_docstrings():
-    documented = [*PUBLIC, *METHODS.values(), recmetrics]
+    objects = [each for each in PUBLIC if inspect.isclass(each) or inspect.isfunction(each)]
+    documented = [*objects, *METHODS.values(), recmetrics]
     assert [each for each in documented if not (each.__doc__ or "").strip()] == []
 
 
 def test_help_shows_the_names_of_types():
     # Not what they stand for, which fills a screen: 27 systems, or all forms of a truth.
-    methods = [
-        member
-        for each in PUBLIC
-        if inspect.isclass(each) and not issubclass(each, tuple | Exception)
-        for name, member in inspect.getmembers(each, inspect.isroutine)
-        if not name.startswith("_")
-    ]
-    for function in [*filter(inspect.isfunction, PUBLIC), *methods]:
+    for function in FUNCTIONS:
         assert isinstance(inspect.signature(function).return_annotation, str), function
+
+
+def test_what_is_taken_and_returned_can_be_imported():
+    """For annotations: types of arguments and results, and of the fields of results."""
+    hidden = set()
+    for function_or_class in [*FUNCTIONS, *CLASSES]:
+        annotations = inspect.get_annotations(function_or_class)
+        texts = [text for name, text in annotations.items() if not name.startswith("_")]
+        words = re.findall(r"\w+", " ".join(text for text in texts if "Unpack" not in text))
+        known = vars(sys.modules[function_or_class.__module__])
+        for name in {*words} - {*recmetrics.__all__}:
+            module = known[name].__module__ if inspect.isclass(known.get(name)) else ""
+            if name in types.__annotations__ or module.startswith("recmetrics"):
+                hidden.add(name)
+    assert hidden == {"Origin"}  # of the definitions, which nobody asks for
 
 
 def test_the_package_is_typed():

@@ -21,8 +21,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = "recmetrics"
 COMMAND = "cli"  # which says itself what it takes
 TYPES = "reference/types.md"
-RESULTS = "_report"  # what public functions return; nobody imports it
-LATER = (RESULTS, "dask")  # few need these pages
+LATER = ("dask",)  # few need these pages
 
 # The names of the package in the order in which users need them. Exceptions and warnings follow.
 SECTIONS = {
@@ -42,12 +41,22 @@ SECTIONS = {
         "Summary",
         "overlap",
         "overlap_ranked",
+        "Mean",
+        "Difference",
+        "Gate",
+        "Verdict",
+        "Movers",
+        "Mover",
+        "UsersNeeded",
+        "CompactTable",
     ],
     "Side information": ["popularity_from", "propensity_from", "popularity_strata"],
     "Questions before and after": [
         "explain",
+        "Explanation",
         "identify",
         "Identification",
+        "Match",
         "audit",
         "audit_ranked",
         "Audit",
@@ -72,12 +81,12 @@ def _package() -> Any:
 
 
 def _public_modules() -> list[Any]:
-    """The modules with an ``__all__`` whose path has no private part, and that of the results."""
+    """The modules with an ``__all__`` whose path has no private part."""
 
     def walk(module: Any) -> list[Any]:
         found = [module] if module.exports else []
         for name, member in sorted(module.members.items()):
-            public = name == RESULTS or (name != COMMAND and not name.startswith("_"))
+            public = name != COMMAND and not name.startswith("_")
             if public and not member.is_alias and member.is_module:
                 found += walk(member)
         return found
@@ -86,16 +95,12 @@ def _public_modules() -> list[Any]:
 
 
 def _page(module: Any) -> str:
-    return f"reference/{module.path.replace('._', '-').replace('.', '-')}.md"
-
-
-def _title(module: Any) -> str:
-    return "Results of comparisons" if module.name == RESULTS else str(module.path)
+    return f"reference/{module.path.replace('.', '-')}.md"
 
 
 def navigation() -> list[Any]:
     """The entries of the reference in the navigation."""
-    return [*({_title(module): _page(module)} for module in _public_modules()), {"Types": TYPES}]
+    return [*({module.path: _page(module)} for module in _public_modules()), {"Types": TYPES}]
 
 
 def listed() -> dict[str, list[str]]:
@@ -104,8 +109,8 @@ def listed() -> dict[str, list[str]]:
 
 
 def _own_names(module: Any) -> list[str]:
-    """The public names of a module; those of the package itself have their entries there."""
-    names = [str(name) for name in module.exports]
+    """The public names of a module; types, and those of the package, have their entries there."""
+    names = [str(name) for name in module.exports if not module[name].is_attribute]
     return names if module is _package() else [n for n in names if n not in _package().exports]
 
 
@@ -113,21 +118,19 @@ def pages() -> dict[str, str]:
     """Each page, for mkdocstrings to fill."""
     return {_page(module): _written(module) for module in _public_modules()} | {
         TYPES: "# Types\n\n"
-        "The names of types in the signatures of the reference. They are not exported.\n\n"
-        + "".join(map(_type, _types()))
+        "The names of types in the signatures of the reference.\n\n" + "".join(map(_type, _types()))
     }
 
 
 def _written(module: Any) -> str:
     summary = module.docstring.value.partition("\n")[0] if module.docstring else ""
-    parts = [f"# {_title(module)}\n", f"{summary}\n"]
+    parts = [f"# {module.path}\n", f"{summary}\n"]
     if module is _package():
         for title, names in _sections().items():
             parts += [f"## {title}\n", *map(_entry, names)]
         return "\n".join(parts)
     for name in _own_names(module):
         options, links = _of_inherited(f"{module.path}.{name}")
-        options += ["show_root_full_path: false"] if module.name == RESULTS else []
         parts.append(f"::: {module.path}.{name}\n{_options_of(options)}{links}")
     elsewhere = [str(name) for name in module.exports if name in _package().exports]
     if elsewhere:
@@ -202,13 +205,15 @@ def _methods() -> str:
 
 
 def _type(target: Any) -> str:
-    """The entry of a type that is not exported."""
+    """The entry of a type, under its path if it is public."""
     if target.is_class:
         options = "{members: false, show_root_full_path: false}"
         return f"::: {target.path}\n    options: {options}\n\n"
     about = target.docstring.value if target.docstring else ""
+    path = next((m.path for m in _public_modules() if target.name in m.exports), "")
+    name = f"{path}.{target.name}".lstrip(".")
     code = textwrap.fill(str(target.value), 90, subsequent_indent="    ", break_on_hyphens=False)
-    heading = f"## {target.name} {{ #{target.path} }}"
+    heading = f"## {name} {{ #{target.path} }}"
     return f"{heading}\n\n```py\n{code}\n```\n\n{about}\n\n"
 
 
@@ -227,7 +232,7 @@ def _types() -> list[Any]:
                 found[target.canonical_path] = target
                 add(target.value if target.is_attribute else None)
 
-    public = {name for module in _public_modules() for name in module.exports}
+    public = {name for module in _public_modules() for name in _own_names(module)}
     for function in _functions():
         for type_ in (function.returns, *(each.annotation for each in function.parameters)):
             add(type_)

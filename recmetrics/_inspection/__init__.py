@@ -11,6 +11,12 @@ Each answer is an object that prints.
 
 from recmetrics._inspection.audits import Audit, Finding, audit, audit_ranked
 from recmetrics._inspection.definitions import Measured, Problem
-from recmetrics._inspection.explanations import explain, formula_of, interval
-from recmetrics._inspection.identification import Identification, identify, identify_by, read_metric
+from recmetrics._inspection.explanations import Explanation, explain, formula_of, interval
+from recmetrics._inspection.identification import (
+    Identification,
+    Match,
+    identify,
+    identify_by,
+    read_metric,
+)
 from recmetrics._inspection.overlaps import overlap, overlap_ranked

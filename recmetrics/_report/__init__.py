@@ -24,7 +24,7 @@
 The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metric is computed here.
 """
 
-from recmetrics._report.comparison import Comparison
+from recmetrics._report.comparison import Comparison, UsersNeeded
 from recmetrics._report.comparison_pages import CompactTable
 from recmetrics._report.differences import compare
 from recmetrics._report.evaluation import Evaluation, EvaluationCounts
@@ -47,6 +47,7 @@ __all__ = [
     "Mover",
     "Movers",
     "Summary",
+    "UsersNeeded",
     "ValueReader",
     "ValueSums",
     "Verdict",

@@ -20,6 +20,7 @@ _values        lists and truth -> values
 _counts        ``TableSummary``: counts and means of a result
 """
 
+from recmetrics._core.types import RankGaps
 from recmetrics._files import weight_names as weight_names
 from recmetrics.tables._analysis import RecListAnalysis
 from recmetrics.tables._buckets import say_counted_in_bucket as say_counted_in_bucket
@@ -32,6 +33,7 @@ from recmetrics.tables._lenskit import dcg, hit, ndcg, precision, recall, recip_
 from recmetrics.tables._times import TimeAudit, TimeFinding, audit_times
 
 __all__ = [
+    "RankGaps",
     "RecListAnalysis",
     "TableSummary",
     "TimeAudit",
