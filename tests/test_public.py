@@ -407,6 +407,9 @@ same: dict[str, npt.NDArray[np.float64]] = recmetrics.overlap(
 recmetrics.overlap_ranked(lists, np.array([[0], [1]]), "overlap@10", n_items=3, repeats="drop")
 found: recmetrics.Summary = recmetrics.summary(values, by=["x", "y"], confidence=0.9, rng=None)
 means: dict[str, float] = found.means
+in_polars: pl.DataFrame = comparison.to_frame("means", backend="polars")
+in_polars = found.to_frame(backend="polars")
+in_polars = comparison.gate("ndcg@10 >= -0.1").to_frame(backend="polars")
 weighted: dict[str, float] = evaluator.mean(weights=np.ones(2))
 evaluator.update(scores, np.array([1, 0]))
 evaluator.update(scores, torch.tensor([1, 0]))
@@ -466,7 +469,10 @@ WRONG = {
     'Metrics.novelty_at_k(scores, lists, unseen="none")': "[arg-type]",
     "Metrics.novelty_at_k(scores, lists, popularity=5)": "[arg-type]",
     'recmetrics.compare({"a": values}, tests="z")': "[arg-type]",
-    'comparison.to_frame(backend="panda")': "[arg-type]",
+    'comparison.to_frame(backend="panda")': "[call-overload]",
+    'comparison.to_frame(backend="polars").iloc': "[attr-defined]",
+    'found.to_frame(backend="polars").iloc': "[attr-defined]",
+    "recmetrics.dask.compute(scores, lists, 'mrr')['mrr'].persist()": "[attr-defined]",
     'Metrics.evaluate(scores, lists, "mrr").summary(level=0.9)': "[call-arg]",
     'recmetrics.summary(values, confidence="95 %")': "[arg-type]",
     "recmetrics.summary(values, weight=[1, 2])": "[call-arg]",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from recmetrics._report.rules import PER_CENT, margin_of_share, refuse_beyond, s
 from recmetrics._report.settings import check_known, read_seed, several
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -415,6 +418,18 @@ class Comparison(Compared, Printed):
         """Return a dict of plain values for each row of ``table``, "differences" or "means"."""
         one_of("table", table, Table)
         return [record.as_dict() for record in getattr(self, table)]
+
+    @overload
+    def to_frame(self, table: Table = ..., *, backend: Literal["pandas"]) -> pandas.DataFrame: ...
+
+    @overload
+    def to_frame(self, table: Table = ..., *, backend: Literal["polars"]) -> polars.DataFrame: ...
+
+    @overload
+    def to_frame(self, table: Table = ..., *, backend: Literal["pyarrow"]) -> pyarrow.Table: ...
+
+    @overload
+    def to_frame(self, table: Table = ..., *, backend: Frames | None = None) -> Any: ...
 
     def to_frame(self, table: Table = "differences", *, backend: Frames | None = None) -> Any:
         """Return a table as a data frame.

@@ -32,7 +32,7 @@ from recmetrics._printing import (
 from recmetrics._report import legends, statistics
 from recmetrics._report.bounds import POWER, Bounds, bounds_of
 from recmetrics._report.origins import UNKNOWN, Origin
-from recmetrics._report.records import Compared, Frames, document, frame_of
+from recmetrics._report.records import Compared, Framed, document
 from recmetrics._report.rules import (
     EXAMPLE,
     FAILS,
@@ -96,7 +96,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False, repr=False)
-class Gate(Printed):
+class Gate(Printed, Framed):
     """The verdict of ``Comparison.gate``, which prints as its own table.
 
     Attributes
@@ -146,10 +146,6 @@ class Gate(Printed):
     def to_records(self) -> list[dict[str, Any]]:
         """Return a dict of plain values for each verdict."""
         return [asdict(verdict) for verdict in self.verdicts]
-
-    def to_frame(self, *, backend: Frames | None = None) -> Any:
-        """Return the verdicts as a data frame, as ``Comparison.to_frame``."""
-        return frame_of(self.to_records(), backend)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values for JSON, with the notes."""

@@ -12,7 +12,7 @@ from datetime import date, time, timedelta
 from importlib.util import find_spec
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Literal, TypeAlias, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
 
@@ -26,6 +26,11 @@ from recmetrics._report.origins import Origin, definition_of, spelled_out
 from recmetrics._report.result_tables import spec_if_known
 from recmetrics._report.samples import Samples
 from recmetrics._report.statistics import Correction, Test
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 # Fields of a ``Mean`` that are exported also where they are None, which has a meaning there.
 _MEANINGFUL_NONE = ("group", "n_users", "n_undefined")
@@ -247,6 +252,32 @@ class Compared:
         defined = [record for record in of_groups if not math.isnan(record.value)]
         worst = max if metric in self.lower_is_better else min
         return worst(defined, key=attrgetter("value"), default=None)
+
+
+class Framed:
+    """A report whose records become a data frame."""
+
+    __slots__ = ()
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a dict of plain values for each record."""
+        raise NotImplementedError
+
+    @overload
+    def to_frame(self, *, backend: Literal["pandas"]) -> pandas.DataFrame: ...
+
+    @overload
+    def to_frame(self, *, backend: Literal["polars"]) -> polars.DataFrame: ...
+
+    @overload
+    def to_frame(self, *, backend: Literal["pyarrow"]) -> pyarrow.Table: ...
+
+    @overload
+    def to_frame(self, *, backend: Frames | None = None) -> Any: ...
+
+    def to_frame(self, *, backend: Frames | None = None) -> Any:
+        """Return the records as a data frame, with all digits, as ``Comparison.to_frame``."""
+        return frame_of(self.to_records(), backend)
 
 
 def widened_ends(records: Iterable[Mean | Difference]) -> dict[str, list[str]]:

@@ -25,7 +25,7 @@ from recmetrics._report.bounds import Floats, bounds_of_mean
 from recmetrics._report.groups import Rows, in_order_of, plain, read_users
 from recmetrics._report.merged import each_model, read_sums
 from recmetrics._report.origins import UNKNOWN, Origin
-from recmetrics._report.records import Frames, Mean, document, frame_of, widened_ends
+from recmetrics._report.records import Framed, Mean, document, widened_ends
 from recmetrics._report.samples import Samples, ids_of, read_level
 from recmetrics._report.settings import read_seed, several
 from recmetrics._report.statistics import Basis, Sample
@@ -433,7 +433,7 @@ def _level_means(
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False, repr=False)
-class Summary(Printed):
+class Summary(Printed, Framed):
     """The result of ``recmetrics.summary``; it prints as a table, and is displayed in notebooks.
 
     >>> import recmetrics
@@ -517,10 +517,6 @@ class Summary(Printed):
             widened=widened_ends(self.records),
             notes=notes,
         )
-
-    def to_frame(self, *, backend: Frames | None = None) -> Any:
-        """Return the records as a data frame, with all digits, as ``Comparison.to_frame``."""
-        return frame_of(self.to_records(), backend)
 
     def plot(self, target: str | PathLike[str] | Axes | None = None) -> Figure:
         """Draw the means with intervals and levels, as ``Comparison.plot``.

@@ -10,16 +10,38 @@ extra ``dask``.
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 from recmetrics._core.inputs import check_matrix
 from recmetrics._core.options import ForBatches, check_flag, takes
 from recmetrics._core.selection import check_bias, check_factors
 from recmetrics._core.spec import MetricsList, Request
-from recmetrics._core.types import Truth
+from recmetrics._core.types import Truth, UserValues
 from recmetrics.dask._graph import TaskGraph, check_array, read_items
 
 __all__ = ["compute", "compute_factors"]
+
+
+@overload
+def compute(
+    pred_scores: Any,
+    ground_truth: Truth,
+    metrics_list: MetricsList,
+    *,
+    lazy: Literal[False] = False,
+    **shared: Unpack[ForBatches],
+) -> dict[str, UserValues]: ...
+
+
+@overload
+def compute(
+    pred_scores: Any,
+    ground_truth: Truth,
+    metrics_list: MetricsList,
+    *,
+    lazy: bool,
+    **shared: Unpack[ForBatches],
+) -> dict[str, Any]: ...
 
 
 @takes(ForBatches, n_threads=1)
@@ -96,6 +118,32 @@ def compute(
     tables = {"scores": pred_scores, "truth": ground_truth}
     graph = TaskGraph(pred_scores.chunks[0], row_bytes, n_items, tables, shared, request)
     return graph.values(graph.of_scores(pred_scores), lazy=lazy)
+
+
+@overload
+def compute_factors(
+    user_factors: Any,
+    item_factors: Any,
+    ground_truth: Truth,
+    metrics_list: MetricsList,
+    *,
+    item_bias: Any = ...,
+    lazy: Literal[False] = False,
+    **shared: Unpack[ForBatches],
+) -> dict[str, UserValues]: ...
+
+
+@overload
+def compute_factors(
+    user_factors: Any,
+    item_factors: Any,
+    ground_truth: Truth,
+    metrics_list: MetricsList,
+    *,
+    item_bias: Any = ...,
+    lazy: bool,
+    **shared: Unpack[ForBatches],
+) -> dict[str, Any]: ...
 
 
 @takes(ForBatches, n_threads=1)
