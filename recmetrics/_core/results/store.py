@@ -606,7 +606,8 @@ class Accumulator:
         """
         self._results.clear()
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    # Any: type checkers refuse ``np.savez(file, **arrays)``, where "allow_pickle" may be a key.
+    def state(self) -> dict[str, Any]:
         """Export all users or events as plain arrays: for checkpoints, files and other machines.
 
         The arrays contain neither truth nor scores.
