@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics._core.errors import ArgumentError, MetricSpecError, warn
+from recmetrics._core.inputs import InvalidItems
 from recmetrics._core.options import check_flag, one_of
 from recmetrics._core.spec import COUNT_COLUMNS, MetricSpec, make_spec, parse
 from recmetrics._core.types import RankGaps
@@ -203,7 +204,7 @@ class RecListAnalysis:
         for values_of_lists in values.values():
             values_of_lists[n_present:] = np.nan
         table: Table = lists.result(values, {}, included=include_missing)
-        summary = summarise(lists, values, missing, treatment, metrics)
+        summary = summarise(lists, values, missing, treatment, metrics, InvalidItems(), {})
         self._summary = summary
 
         if columns.rank is None and columns.score is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -252,13 +251,13 @@ def summarise(
     missing: MissingLists,
     treatment: Missing,
     metrics: Iterable[TableMetric],
-    invalid: InvalidItems | None = None,
-    user_weights: Mapping[str, UserValues] = MappingProxyType({}),
+    invalid: InvalidItems,
+    user_weights: Mapping[str, UserValues],
 ) -> TableSummary:
     """Summarise the values of lists.
 
     ``missing`` are the missing lists, from before such lists were added; ``treatment`` is how the
-    result counts them. ``invalid`` None: no item was.
+    result counts them.
     """
     string_metrics = [metric for metric in metrics if isinstance(metric, StringMetric)]
     specs = [metric.spec for metric in string_metrics]
@@ -283,7 +282,7 @@ def summarise(
         first_missing=missing.first,
         missing=treatment,
         order=columns.order,
-        invalid=invalid or InvalidItems(),
+        invalid=invalid,
         means=means,
         n_defined=n_defined,
         n_short=int(np.count_nonzero(is_short)),

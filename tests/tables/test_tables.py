@@ -1,8 +1,10 @@
 """RecListAnalysis: LensKit's shape and numbers, for pandas, polars and pyarrow alike."""
 
+import copy
 import decimal
 import json
 import math
+import pickle
 import tracemalloc
 import warnings
 from pathlib import Path
@@ -459,6 +461,8 @@ def test_the_summary_counts_who_has_no_list_and_who_has_no_truth():
     assert (analysis.summary.means["hit@1"], analysis.summary.n_defined["hit@1"]) == (1 / 1, 1)
     analysis.compute(recs, make("pandas", {"user": [5], "item": [1]}))
     assert "without recommendations" not in str(analysis.summary)
+    for copied in (pickle.loads(pickle.dumps(analysis)), copy.deepcopy(analysis)):
+        assert copied.summary == analysis.summary
 
 
 @pytest.mark.parametrize("kind", KINDS)
