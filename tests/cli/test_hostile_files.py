@@ -183,6 +183,12 @@ BAD_TABLES = {
     "a missing cell": Hostile(
         b"user,item\na,x\na,\n", "RECS 'bad.csv', line 3: has no item; ", RECS
     ),
+    # csv counts no lines behind a cell of so many characters, which polars reads.
+    "a row behind a long cell": Hostile(
+        b"user,item,note\na,x," + b"y" * 140_000 + b"\na,,z\n",
+        "RECS 'bad.csv', row 1 (counted from 0) has no item; ",
+        RECS,
+    ),
     "no header": Hostile(b"a,x\n", "RECS 'bad.csv' has no columns 'user' and 'item'; ", RECS),
     "a column twice": Hostile(
         b"user,item,user\n",
