@@ -202,7 +202,7 @@ def _descending(start: IntArray, values: FloatArray, depth: int | None) -> Float
     """
     if values.size == 0 or (values == values[0]).all():
         return values
-    largest_first = values.copy()  # ``check_truth`` gives relevances of no user, which stay
+    largest_first = np.empty_like(values)
     write_largest(start, values, start, largest_first, depth, memory_for(start))
     return largest_first
 
