@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from asserts import python
 
 from recmetrics import Metrics, audit, overlap
-from recmetrics._core import jit, machine_code
+from recmetrics._core import jit
 from recmetrics.cli import _terminal
 
 # Everything that is neither of Python nor part of NumPy, of scipy.sparse, or ours.
@@ -139,16 +139,16 @@ sys.modules["numba"] = None  # to import it is an error
 scores = np.random.default_rng(0).random((5_000, 500), dtype=np.float32)
 truth = (scores > 0.98).astype(np.float32)
 print(calls_until_numba(lambda: Metrics.compute(scores, truth, "ndcg@10")))
-print(calls_until_numba(lambda: Metrics.compute(scores[:500], truth[:500], "ndcg@10")))
+print(calls_until_numba(lambda: Metrics.compute(scores[:1_000], truth[:1_000], "ndcg@10")))
 n_items = 500
-users = np.arange(120)[:, np.newaxis]
+users = np.arange(240)[:, np.newaxis]
 is_candidate = (np.arange(n_items) + users) % 5 == 0
 truth = is_candidate & ((np.arange(n_items) + users) % 2 == 0)
 scores = np.where(is_candidate, np.random.default_rng(0).random(is_candidate.shape), 0.0)
 print(calls_until_numba(lambda: Metrics.compute(scores, truth, "mrr", candidates=is_candidate)))
 print(calls_until_numba(lambda: Metrics.compute(sp.csr_array(scores), truth, "mrr")))
-scores = np.random.default_rng(0).random(7_000)
-sizes = [1_000] * 7
+scores = np.random.default_rng(0).random(22_000)
+sizes = [1_000] * 22
 print(calls_until_numba(lambda: Metrics.compute_groups(scores, scores > 0.4, "auc", sizes=sizes)))
 """
 
@@ -156,21 +156,22 @@ print(calls_until_numba(lambda: Metrics.compute_groups(scores, scores > 0.4, "au
 def test_work_adds_up_until_numba_is_imported():
     """About 10 of 500 items are relevant to each of 5,000 users, which each is compared with 500.
 
-    A user takes 10 microseconds, a relevant item 6, and 500 comparisons 0.7: 0.39 s, above 0.1; of
-    500 users a tenth of it: the third call is above 0.1 s.
+    A user takes 10 microseconds, a relevant item 6, and 500 comparisons 0.7: 0.39 s, above 0.3; of
+    1,000 users a fifth of it, and 0.01 s as hits of a metric: the fourth call is above 0.3 s.
 
-    Then each of 120 users has 50 relevant ones among 100 candidates: 6,000 items of 6 microseconds
-    are 0.036 s, as hits of a metric 0.007 s, and all else less than 0.004 s: the third call is
-    above 0.1 s.
+    Then each of 240 users has 50 relevant ones among 100 candidates: 12,000 items of 6 microseconds
+    are 0.072 s, as hits of a metric 0.012 s, and all else less than 0.012 s: the fourth call is
+    above 0.3 s.
 
-    Of 7 groups of 1,000 rows, 600 of them relevant, these take 0.029 s, and the bins of the rows
-    0.07 microseconds for each: the fourth call is above 0.1 s. Comparisons would take 0.006 s more.
+    Of 22 groups of 1,000 rows, 600 of them relevant, these take 0.092 s, and the bins of the rows
+    0.07 microseconds for each: the fourth call is above 0.3 s. With comparisons, which would take
+    0.018 s, the third would be.
     """
     environment = {"NUMBA_DISABLE_JIT": "0", "RECMETRICS_JIT": "auto"}
     large, small, *pools = python("-P", "-c", COUNTED_CALLS, **environment).stdout.split()
     assert large == "1"
-    assert small == "3"
-    assert pools == ["3", "3", "4"]
+    assert small == "4"
+    assert pools == ["4", "4", "4"]
 
 
 def test_the_command_says_once_that_it_compiles(tmp_path):
@@ -372,18 +373,3 @@ def test_hits_are_counted_once_they_are_known(gain, n_hits, monkeypatch):
     of_metric = (100 + n_hits) * 1.0
     expected = EVERY_ROW + 100 * 0.25 + of_hits + of_metric
     assert jit._Work.total == pytest.approx(expected, rel=1e-9)
-
-
-def test_the_disk_is_asked_once_for_a_kernel(monkeypatch):
-    """To look for its machine code takes as long as a small call."""
-    asked = []
-    monkeypatch.setattr(jit._Work, "total", 0.2e6)  # enough to load, too little to compile
-    monkeypatch.setattr(jit, "_mode", lambda: "auto")
-    monkeypatch.setattr(machine_code, "is_saved", lambda *_: asked.append(1) and False)
-
-    @jit.kernel
-    def double(number):
-        return 2 * number
-
-    assert [double(2), double(3)] == [4, 6]
-    assert asked == [1]

@@ -205,27 +205,6 @@ def test_a_kernel_is_compiled_anew_where_a_helper_in_another_file_has_changed(pa
     assert run(before)[:2] == ["28.0", "0"]
 
 
-ENOUGH_TO_LOAD = """
-from recmetrics._core.jit import add_work
-add_work(0.2e6)
-"""
-
-
-def test_with_too_little_work_to_compile_a_kernel_runs_as_machine_code_where_that_is_on_disk(
-    package, run
-):
-    def with_little_work(dtype="float64"):
-        return run(ENOUGH_TO_LOAD, dtype=dtype, RECMETRICS_JIT="auto")[:2]
-
-    assert with_little_work() == ["14.0", "0"]
-    assert run() == COMPILED
-    assert with_little_work() == ["14.0", "1"]
-    assert with_little_work("int8") == ["14.0", "0"]  # no machine code for this type
-    (index,) = (package.parent / "cache").rglob("kernels.total*.nbi")
-    index.write_bytes(b"rubbish")
-    assert with_little_work() == ["14.0", "0"]
-
-
 def test_files_without_kernels_and_the_times_of_files_leave_machine_code_as_it_is(package, run):
     assert run() == COMPILED
     (package / "cli").mkdir()

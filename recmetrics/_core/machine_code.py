@@ -83,11 +83,6 @@ def _plainly_compiled(function: Callable[..., Any]) -> Any:
         return _jit()(function)
 
 
-def is_saved(dispatcher: Any, arguments: tuple[Any, ...]) -> bool:
-    """Say whether the cache on disk holds the machine code for arguments of these types."""
-    return _HAS_INTERNALS and numba_internals.is_saved(dispatcher, arguments)
-
-
 _FOLDERS_WITHOUT_KERNELS = ("_files", "_inspection", "_printing", "_report", "cli", "dask", "spark")
 
 

@@ -155,14 +155,6 @@ class _Cache(NullCache):
         cache._cache_file._source_stamp = self._stamp()
         return cache
 
-    def holds(self, signature: tuple[Any, ...], target_context: Any) -> bool:
-        """Say whether it has machine code for this processor and arguments of these types."""
-        try:
-            key = self._opened._index_key(signature, target_context.codegen())
-            return key in self._opened._cache_file._load_index()
-        except Exception:  # any: see ``load_overload``
-            return False
-
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             code = self._opened.load_overload(sig, target_context)
@@ -176,12 +168,6 @@ class _Cache(NullCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(Exception):
             self._opened.save_overload(sig, data)
-
-
-def is_saved(dispatcher: Any, arguments: tuple[Any, ...]) -> bool:
-    """See ``machine_code.is_saved``."""
-    signature = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
-    return dispatcher._cache.holds(signature, dispatcher.targetctx)  # type: ignore[no-any-return]
 
 
 def cache(compiled: Any, function: Callable[..., Any], stamp: Callable[[], str]) -> None:

@@ -485,7 +485,7 @@ _OF_FILES = {
     ],
     "_core/jit.py": [
         ("small calls import Numba", "tests/test_first_second.py -k hundred",
-         "_Work.total < _WORK_TO_LOAD", "_Work.total < 0"),
+         "_Work.total < _WORK_TO_COMPILE", "_Work.total < 0"),
     ],
     "_core/selection/find.py": [
         ("the lowest grades are lost to the notes", MANY,
