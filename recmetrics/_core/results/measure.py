@@ -168,18 +168,19 @@ def user_values(selection: Selection, request: Request) -> dict[str, UserValues]
     work = (n_users // 8 + n_hits) * len(request.of_hits)
     if work < _MIN_THREADED_WORK:
         measure(everyone, slice(n_users))
-        return values
-
-    # In one thread, metrics took a third of a call with 30 of them and 10,000 users. Blocks of
-    # users, rather than metrics, keep all threads busy, and hits in cache for the next metric.
-    for text, (spec, _, _) in request.of_hits.items():
-        # A discount may be a function of the caller. This thread calls it, and keeps its weights.
-        if "discount" in spec.values:
-            everyone.discount(selection.cutoffs.of[text], spec.values)
-    n_threads = request.threads
-    n_blocks = n_threads * max(1, math.ceil(n_users / (n_threads * _MAX_BLOCK_USERS)))
-    blocks = row_blocks(n_users, math.ceil(n_users / n_blocks))
-    map_blocks(lambda rows: measure(everyone.part(rows), rows), blocks, n_threads)
+    else:
+        # In one thread, metrics took a third of a call with 30 of them and 10,000 users. Blocks of
+        # users, rather than metrics, keep all threads busy, and hits in cache for the next metric.
+        for text, (spec, _, _) in request.of_hits.items():
+            # A discount may be a function of the caller. This thread calls it, and keeps its
+            # weights.
+            if "discount" in spec.values:
+                everyone.discount(selection.cutoffs.of[text], spec.values)
+        n_threads = request.threads
+        n_blocks = n_threads * max(1, math.ceil(n_users / (n_threads * _MAX_BLOCK_USERS)))
+        blocks = row_blocks(n_users, math.ceil(n_users / n_blocks))
+        map_blocks(lambda rows: measure(everyone.part(rows), rows), blocks, n_threads)
+    add_work(selection.unexpected_work)
     return values
 
 

@@ -58,6 +58,9 @@ class Selection(NamedTuple):
     # The repeats and the unknown items of each list, (2, users); None where they are errors.
     n_invalid: IntArray | None = None
     slots: Slots | None = None  # None where no metric names a stratum or weighs
+    # Beyond what was counted before selection, see ``work``. It is counted after the metrics, since
+    # to load or to compile their kernels takes longer than to run them as Python once more.
+    unexpected_work: float = 0.0
 
     def owning_copy(self) -> "Selection":
         """The selection with copies of the arrays that it shares with the caller's truth.
@@ -119,8 +122,9 @@ def find_hits(
         most_slots = cutoffs.slots
     ranker = ranker_of(scores, users, most_slots)
     hits, n_swallowed_users = ranker.hits(cutoffs.hits, request, reader)
+    unexpected_work = 0.0
     if counts_work():
-        add_work(work_beyond(scores, users, cutoffs.hits, hits))
+        unexpected_work = work_beyond(scores, users, cutoffs.hits, hits)
     if cutoffs.hits is not None and users.candidates is not None:
         _warn_of_candidates(users, hits)
     list_values = {} if reader is None else reader.values
@@ -130,7 +134,9 @@ def find_hits(
         gain, place = read_labels(hits, relevant.values)
         slots = slots._replace(place=place)
         hits = hits._replace(ideal=relevant.values, gain=gain)
-    return Selection(hits, list_values, sink, cutoffs, n_swallowed_users, n_invalid, slots)
+    return Selection(
+        hits, list_values, sink, cutoffs, n_swallowed_users, n_invalid, slots, unexpected_work
+    )
 
 
 def count_work(scores: Source, users: Users, k: int | None, depth: int | None) -> None:
