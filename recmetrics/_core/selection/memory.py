@@ -19,6 +19,7 @@ from recmetrics._core.selection.kernels import (
 from recmetrics._core.types import IntArray
 
 _BUCKETS_PER_BIN = 4  # with 8, 1,000 relevant items of a user take longer, and 100 as long
+_MOST_BUCKETS = 1 << 15  # 128 KiB
 _CACHED_ROW_BYTES = 1 << 16  # twice the nearest cache of most processors
 
 
@@ -36,7 +37,7 @@ def bins_for(n_items: int, most_relevant: int, dtype: np.dtype[Any]) -> Bins:
     return Bins(
         scores=np.empty(n_bins, dtype),
         greatest=dtype.type(greatest),
-        first_of=np.empty(_BUCKETS_PER_BIN * n_bins + 1, np.uint32),
+        first_of=np.empty(min(_BUCKETS_PER_BIN * n_bins, _MOST_BUCKETS) + 1, np.uint32),
         bin_of=np.empty(n_items, np.uint32),
         n_above=np.empty(n_bins, np.int32),
         n_equal=np.empty(n_bins, np.int32),
