@@ -212,9 +212,10 @@ def check_truth(relevance: FloatArray, request: Request, cutoffs: Cutoffs) -> No
 
     ``relevance`` are those of the relevant items of all users. No user need be ranked.
     """
-    # The checks of metrics read only the largest relevance: here, that of a user who has no other.
+    # The checks read only the largest relevance. Without users, no discount is asked for.
     largest = relevance.max(initial=0.0, keepdims=True)
-    views = Views(empty_hits(np.array([0, 1]), largest, ties=False))
+    no_hits = empty_hits(np.zeros(1, np.int64), np.empty(0), ties=False)
+    views = Views(no_hits._replace(ideal=largest))
     for text, (spec, _, _) in request.of_hits.items():
         view = views.view("index", cutoffs.of[text], spec.measured_values)
         if spec.metric.check_truth is not None:
