@@ -191,6 +191,16 @@ def test_ranks_among_many_relevant_items(share, own_candidates, ties):
         np.testing.assert_array_equal(got[user], np.where(truth[user] > 0, ranks, 0))
 
 
+@pytest.mark.parametrize("zeros", [(-0.0, 0.0), (0.0, -0.0)])
+def test_zeros_of_both_signs_are_one_score(zeros):
+    """Also in bins, whose scale is their difference."""
+    scores = np.array([[*zeros, 1, -np.inf]], np.float32)
+    truth = np.array([[1, 1, 0, 0]])
+    with compiled(), patched({"_core.selection.matrix": {"MANY_CANDIDATES": 1}}):
+        got = Metrics.ranks(scores, truth, candidates=np.arange(4)).toarray()
+    np.testing.assert_array_equal(got, [[2, 3, 0, 0]])
+
+
 def slots_of(truth, texts, **options):
     """The slots of the users in the hits that selection finds for these metrics, and R of each."""
     source = read_matrix(scores_of())

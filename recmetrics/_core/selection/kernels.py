@@ -646,6 +646,18 @@ def _find_bins(row: Array, n_relevant: int, bins: Bins) -> None:
 
 
 @helper
+def _scale_of(n_relevant: int, bins: Bins) -> Any:
+    """The buckets for each 1 between the least and the greatest relevant score of ``bins``.
+
+    0 where these are equal, or no numbers: then all scores are in one bucket. The difference of
+    equal ones may be -0, which would turn the order around.
+    """
+    last = np.float32(bins.first_of.size - 2)
+    width = bins.scores[n_relevant - 1] * _ONE - bins.scores[0] * _ONE
+    return last / width if width > _ZERO else _ZERO * width
+
+
+@helper
 def _bucket_of(score: Any, least: Any, scale: Any, last: Any) -> Any:
     """The bucket of a score, one of 0 to ``last``, which are of equal width.
 
@@ -670,7 +682,7 @@ def _fill_buckets(n_relevant: int, bins: Bins) -> int:
     first_of[:] = 0
     least = scores[0] * _ONE
     last = np.float32(first_of.size - 2)
-    scale = last / (scores[n_relevant - 1] * _ONE - least)
+    scale = _scale_of(n_relevant, bins)
     for i in range(n_relevant):
         first_of[_bucket_of(scores[i], least, scale, last) + 1] += 1
 
@@ -696,7 +708,7 @@ def _search_in_buckets(row: Array, n_relevant: int, n_steps: int, bins: Bins) ->
     first_of = bins.first_of
     least = relevant_scores[0] * _ONE
     last = np.float32(first_of.size - 2)
-    scale = last / (relevant_scores[n_relevant - 1] * _ONE - least)
+    scale = _scale_of(n_relevant, bins)
     for begin in range(0, row.size, _TILE_SCORES):
         tile = row[begin : begin + _TILE_SCORES]
         bin_of = bins.bin_of[begin : begin + _TILE_SCORES]
