@@ -194,7 +194,7 @@ _OF_FILES = {
         ("an equal score lies above the relevant one", BINS,
          "+ last)] < tile[i]", "+ last)] <= tile[i]"),
         ("scores of a bucket are compared once", BINS,
-         "for _ in range(1, n_steps):", "for _ in range(1, min(2, n_steps)):"),
+         "for _ in range(1, most_in_bucket):", "for _ in range(1, min(2, most_in_bucket)):"),
         ("a bucket holds the relevant scores of those before", BINS,
          "return np.uint32(np.int32(bucket))", "return np.uint32(np.int32(last - bucket))"),
         ("a sort leaves the hits of ranks where they are",

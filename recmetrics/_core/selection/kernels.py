@@ -16,7 +16,14 @@ Two passes keep the counting short:
    counted over the *pool*: a second pass gathers the few items that reach the least of them, in
    item order.
 
-For lists, the k-th largest lane maximum is a lower bound of the k-th best score.
+Where a user has many relevant items, and lanes would leave few of them out, ranks are not counted
+one by one. The scores of these items separate *bins*, and a second pass finds the bin of each score
+of the row: ``rank_many_relevant``.
+
+For lists, the k-th largest lane maximum is a lower bound of the k-th best score. The few items that
+reach it are collected and sorted: from the lanes that reach it or, where these have too many items,
+in a second pass. Where lists are made anyway, or take less time than to visit all relevant items,
+hits are looked up in them: ``look_up_items``, ``look_up_dense``.
 
 No other kernels see scores. These read rows of one native dtype; ``lowest`` is the smallest value
 of that dtype, and ``least`` the smallest with which an item may be recommended: -inf is not. The
@@ -26,7 +33,8 @@ item itself.
 
 Arrays that belong together are one argument, a record such as ``Rows``, which costs nothing in
 compiled code. A helper gets slices of arrays, but returns none: the references to arrays are not
-counted, and Numba would drop one that it never took.
+counted, and Numba would drop one that it never took. Where a loop may read anywhere in an array,
+its index is made unsigned, since Numba asks of a signed one whether it counts from the end.
 
 The first call of a process without a cache waits for their compilation, which takes time for each
 dtype and for each line. So what few calls need is an argument that may be None, such as ``tied``:
@@ -60,7 +68,7 @@ LANES = 2 * _HALF_TILE  # the number of lanes of a row is a multiple of this one
 _CACHE_LINE_BYTES = 64
 _PREFETCH_LINES = 128  # cache lines between the scores that are read and those that are asked for
 BLOCK_SCORES = 64  # counted together
-_LONGEST_LANE = 64  # items of lanes that are looked at one by one
+_LONGEST_LANE = 64  # items; those of longer lanes are not looked at one by one
 _GATHERED_BLOCKS = 64  # of a row that are looked through before items of these are collected
 # To collect one of the k best in a pool takes as long as so many comparisons of a count.
 COMPARED_PER_COLLECTED = 768
@@ -69,7 +77,7 @@ _TILE_SCORES = 4096  # stay in cache while they are compared with many relevant 
 _ONE = np.float32(1.0)
 _ZERO = np.float32(0.0)
 _COMPARED_BITS = 3  # the highest bits of a bin; for more, too many scores would be compared
-_SEARCH_STEPS = 8  # in which all items of the next user are asked for
+_SEARCH_STEPS = 8  # of a search by halves, in which the items of the next user are asked for
 
 # Excluded items are hidden in a copy of a row with no more than so many items for each of them.
 LEAST_PER_HIDDEN = 40
@@ -96,9 +104,10 @@ class Tied(NamedTuple):
 class Scratch(NamedTuple):
     """Work memory to sort many hits."""
 
-    # (ranks + 1,) 1 + the hit at each rank; then the hits by rank; all 0 between users
+    # (ranks + 1,) at each rank 1 + the hit that has it, or 0; then the hits in the order of their
+    # ranks, from the front on. All 0 between users.
     table: npt.NDArray[np.int32]
-    # (ranks / _RANKS_PER_SORTED + 1,) to sort fewer hits with
+    # (ranks / _RANKS_PER_SORTED + 1,) for a sort, where hits are fewer than that
     order: IntArray
     spare_ranks: IntArray
     spare_order: IntArray
@@ -130,13 +139,13 @@ class PossibleHits(NamedTuple):
 class Bins(NamedTuple):
     """The scores of a row, in bins that the scores of a user's many relevant items separate.
 
-    A bin holds the scores from above the next lower relevant score up to its own.
+    A bin holds the scores above the next lower relevant score, up to its own and with it.
     """
 
     # (bins,) those of relevant items, ascending; behind them, ``greatest`` or NaN.
     scores: Array
     greatest: Any  # the greatest number of the dtype
-    # (buckets + 1,) the relevant scores in the buckets before each, see ``_fill_buckets``
+    # (buckets + 1,) how many relevant scores are in lower buckets, see ``_bucket_of``
     first_of: npt.NDArray[np.uint32]
     bin_of: npt.NDArray[np.uint32]  # (n_items,) the bin of each item
     n_above: npt.NDArray[np.int32]  # (bins,) scores of the row above the relevant one of the bin
@@ -381,7 +390,7 @@ def _usable_lanes(
 
 
 @helper
-def _bound(lane_maxima: Array, k: int, lowest: Any) -> Any:
+def _bound_of_lanes(lane_maxima: Array, k: int, lowest: Any) -> Any:
     """A lower bound of the k-th best score of a row from its lane maxima, or ``lowest``."""
     return reached_by(lane_maxima, k, lowest, k // 8)
 
@@ -617,19 +626,31 @@ def _find_bins_in_numpy(row: Array, n_relevant: int, bins: Bins) -> None:
 def _find_bins(row: Array, n_relevant: int, bins: Bins) -> None:
     """Find the bin of each score of a row, and count the scores above and at that of each bin.
 
-    The first of ``bins.scores``, the least power of two above ``n_relevant``, are filled. The bin
-    of a score is the number of those below it, 0 for a NaN, which is in no count of scores above.
+    There are as many bins as the least power of two above ``n_relevant``, and ``bins.scores`` hold
+    a score for each. The bin of a score is the number of those below it. NaN is in bin 0, whose
+    scores are above none.
+
+    A score is searched for among the relevant scores of its bucket, or, where a bucket has more of
+    these than the number of a bin has bits, bit by bit among all.
     """
     n_bits = 0
     while 1 << n_bits <= n_relevant:
         n_bits += 1
-    n_steps = _fill_buckets(n_relevant, bins)
-    if n_steps <= n_bits:
-        _search_in_buckets(row, n_relevant, n_steps, bins)
+    n_bins = 1 << n_bits
+
+    # Buckets of equal width reach from the least relevant score to the greatest.
+    least = bins.scores[0] * _ONE
+    last = np.float32(bins.first_of.size - 2)
+    width = bins.scores[n_relevant - 1] * _ONE - least
+    # All scores are in one bucket where the relevant ones are equal, or infinitely far apart. The
+    # difference of equal zeros may be -0, which would turn the order around.
+    scale = last / width if width > _ZERO else _ZERO * width
+    most_in_bucket = _fill_buckets(n_relevant, least, scale, last, bins)
+    if most_in_bucket <= n_bits:
+        _search_in_buckets(row, most_in_bucket, least, scale, last, bins)
     else:
         _search_by_bits(row, n_bits, bins)
 
-    n_bins = 1 << n_bits
     bins.n_above[:n_bins] = 0
     bins.n_equal[:n_bins] = 0
     bins.n_equal_before[:n_bins] = 0
@@ -646,23 +667,12 @@ def _find_bins(row: Array, n_relevant: int, bins: Bins) -> None:
 
 
 @helper
-def _scale_of(n_relevant: int, bins: Bins) -> Any:
-    """The buckets for each 1 between the least and the greatest relevant score of ``bins``.
-
-    0 where these are equal, or no numbers: then all scores are in one bucket. The difference of
-    equal ones may be -0, which would turn the order around.
-    """
-    last = np.float32(bins.first_of.size - 2)
-    width = bins.scores[n_relevant - 1] * _ONE - bins.scores[0] * _ONE
-    return last / width if width > _ZERO else _ZERO * width
-
-
-@helper
 def _bucket_of(score: Any, least: Any, scale: Any, last: Any) -> Any:
-    """The bucket of a score, one of 0 to ``last``, which are of equal width.
+    """The bucket of a score, one of 0 to ``last``.
 
-    A greater score is never in a lower bucket: both steps round, but keep the order. NaN is in
-    bucket 0, and so are all scores where the width is not a number.
+    Bucket 0 begins at the score ``least``, and ``scale`` is 1 / the width of a bucket. A greater
+    score is never in a lower bucket: subtraction and multiplication round, but keep the order. NaN
+    is in bucket 0; so is every score where the scale is 0 or NaN.
     """
     bucket = (score * _ONE - least) * scale
     bucket = bucket if bucket > _ZERO else _ZERO
@@ -671,51 +681,47 @@ def _bucket_of(score: Any, least: Any, scale: Any, last: Any) -> Any:
 
 
 @helper
-def _fill_buckets(n_relevant: int, bins: Bins) -> int:
-    """Fill ``bins.first_of`` with the relevant scores in the buckets before each.
+def _fill_buckets(n_relevant: int, least: Any, scale: Any, last: Any, bins: Bins) -> int:
+    """Fill ``bins.first_of``: count the relevant scores in the buckets before each.
 
-    The buckets reach from the least relevant score to the greatest. Returns the largest number of
-    relevant scores in a bucket.
+    Returns the largest number of relevant scores in a bucket.
     """
     scores = bins.scores
     first_of = bins.first_of
     first_of[:] = 0
-    least = scores[0] * _ONE
-    last = np.float32(first_of.size - 2)
-    scale = _scale_of(n_relevant, bins)
     for i in range(n_relevant):
         first_of[_bucket_of(scores[i], least, scale, last) + 1] += 1
 
-    n_most = 0
+    # Each entry has the number of the bucket before it, and gets the sum up to there.
+    most_in_bucket = 0
     n_before: Any = np.uint32(0)
     for bucket in range(first_of.size):
         n_in_bucket = first_of[bucket]
-        n_most = max(n_most, n_in_bucket)
+        most_in_bucket = max(most_in_bucket, n_in_bucket)
         n_before = np.uint32(n_before + n_in_bucket)
         first_of[bucket] = n_before
-    return n_most
+    return most_in_bucket
 
 
 @helper
-def _search_in_buckets(row: Array, n_relevant: int, n_steps: int, bins: Bins) -> None:
+def _search_in_buckets(
+    row: Array, most_in_bucket: int, least: Any, scale: Any, last: Any, bins: Bins
+) -> None:
     """Write the bin of each score to ``bins.bin_of``, from its bucket.
 
-    The relevant scores in lower buckets are below it. Those in its own, at most ``n_steps``, are
-    compared with it, and with none of higher buckets is it above. With 100 relevant scores of
-    3,700, it took 10 us of a user to find bins by bits, and takes 4.
+    A score is above all relevant scores in lower buckets, and above none in higher ones. Those in
+    its own, at most ``most_in_bucket``, are compared with it. With 100 relevant scores of 3,700,
+    this takes 4 us of a user, where ``_search_by_bits`` took 10.
     """
     relevant_scores = bins.scores
     first_of = bins.first_of
-    least = relevant_scores[0] * _ONE
-    last = np.float32(first_of.size - 2)
-    scale = _scale_of(n_relevant, bins)
     for begin in range(0, row.size, _TILE_SCORES):
         tile = row[begin : begin + _TILE_SCORES]
         bin_of = bins.bin_of[begin : begin + _TILE_SCORES]
         for i in range(tile.size):
             first = first_of[_bucket_of(tile[i], least, scale, last)]
             bin_of[i] = first + np.uint32(relevant_scores[first] < tile[i])
-        for _ in range(1, n_steps):
+        for _ in range(1, most_in_bucket):
             for i in range(tile.size):
                 bin_of[i] += np.uint32(relevant_scores[bin_of[i]] < tile[i])
 
@@ -724,11 +730,12 @@ def _search_in_buckets(row: Array, n_relevant: int, n_steps: int, bins: Bins) ->
 def _search_by_bits(row: Array, n_bits: int, bins: Bins) -> None:
     """Write the bin of each score to ``bins.bin_of``, bit by bit.
 
-    Its highest bits come from comparisons of all scores with the same seven relevant scores, its
-    lower bits from one comparison each, with a relevant score that the bits so far choose: with 100
-    relevant scores, four bits of seven. To find all bits like this took half as long again. A bit
-    is shifted into place: written as a choice between two numbers, it compiles to a branch, which
-    took five times as long for x86-64-v3.
+    Its three highest bits come from comparisons of all scores with the same seven relevant scores.
+    Each lower bit comes from one comparison with a relevant score that the bits so far choose: with
+    100 relevant scores, four bits of seven. To find all seven like this took half as long again.
+
+    A bit is shifted into place: written as a choice between two numbers, it compiles to a branch,
+    which took five times as long for x86-64-v3.
     """
     n_low_bits = max(0, n_bits - _COMPARED_BITS)
     relevant_scores = bins.scores
@@ -741,7 +748,7 @@ def _search_by_bits(row: Array, n_bits: int, bins: Bins) -> None:
             for i in range(tile.size):
                 bin_of[i] += np.uint32(last_below < tile[i]) << np.uint32(n_low_bits)
         for bit in range(n_low_bits - 1, -1, -1):
-            last = np.uint32((1 << bit) - 1)  # from ``bin_of`` on, the last bin without this bit
+            last = np.uint32((1 << bit) - 1)  # ``bin_of + last`` is the last bin without this bit
             for i in range(tile.size):
                 is_above = relevant_scores[np.uint32(bin_of[i] + last)] < tile[i]
                 bin_of[i] += np.uint32(is_above) << np.uint32(bit)
@@ -857,7 +864,7 @@ def _find_reaching(
     written to the next place, which moves on only if its score reaches the bound: a branch for each
     of 1,000 items took four times as long.
     """
-    bound = _bound(lane_maxima, k, least)
+    bound = _bound_of_lanes(lane_maxima, k, least)
     n_reaching = 0
     for i in range(relevant_items.size):
         possible.places[n_reaching] = i
@@ -984,29 +991,30 @@ def _hide(row: Array, excluded: IntArray, lowest: Any, allowed: Array) -> bool:
     """Copy a row to ``allowed``, with the lowest score for excluded items; True with any NaN.
 
     Tile by tile with prefetch, as ``_lane_maxima`` reads: 1.4 ms for 60 MB. To count the NaN before
-    the copy, without prefetch, took 3.
+    the copy, without prefetch, took 3. Beside each tile, a part of the excluded items is asked for,
+    which are read at the end.
     """
     line_scores = _CACHE_LINE_BYTES // row.itemsize
     line_items = _CACHE_LINE_BYTES // excluded.itemsize
     n_tiles = row.size // (2 * _HALF_TILE) + 1
-    n_asked = excluded.size // n_tiles + line_items  # beside each tile
-    n_numbers = 0
-    asked = 0
+    step_items = excluded.size // n_tiles + line_items  # asked for beside each tile
+    asked_end = 0  # the excluded items before it are asked for
+    n_numbers = 0  # the scores that are not NaN
     for begin in range(0, row.size, 2 * _HALF_TILE):
         tile = row[begin : begin + 2 * _HALF_TILE]
         copied = allowed[begin : begin + 2 * _HALF_TILE]
         for j in range(0, 2 * _HALF_TILE, line_scores):
             prefetch(row, begin + _PREFETCH_LINES * line_scores + j)
-        for item in range(asked, min(asked + n_asked, excluded.size), line_items):
-            prefetch(excluded, item)
-        asked += n_asked
+        for place in range(asked_end, min(asked_end + step_items, excluded.size), line_items):
+            prefetch(excluded, place)
+        asked_end += step_items
         n_in_tile: Any = np.int32(0)
         for j in range(tile.size):
             copied[j] = tile[j]
             n_in_tile = np.int32(n_in_tile + np.int32(tile[j] >= lowest))
         n_numbers += n_in_tile
     for item in excluded:
-        allowed[np.uint64(item)] = lowest  # as a signed number, it could count from the end
+        allowed[np.uint64(item)] = lowest
     return n_numbers < row.size
 
 
@@ -1243,7 +1251,7 @@ def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
         for place in range(n_hits):
             slot = first + place
             hit = scratch.table[place]
-            scratch.table[place] = 0
+            scratch.table[place] = 0  # for the next user
             hits.gain[slot] = scratch.gain[hit]
             if tied is not None:
                 tied.first[slot] = scratch.first[hit]
@@ -1252,17 +1260,18 @@ def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
 
 @helper
 def _sort_ranks(ranks: IntArray, scratch: Scratch) -> None:
-    """Sort the ranks of a user's hits, which all differ, and write the hit of each to the table.
+    """Sort the ranks of a user's hits, which all differ, and write the hits in that order.
 
-    By a table of all ranks or, where these are many for each hit, by a sort: with 100 hits among
-    3,700 ranks, the table took 2.1 us of a user.
+    They are written to the front of ``scratch.table``, which otherwise holds zeros. Where there are
+    many ranks for each hit, they are found by a sort, else by a table of all ranks: this took
+    2.1 us of a user with 100 hits among 3,700 ranks, more than the sort.
     """
     table = scratch.table
     n_hits = ranks.size
     if n_hits * _RANKS_PER_SORTED < table.size:
         order = scratch.order[:n_hits]
         for hit in range(n_hits):
-            ranks[hit] = -ranks[hit]
+            ranks[hit] = -ranks[hit]  # the first rank is the largest then
             order[hit] = hit
         sort_best_first(ranks, order, scratch.spare_ranks, scratch.spare_order)
         for place in range(n_hits):
@@ -1329,36 +1338,38 @@ def _list_best(row: Array, bound: Any, excluded: IntArray, k: int, pool: Pool) -
 
 @helper
 def _find_lanes(lane_maxima: Array, folded: Array, bound: Any, lanes: IntArray) -> int:
-    """Write the lanes whose maximum reaches ``bound`` to ``lanes``; returns their number.
+    """Write the lanes whose maximum reaches ``bound`` to ``lanes``.
 
-    They are four for each of ``folded`` at most. A lane is written to the next place, which moves
-    on only if the lane reaches the bound, without a branch that is hard to guess.
+    Returns their number, or 0 where they may be more than half of all lanes.
+
+    First the places in ``folded`` that reach it are found, then the lanes among the four that
+    ``_fold`` put into each. Each is written to the next place of ``lanes``, which moves on only if
+    it reaches the bound, without a branch that is hard to guess.
     """
-    n_folded: Any = np.int64(0)
+    n_folded: Any = np.int64(0)  # that reach the bound
     for lane in range(folded.size):
         lanes[n_folded] = lane
         n_folded += folded[lane] >= bound
     if 4 * n_folded > lane_maxima.size // 2:  # as where scores are equal
         return 0
 
-    n_found: Any = n_folded
+    end: Any = n_folded  # of what is written to ``lanes``
     for i in range(n_folded):
         first = lanes[i]
         for part in range(4):  # written as one range of lanes, it took longer than it saves
             lane = first + part * folded.size
-            lanes[n_found] = lane
-            n_found += lane_maxima[lane] >= bound
-    for i in range(n_folded, n_found):
+            lanes[end] = lane
+            end += lane_maxima[lane] >= bound
+    for i in range(n_folded, end):
         lanes[i - n_folded] = lanes[i]
-    return n_found - n_folded  # type: ignore[no-any-return]
+    return end - n_folded  # type: ignore[no-any-return]
 
 
 @helper
 def _add_reaching(row: Array, item: int, bound: Any, count: int, pool: Pool) -> int:
-    """Write an item to the next place of a pool, and count it if it reaches ``bound``.
+    """Write an item to the next place of a pool, which it keeps if it reaches ``bound``.
 
-    Returns the new count. There is no branch. The indices have no sign, since a signed one might
-    count from the end.
+    ``count`` items have kept their places; returns the new count. There is no branch.
     """
     score = row[np.uint64(item)]
     pool.values[np.uint64(count)] = score
@@ -1373,11 +1384,13 @@ def _list_from_lanes(
 ) -> int:
     """Write the k best items of a row to the front of the pool, as ``_list_best`` does.
 
-    At least k of the ``folded`` lanes reach ``bound``, a lower bound of the k-th best score. The
-    items of the lanes that reach it are looked at, 15 in each of 11 lanes for k = 10 and 3,700
-    items: 0.25 us of a user, where a second pass over the row takes 0.4.
+    ``folded`` are the ``lane_maxima``, four in one, and no item is excluded. At least k of them
+    reach ``bound``, so k items do. Only the items of the lanes that reach it are looked at: 15 in
+    each of 11 lanes for k = 10 and 3,700 items, which takes 0.25 us of a user, where a second pass
+    over the row takes 0.4.
 
-    Returns k, or 0 where that does not pay off: in long rows, and where many scores are equal.
+    Returns k, or 0, and no list, where that does not pay off: in long rows, and where many scores
+    are equal.
     """
     if row.size > _LONGEST_LANE * lane_maxima.size:
         return 0
@@ -1385,7 +1398,9 @@ def _list_from_lanes(
     count: Any = np.int64(0)
     for i in range(n_lanes):
         lane = pool.spare_items[i]
-        item = lane // _HALF_TILE * 2 * _HALF_TILE + lane % _HALF_TILE  # its first one
+        # Its first item; another follows half a tile later, and the next two in the next tile that
+        # has the lane.
+        item = lane // _HALF_TILE * 2 * _HALF_TILE + lane % _HALF_TILE
         while item + _HALF_TILE < row.size:
             count = _add_reaching(row, item, bound, count, pool)
             count = _add_reaching(row, item + _HALF_TILE, bound, count, pool)
@@ -1397,7 +1412,8 @@ def _list_from_lanes(
     if count == 0:
         return 0
 
-    # Of the items, which are in no order, the lower one is before another with an equal score.
+    # The items are in no order. Each goes to the place that is the number of items before it: those
+    # with a greater score, and the lower ones with the same.
     values = pool.values[:count]
     items = pool.items[:count]
     for i in range(values.size):
@@ -1448,9 +1464,9 @@ def list_rows(
             is_folded = n_lanes < lane_maxima.size
             maxima = folded[:n_lanes] if is_folded else lane_maxima
             # Numba's ``max`` of two scores made this kernel a twentieth slower.
-            reached = _bound(maxima, k, lowest)
+            reached = _bound_of_lanes(maxima, k, lowest)
             bound = reached if reached > scores.least else scores.least
-            # An excluded item may hide others of its lane.
+            # Where items are excluded, a lane may have lost its maximum, but not its other items.
             if is_folded and excluded_items.size == 0 and reached > scores.least:
                 n_listed = _list_from_lanes(row, bound, lane_maxima, maxima, k, pool)
         else:
@@ -1522,10 +1538,10 @@ def look_up_items(
     ``ranking`` and ``length`` are those of ``list_rows``. With ``are_equal`` all relevances are the
     same, and the first is read for each. ``places`` (k,) is work memory.
 
-    All items of a ranking are searched for together, by halves, so that no comparison waits for
-    another. Meanwhile the next user's items are brought to the cache, a few lines at each step: of
-    4,000 users with 1,000 relevant items in memory, 40,000 searches take 0.7 ms. They took 4.8
-    without that, and 3 where all lines were asked for at once.
+    All items of a ranking are searched for together, by halves, so that the comparisons of one do
+    not wait for those of another. Meanwhile the next user's items are brought to the cache, a few
+    lines at each step: of 4,000 users with 1,000 relevant items in memory, 40,000 searches take
+    0.7 ms. They took 4.8 without that, and 3 where all lines were asked for at once.
     """
     items = relevant.items
     n_users = length.size
@@ -1545,7 +1561,7 @@ def look_up_items(
             half = size // 2
             for i in range(best_items.size):
                 place = places[i]
-                last_of_half = items[np.uint64(place + half - 1)]  # unsigned as in ``_hide``
+                last_of_half = items[np.uint64(place + half - 1)]
                 places[i] = place + half * (last_of_half < best_items[i])  # no branch
             size -= half
             for line in range(asked_end, min(asked_end + step_items, next_end), line_items):
@@ -1553,7 +1569,7 @@ def look_up_items(
             asked_end += step_items
 
         hits.length[user] = best_items.size
-        if size == 0:
+        if size == 0:  # no relevant items
             continue
         first = hits.start[user]
         n_hits = 0
@@ -1734,7 +1750,7 @@ def _raise_bound(
     _lane_maxima(row, memory.lane_maxima, lowest, None, 0)
     lane_maxima = memory.lane_maxima
     n_lanes = _usable_lanes(row, lane_maxima, excluded, 4 * k, lowest, lane_maxima)
-    reached = _bound(lane_maxima[:n_lanes], k, lowest)
+    reached = _bound_of_lanes(lane_maxima[:n_lanes], k, lowest)
     if reached > bound:
         _count_blocks(row, reached, np.bool_(False), memory.block_counts)
         return reached
