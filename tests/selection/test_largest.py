@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from inside import compiled, in_python
 
-from recmetrics._core.selection.largest import memory_for, write_largest
+from recmetrics._core.selection.largest import write_largest
 
 # With 192 values lanes give the bound, up to the 32 largest; all of two values are sorted.
 SIZES = [0, 1, 2, 5, 63, 64, 65, 191, 192, 319, 320, 1_000]
@@ -39,7 +39,7 @@ def test_the_largest_of_each_user_descend(kind, k):
     users, start = users_of(kind)
     slot_start = np.cumsum([0, *np.minimum(SIZES, k)])
     largest = np.full(slot_start[-1], np.nan)
-    write_largest(start, np.concatenate(users), slot_start, largest, None, memory_for(start))
+    write_largest(start, np.concatenate(users), slot_start, largest, None)
     np.testing.assert_array_equal(largest, np.concatenate([np.sort(u)[::-1][:k] for u in users]))
 
 
@@ -49,7 +49,7 @@ def test_the_largest_of_each_user_descend(kind, k):
 def test_the_others_follow_in_any_order(kind, depth):
     users, start = users_of(kind)
     largest = np.full(start[-1], np.nan)
-    write_largest(start, np.concatenate(users), start, largest, depth, memory_for(start))
+    write_largest(start, np.concatenate(users), start, largest, depth)
     for user, begin, end in zip(users, start, start[1:], strict=False):
         descending = np.sort(user)[::-1]
         np.testing.assert_array_equal(largest[begin:end][:depth], descending[:depth])
@@ -62,5 +62,5 @@ def test_relevances_have_any_dtype(dtype):
     slot_start = np.cumsum([0, *np.minimum(SIZES, 10)])
     largest = np.empty(slot_start[-1])
     with compiled():
-        write_largest(start, np.concatenate(users), slot_start, largest, None, memory_for(start))
+        write_largest(start, np.concatenate(users), slot_start, largest, None)
     np.testing.assert_array_equal(largest, np.concatenate([np.sort(u)[::-1][:10] for u in users]))

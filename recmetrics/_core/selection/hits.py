@@ -29,7 +29,7 @@ import numpy.typing as npt
 from recmetrics._core.errors import ArgumentError, InputError
 from recmetrics._core.inputs import places_of_entries, users_of_entries
 from recmetrics._core.jit import kernel
-from recmetrics._core.selection.largest import memory_for, write_largest
+from recmetrics._core.selection.largest import write_largest
 from recmetrics._core.threads import without_warnings
 from recmetrics._core.types import BoolArray, FloatArray, IntArray, TiePolicy
 
@@ -168,7 +168,7 @@ def fill_ideal(hits: Hits, start: IntArray, values: npt.NDArray[Any]) -> None:
 
     User u has the relevances ``values[start[u]:start[u + 1]]``, perhaps with zeros among them.
     """
-    write_largest(start, values, hits.start, hits.ideal, None, memory_for(start))
+    write_largest(start, values, hits.start, hits.ideal, None)
 
 
 def part_of(hits: Hits, users: slice) -> Hits:
@@ -203,7 +203,7 @@ def _descending(start: IntArray, values: FloatArray, depth: int | None) -> Float
     if values.size == 0 or (values == values[0]).all():
         return values
     largest_first = np.empty_like(values)
-    write_largest(start, values, start, largest_first, depth, memory_for(start))
+    write_largest(start, values, start, largest_first, depth)
     return largest_first
 
 

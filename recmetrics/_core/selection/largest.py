@@ -9,43 +9,55 @@ from recmetrics._core.jit import helper, kernel, numpy_form
 from recmetrics._core.selection.counting import Array, count_reaching, reached_by, sort_best_first
 from recmetrics._core.types import FloatArray, IntArray
 
-# A lane is one of so many groups of a user's relevances, of which only the largest is searched for
-# a bound. A user with fewer relevances for each lane has none.
+# The relevances of a user are dealt to so many lanes, and a bound is searched for only among the
+# largest of each lane.
 _LANES = 64
-_LEAST_PER_LANE = 3
+_LEAST_PER_LANE = 3  # with fewer relevances for each lane, it is searched for among all
 
 
-@kernel
 def write_largest(
     start: IntArray,
     values: npt.NDArray[Any],
     slot_start: IntArray,
     largest: FloatArray,
-    depth: Any,
-    memory: FloatArray,
+    depth: int | None,
 ) -> None:
     """Write the largest values of each user, descending, to the front of the user's slots.
 
     User u has the values ``start[u]:start[u + 1]``, which are relevances, and the slots
     ``slot_start[u]`` to ``slot_start[u + 1]`` of ``largest``. If ``depth`` is None, a user has at
     most as many slots as values, and all slots are filled. Otherwise a user has a slot for each
-    value: behind the ``depth`` largest, the others come in any order. ``memory`` is that of
-    ``memory_for``.
-
-    Only the values above a bound, which at least as many reach as are wanted, are sorted. Where
-    these are too few, the next are equal to the bound. With all values different, 10 of 1,000 took
-    1.4 us of a user by insertion, and take 0.8; 50 of 300 took 3.7 and take 0.9.
+    value: behind the ``depth`` largest, the others come in any order.
     """
-    lane_maxima = memory[0, :_LANES]
-    above = memory[1]
-    spare = memory[2]
+    most_values = int(np.diff(start).max(initial=0))
+    above, spare = np.empty((2, most_values))
+    _write_largest(start, values, slot_start, largest, depth, np.empty(_LANES), above, spare)
+
+
+@kernel
+def _write_largest(
+    start: IntArray,
+    values: npt.NDArray[Any],
+    slot_start: IntArray,
+    largest: FloatArray,
+    depth: Any,
+    lane_maxima: FloatArray,
+    above: FloatArray,
+    spare: FloatArray,
+) -> None:
+    """Write what ``write_largest`` does. The last three arguments are work memory.
+
+    At least as many values as are wanted reach a bound. Those above it are sorted; where they are
+    too few, the next are equal to it. With all values different, 10 of 1,000 take 0.8 us of a user,
+    and took 1.4 by insertion; 50 of 300 take 0.9, and took 3.7.
+    """
     for user in range(start.size - 1):
         row = values[start[user] : start[user + 1]]
         slots = largest[slot_start[user] : slot_start[user + 1]]
         n_wanted = slots.size
         if depth is not None:
             n_wanted = min(depth, slots.size)
-        bound = _bound(row, n_wanted, lane_maxima)
+        bound = _lower_bound(row, n_wanted, lane_maxima)
         n_above: Any = np.int64(0)
         if n_wanted > 1:  # else the bound is the largest of all
             n_above = _collect_above(row, bound, above)
@@ -62,8 +74,11 @@ def write_largest(
 
 
 @helper
-def _bound(row: Array, k: int, lane_maxima: FloatArray) -> Any:
-    """A number that at least k of the relevances in ``row`` reach, and perhaps a few more."""
+def _lower_bound(row: Array, k: int, lane_maxima: FloatArray) -> Any:
+    """A number that at least k of the relevances in ``row`` reach, and perhaps a few more.
+
+    ``lane_maxima`` is work memory.
+    """
     lowest = np.float64(-1.0)  # below all relevances
     if k == 1:
         return np.float64(_maximum(row))
