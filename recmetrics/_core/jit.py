@@ -22,13 +22,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Microseconds of work in Python after which kernels run as machine code. To import Numba and to
 # load the kernels of a call from the disk takes 0.35 s; to compile them takes 3 s, but once on a
-# machine: later processes load what this one compiled. Processor seconds of a new process until the
-# end of calls of ndcg@10 with 3,700 items, loaded / compiled, were for 0.1, 0.2 and 0.3e6:
+# machine: later processes load what this one compiled.
+#
+# Processor seconds that a new process took for some calls of ndcg@10 with 3,700 items, where it
+# loaded / compiled kernels after 0.1e6, 0.2e6 and 0.3e6:
 #    2 calls,  1,000 users  0.44 / 3.0  0.14 / 0.14  0.14 / 0.15
 #    5 calls,  1,000 users  0.44 / 3.0  0.58 / 3.1   0.67 / 3.3
 #    1 call,   2,000 users  0.50 / 0.7  0.14 / 0.16  0.14 / 0.14
-#    1 call,   6,040 users  0.40 / 2.6  0.37 / 2.6   0.74 / 0.9
+#    1 call,   6,040 users  0.40 / 2.6  0.37 / 2.6   0.45 / 0.45
 #    1 call,  10,000 users  0.36 / 2.9  0.36 / 3.1   0.36 / 3.0
+#
 # Work is estimated and no clock is read, so that the same program always runs the same code.
 _WORK_TO_COMPILE = 0.3e6
 
@@ -72,7 +75,7 @@ class Kernel:
 
     @functools.cached_property
     def compiled(self) -> Any:
-        """Its dispatcher of Numba, which is imported; compilation is reported from then on."""
+        """The dispatcher of Numba, which this imports; compilation is reported from then on."""
         from recmetrics._core import machine_code
 
         machine_code.on_compilation(_report_compilation)

@@ -99,7 +99,7 @@ def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -
         if table is None:
             continue
         others: dict[str, str] = {}  # the labels that it should have, by side
-        typed = ""
+        typed = ""  # what the error says to type
         for side, axis in zip(("index", "columns"), _axes(name, table, arguments), strict=False):
             labels = _labels(name, table, side)
             contradicted = filter(labels.contradict, found.get(axis, ()))

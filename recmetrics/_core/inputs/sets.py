@@ -170,8 +170,9 @@ class Rows(NamedTuple):
 # - ``sort_groups`` of ``tables`` counts places as ``_sort_items`` does, but by two loops for each
 #   row, which keep equal keys in order. Without equal keys, one loop takes 0.8 of their time.
 # - ``sort_best_first`` of ``selection/counting`` keeps equal scores in order in rows of any length.
-# - ``_keep_hits`` there inserts each hit while it leaves out the items that are none. Where a user
-#   has many hits, their ranks all differ, and ``sort_many_hits`` has a place for each rank.
+# - ``_keep_hits`` of ``selection/kernels`` inserts each hit while it leaves out the items that are
+#   none. Where a user has many hits, their ranks all differ, and ``_sort_ranks`` has a place for
+#   each rank, or sorts by ``sort_best_first``.
 
 
 @kernel
@@ -683,9 +684,9 @@ def checked_values(
     if name not in VALUES:
         smallest = float(values.min())
         greatest = largest  # no number is too large for a set
-    # Grades mostly differ among the first values, which are compared before all of them are.
     elif (values[:_HEAD_VALUES] == values[0]).all() and (values == values[0]).all():
-        # Binary truth: one comparison replaces min and max.
+        # Binary truth: one comparison replaces min and max. Grades mostly differ among the first
+        # values, so that no others are compared.
         smallest = greatest = float(values[0])
     else:
         smallest = float(values.min())

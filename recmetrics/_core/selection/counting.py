@@ -1,7 +1,7 @@
 """Counts of values, and what is found by counting: the k-th largest of them, and their order.
 
-The values are scores, or relevances. To count those above another takes no branch, so that the
-processor compares many at once, and the dtype only has to support comparison.
+The values are scores, or relevances, of any dtype that can be compared. To count those above
+another takes no branch, so that the processor compares many at once.
 """
 
 from typing import Any
@@ -48,8 +48,7 @@ def reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
     ``lowest``, which all values reach, if they are at most k + slack: no search is needed.
 
     Bisection by counting, with one of the values as the pivot each time: a dozen vectorised counts
-    are fifteen times as fast as quickselect (1,024 values, k = 100), and the dtype only has to
-    support comparison.
+    are fifteen times as fast as quickselect (1,024 values, k = 100).
     """
     reached = lowest  # n_reaching values, at least k, are >= this one
     n_reaching = values.size

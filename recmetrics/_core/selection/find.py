@@ -58,8 +58,9 @@ class Selection(NamedTuple):
     # The repeats and the unknown items of each list, (2, users); None where they are errors.
     n_invalid: IntArray | None = None
     slots: Slots | None = None  # None where no metric names a stratum or weighs
-    # Beyond what was counted before selection, see ``work``. It is counted after the metrics, since
-    # to load or to compile their kernels takes longer than to run them as Python once more.
+    # Microseconds of work that the hits took beyond the estimate, see ``work_beyond``. They are
+    # counted after the metrics: to load or to compile the kernels of these takes longer than to run
+    # them as Python once more.
     unexpected_work: float = 0.0
 
     def owning_copy(self) -> "Selection":

@@ -56,12 +56,11 @@ MAX_PAIRS_WITH_LANES = 64
 # kept, and the best items are looked up in a dense truth: 4,000 x 3,700 and k = 10 take 12 ms then,
 # instead of 14 (80 relevant items) or 50 (300).
 _LEAST_PER_SLOT = 6
-# Work is counted in visits of a relevant item. To list one of the k best items takes as long as so
-# many visits, and any list at least as long as so many; to rank a hit, as so many more.
-_VISITS_PER_LISTED = 27
-_LEAST_LIST_VISITS = 250
-_VISITS_PER_HIT = 100
-_SCORES_PER_VISIT = 64  # read once more in the time of a visit
+# The ways to find hits are compared in the time that a visit to a relevant item takes.
+_VISITS_PER_LISTED = 27  # to list one of the k best items
+_LEAST_LIST_VISITS = 250  # for any list
+_SCORES_PER_VISIT = 64  # of the row, which is read once more for a list
+_VISITS_PER_HIT = 100  # to rank a relevant item that is a hit
 
 Array = npt.NDArray[Any]
 
@@ -103,8 +102,9 @@ class MatrixRanker:
         rank_block = functools.partial(rank, k=k, rules=rules, reader=reader, all_hits=all_hits)
         users = self.users
         keeps_few = self._most_slots is not None and reader is None
-        if keeps_few and k is not None and self._can_look_up_dense(k):  # no truth is listed
+        if keeps_few and k is not None and self._looks_up_dense(k):
             rank_block = functools.partial(self._rank_by_lookup, k=k, rules=rules)
+            # The blocks are given no relevant items, which nothing reads then.
             users = users._replace(truth=SparseSets(Rows.none(self.n_users), None))
         return hits_of_blocks(rank_block, blocks, n_threads, users, k, rules, all_hits)
 
@@ -166,9 +166,9 @@ class MatrixRanker:
     ) -> bool:
         """Say whether the k best items of each user are listed and looked up in the relevant ones.
 
-        Otherwise all relevant items are visited, and those that may be hits are ranked. Ranks of
-        tie groups need that, and in Python it takes less time. Else items are looked up where they
-        are listed anyway, or where to list them takes less time than the visits.
+        The other way is to visit all relevant items, and to rank those that may be hits. Ranks of
+        tie groups need it, and in Python it takes less time. In all other cases items are looked up
+        where they are listed anyway, or where to list them takes less time than the visits.
         """
         if rules.ties or not compiles():
             return False
@@ -183,12 +183,12 @@ class MatrixRanker:
         # Rows without lanes are too short: there, to list takes longer.
         return is_faster and memory.n_lanes_for(k, self.n_items) > 0
 
-    def _can_look_up_dense(self, k: int) -> bool:
-        """Say whether the k best items of each user are to be looked up in a dense truth.
+    def _looks_up_dense(self, k: int) -> bool:
+        """Say whether the k best items of each user are looked up in a dense truth.
 
-        Looking up takes less than listing and ranking many relevant items; but not in short rows,
-        which have no lanes, nor in Python, where it takes eight times as long or more. Beside
-        excluded items, the relevant ones are listed in any case.
+        That takes less than to list and to rank many relevant items; but not in short rows, which
+        have no lanes, nor in Python, where it takes eight times as long or more. Beside excluded
+        items, the relevant ones are listed in any case.
         """
         users = self.users
         if self._items_read is not None or users.exclude is not None or not compiles():
