@@ -922,10 +922,11 @@ def _dates(source: Source, layout: _Layout, text: pl.Series) -> pl.Series:
 
 def _in_row(source: Source, layout: _Layout | None, row: int, fault: str) -> InputError:
     """Name a row in an error: by its line in a text."""
-    in_row = InputError(f"{source}, row {row} (counted from 0) {fault}")
+    by_row = InputError(f"{source}, row {row} (counted from 0) {fault}")
     if layout is None:
-        return in_row
-    with source.open_text() as file, suppress(csv.Error):  # of a long cell, which polars reads
+        return by_row
+    # The csv module refuses a long cell, which polars reads. Then the line is not known.
+    with source.open_text() as file, suppress(csv.Error):
         if layout.form is not None:
             numbers = (n for n, line in enumerate(file, start=1) if _is_filled(line))
             return at_line(source, next(islice(numbers, row, None)), fault)
@@ -933,4 +934,4 @@ def _in_row(source: Source, layout: _Layout | None, row: int, fault: str) -> Inp
         numbers = (rows.line_num for fields in rows if any(fields))
         row_below_header = layout.n_rows_before + row + 1
         return at_line(source, next(islice(numbers, row_below_header, None)), fault)
-    return in_row
+    return by_row

@@ -136,7 +136,8 @@ def choose_columns(
     by: Sequence[str] = ()
     if of_truth:  # the user, who stands behind the columns of ``by``; other calls have neither
         by = keys[: -len(of_truth)]
-    # By role and column; without the argument, a column with the usual name would be read again.
+    # The argument to leave out, by role and column. None for a column with the usual name of the
+    # role, which would be read without the argument, too.
     arguments: Mapping[str, Mapping[Any, str | None]] = {
         "identifies the lists": dict.fromkeys(by, "by"),
         "orders the lists": {rank: "rank", score: "score", "rank": None, "score": None},
@@ -163,7 +164,7 @@ def _refuse_two_roles(
 ) -> None:
     """Refuse a column of the table ``label`` that is read as two things, such as ids and scores.
 
-    ``arguments`` are those that may be left out, by role and column.
+    ``arguments`` are those to leave out, by role and column; None where that does not help.
     """
     role_of_column: dict[str, str] = {}
     for role, columns in columns_of_roles.items():
