@@ -68,16 +68,17 @@ LANES = 2 * _HALF_TILE  # the number of lanes of a row is a multiple of this one
 _CACHE_LINE_BYTES = 64
 _PREFETCH_LINES = 128  # cache lines between the scores that are read and those that are asked for
 BLOCK_SCORES = 64  # counted together
-_LONGEST_LANE = 64  # items; those of longer lanes are not looked at one by one
+_LONGEST_LANE = 64  # the items of lanes with more than so many are not looked at one by one
 _GATHERED_BLOCKS = 64  # of a row that are looked through before items of these are collected
 # To collect one of the k best in a pool takes as long as so many comparisons of a count.
 COMPARED_PER_COLLECTED = 768
 _TILE_SCORES = 4096  # stay in cache while they are compared with many relevant items
-# As float32, so that scores in float32 stay so; with them, whole numbers become float64.
+# In float32: a score in float32 times one stays in float32, a whole number becomes float64.
 _ONE = np.float32(1.0)
 _ZERO = np.float32(0.0)
 _COMPARED_BITS = 3  # the highest bits of a bin; for more, too many scores would be compared
-_SEARCH_STEPS = 8  # of a search by halves, in which the items of the next user are asked for
+# The relevant items of the next user are asked for in so many steps of a search by halves.
+_SEARCH_STEPS = 8
 
 # Excluded items are hidden in a copy of a row with no more than so many items for each of them.
 LEAST_PER_HIDDEN = 40

@@ -59,7 +59,7 @@ _LEAST_PER_SLOT = 6
 # The ways to find hits are compared in the time that a visit to a relevant item takes.
 _VISITS_PER_LISTED = 27  # to list one of the k best items
 _LEAST_LIST_VISITS = 250  # for any list
-_SCORES_PER_VISIT = 64  # of the row, which is read once more for a list
+_SCORES_PER_VISIT = 64  # scores of the row, which is read once more for a list
 _VISITS_PER_HIT = 100  # to rank a relevant item that is a hit
 
 Array = npt.NDArray[Any]
@@ -104,7 +104,7 @@ class MatrixRanker:
         keeps_few = self._most_slots is not None and reader is None
         if keeps_few and k is not None and self._looks_up_dense(k):
             rank_block = functools.partial(self._rank_by_lookup, k=k, rules=rules)
-            # The blocks are given no relevant items, which nothing reads then.
+            # The relevant items of blocks are not listed, unless ``_rank_by_lookup`` has to.
             users = users._replace(truth=SparseSets(Rows.none(self.n_users), None))
         return hits_of_blocks(rank_block, blocks, n_threads, users, k, rules, all_hits)
 
@@ -124,6 +124,7 @@ class MatrixRanker:
         has_nan = np.zeros(1, np.bool_)
         looks_up = k is not None and self._looks_up_items(block.relevant, k, rules, reader)
         hits = self._no_hits(block, all_hits, ties=rules.ties and k is not None)
+
         if k is not None and looks_up:
             scores = self.scores.block(block.rows)
             depth = k if reader is None else reader.depth
@@ -142,6 +143,7 @@ class MatrixRanker:
                 lists = self._list_rows(scores, block, reader.depth, has_nan)
         if reader is not None:
             reader.read(lists)
+
         nan_report = np.zeros(3, np.int64)
         if has_nan[0] and rules.nan == "raise":
             nan_report = find_nan(scores.whole().values, scores.lowest)
