@@ -63,8 +63,8 @@ def reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
         tries = 0
         between = False
         while not between and tries < 2 * values.size:
-            # Where many values are equal, all above ``reached`` may be known to be missing: then
-            # there is no pivot, which a count says in less time than all tries.
+            # A count says in less time than all tries that no pivot is left: all values above
+            # ``reached`` are known to be missing, as among many equal ones.
             if tries == _FEW_TRIES and count_above(values, reached) == n_missing:
                 break
             # The second round takes steps of 1: a step may share a factor with the size.

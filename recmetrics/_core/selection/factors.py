@@ -191,7 +191,7 @@ class FactorScores:
 
     @property
     def has_short_rows(self) -> bool:
-        """Whether rows are so short that to count ranks in whole ones takes less than tiles."""
+        """True where rows are so short that to count ranks in whole ones takes less than tiles."""
         return self.shape[1] <= self.short_row_items
 
     def blocks(self, n_threads: int) -> tuple[list[slice], int]:

@@ -16,9 +16,9 @@ Two passes keep the counting short:
    counted over the *pool*: a second pass gathers the few items that reach the least of them, in
    item order.
 
-Where a user has many relevant items, and lanes would leave few of them out, ranks are not counted
-one by one. The scores of these items separate *bins*, and a second pass finds the bin of each score
-of the row: ``rank_many_relevant``.
+Ranks are not counted one by one where a user has many relevant items, of which lanes would leave
+out few. The scores of these items separate *bins*, and a second pass finds the bin of each score of
+the row: ``rank_many_relevant``.
 
 For lists, the k-th largest lane maximum is a lower bound of the k-th best score. The few items that
 reach it are collected and sorted: from the lanes that reach it or, where these have too many items,
@@ -345,12 +345,9 @@ def _lane_of(item: int, n_lanes: int) -> int:
     return item // (2 * _HALF_TILE) * _HALF_TILE % n_lanes + item % _HALF_TILE
 
 
-def _fold_in_numpy(maxima: Array, quarter: int, folded: Array) -> None:
-    """Write to ``folded`` what ``_fold`` does."""
-    folded[:quarter] = maxima.reshape(4, quarter).max(axis=0)
-
-
-@numpy_form(_fold_in_numpy)
+@numpy_form(
+    lambda maxima, quarter, folded: np.max(maxima.reshape(4, quarter), 0, out=folded[:quarter])
+)
 @helper
 def _fold(maxima: Array, quarter: int, folded: Array) -> None:
     """Write the largest of each four ``maxima``, a quarter of them apart, to ``folded``.
@@ -1467,7 +1464,7 @@ def list_rows(
             # Numba's ``max`` of two scores made this kernel a twentieth slower.
             reached = _bound_of_lanes(maxima, k, lowest)
             bound = reached if reached > scores.least else scores.least
-            # Where items are excluded, a lane may have lost its maximum, but not its other items.
+            # A lane whose maximum is excluded may have other items that reach the bound.
             if is_folded and excluded_items.size == 0 and reached > scores.least:
                 n_listed = _list_from_lanes(row, bound, lane_maxima, maxima, k, pool)
         else:

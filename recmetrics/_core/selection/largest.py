@@ -84,7 +84,7 @@ def _lower_bound(row: Array, k: int, lane_maxima: FloatArray) -> Any:
         return np.float64(_maximum(row))
     slack = np.int64(k // 2 + 4)  # to sort so many more takes less than to find the k-th largest
     if row.size >= _LEAST_PER_LANE * _LANES and 2 * k <= _LANES:
-        # What k lane maxima reach, k relevances do.
+        # At least as many relevances as lane maxima reach a number.
         _fill_lanes(row, lane_maxima)
         return reached_by(lane_maxima, k, lowest, slack)
     return reached_by(row, k, lowest, slack)
@@ -130,9 +130,9 @@ def _fill_lanes(row: Array, lane_maxima: FloatArray) -> None:
 
 def _collect_above_in_numpy(row: Array, bound: Any, above: FloatArray) -> int:
     """Write to ``above`` what ``_collect_above`` does."""
-    found = row[row > bound]
-    above[: len(found)] = found
-    return len(found)
+    larger = row[row > bound]
+    above[: len(larger)] = larger
+    return len(larger)
 
 
 @numpy_form(_collect_above_in_numpy)
