@@ -315,20 +315,26 @@ def _count_within(
 ) -> int:
     """Count the users who have items, all of which the other rows have for the same user.
 
-    Most users are done after one search, for their first item.
+    Most users are done after a look at the ends of both rows, the others after one search, for
+    their first item.
     """
     count = 0
     for user in range(start.size - 1):
+        begin = start[user]
+        end = start[user + 1]
         place = other_start[user]
-        is_within = start[user] < start[user + 1]
-        for i in range(start[user], start[user + 1]):
-            # Both ascend, so the next item stands behind this one.
-            place = place_of(items[i], other_items, place, other_start[user + 1])
-            if place < 0:
-                is_within = False
-                break
+        other_end = other_start[user + 1]
+        is_within = 0 < end - begin <= other_end - place
         if is_within:
-            count += 1
+            is_within = other_items[place] <= items[begin]
+        if is_within:
+            is_within = items[end - 1] <= other_items[other_end - 1]
+        while is_within and begin < end:
+            # Both ascend, so the next item stands behind this one.
+            place = place_of(items[begin], other_items, place, other_end)
+            is_within = place >= 0
+            begin += 1
+        count += is_within
     return count
 
 
