@@ -53,7 +53,7 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
     work = kernels.RankMemory(
         memory.lanes_for(k, n_items, dtype),
         memory.pool_for(k, n_items, dtype),
-        memory.possible_hits_for(relevant.start),
+        memory.possible_hits_for(relevant.start, ties=False),
         np.empty(0, dtype),
     )
     select = partial(

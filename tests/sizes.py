@@ -20,8 +20,7 @@ TIGHT = {
     "_core.inputs.sets": {"_DENSE_ENTRIES": 8, "_SORTED_ENTRIES": 4},
     "_core.results.measure": {"_MIN_THREADED_WORK": 0, "_MAX_BLOCK_USERS": 2},
     "_core.selection.matrix": {
-        "MANY_RELEVANT": {4: 2, 8: 2}, "MANY_CANDIDATES": 2, "_MANY_HITS": 1, "MAX_PAIRS": 0,
-        "MAX_PAIRS_WITH_LANES": 0,
+        "MANY_RELEVANT": {4: 2, 8: 2}, "_MANY_HITS": 1, "MAX_PAIRS": 0, "MAX_PAIRS_WITH_LANES": 0,
     },
     "_core.selection.rankings": {"_SMALL_ITEMS": 0, "_BLOCK_ITEMS": 8},
     "_core.results.rows": {"_SUMMED_ITEMS": 4},

@@ -196,7 +196,7 @@ def test_zeros_of_both_signs_are_one_score(zeros):
     """Also in bins, whose scale is their difference."""
     scores = np.array([[*zeros, 1, -np.inf]], np.float32)
     truth = np.array([[1, 1, 0, 0]])
-    with compiled(), patched({"_core.selection.matrix": {"MANY_CANDIDATES": 1}}):
+    with compiled(), patched({"_core.selection.matrix": {"MANY_RELEVANT": {4: 1}}}):
         got = Metrics.ranks(scores, truth, candidates=np.arange(4)).toarray()
     np.testing.assert_array_equal(got, [[2, 3, 0, 0]])
 

@@ -66,7 +66,7 @@ def test_ranks_are_those_of_a_sort(kind, n_items, dtype, many):
             assert_ranked(rows, relevant, ranks, CUTOFFS, exclude=excluded)
 
 
-TILE = kernels._TILE_SCORES
+TILE = kernels.TILE_SCORES
 
 
 @pytest.mark.parametrize("n_items", [TILE - 1, TILE, TILE + 1, 2 * TILE + 65])

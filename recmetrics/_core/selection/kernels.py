@@ -72,7 +72,7 @@ _LONGEST_LANE = 64  # the items of lanes with more than so many are not looked a
 _GATHERED_BLOCKS = 64  # of a row that are looked through before items of these are collected
 # To collect one of the k best in a pool takes as long as so many comparisons of a count.
 COMPARED_PER_COLLECTED = 768
-_TILE_SCORES = 4096  # stay in cache while they are compared with many relevant items
+TILE_SCORES = 4096  # stay in cache while they are compared with many relevant items
 # In float32: a score in float32 times one stays in float32, a whole number becomes float64.
 _ONE = np.float32(1.0)
 _ZERO = np.float32(0.0)
@@ -98,8 +98,8 @@ class Tied(NamedTuple):
     The arrays are those of ``Hits``: (slots,), a slot for each relevant item.
     """
 
-    first: IntArray  # its first rank; until ``_keep_hits`` the number of greater scores
-    last: IntArray  # its last rank, the number of scores at least as great
+    first: IntArray
+    last: IntArray
 
 
 class Scratch(NamedTuple):
@@ -135,6 +135,10 @@ class PossibleHits(NamedTuple):
     places: IntArray
     gain: FloatArray
     rank: IntArray
+    # (relevant items,) the scores above its own, and those that reach it; empty where the ranks of
+    # tie groups are not asked for.
+    n_above: IntArray
+    n_reaching: IntArray
 
 
 class Bins(NamedTuple):
@@ -143,15 +147,17 @@ class Bins(NamedTuple):
     A bin holds the scores above the next lower relevant score, up to its own and with it.
     """
 
-    # (bins,) those of relevant items, ascending; behind them, ``greatest`` or NaN.
-    scores: Array
+    scores: Array  # (bins,) those of relevant items, ascending; behind them, ``greatest``
     greatest: Any  # the greatest number of the dtype
+    unsorted: Array  # (relevant items,) the scores of these, in item order
     # (buckets + 1,) how many relevant scores are in lower buckets, see ``_bucket_of``
     first_of: npt.NDArray[np.uint32]
+    crowded: IntArray  # (TILE_SCORES,) scores whose buckets hold several relevant ones
     bin_of: npt.NDArray[np.uint32]  # (n_items,) the bin of each item
     n_above: npt.NDArray[np.int32]  # (bins,) scores of the row above the relevant one of the bin
     n_equal: npt.NDArray[np.int32]  # (bins,) scores of the row equal to it
-    n_equal_before: npt.NDArray[np.int32]  # (bins,) those of them that ``_read_ranks`` has passed
+    n_passed: npt.NDArray[np.int32]  # (bins,) what a pass over items or bins has counted so far
+    order: npt.NDArray[np.int32]  # (relevant items,) a user's possible hits, best rank first
 
 
 class BinMemory(NamedTuple):
@@ -159,7 +165,6 @@ class BinMemory(NamedTuple):
 
     least_relevant: int  # the relevant candidates from which on a user has bins
     bins: Bins
-    pool: Pool  # in which the scores of the relevant candidates are sorted
 
 
 class RankMemory(NamedTuple):
@@ -568,8 +573,8 @@ def _count_ranks(
     The values are read tile by tile, so that a long row is read from memory once, for any number of
     places. Of successive places with equal scores only the first is compared with all values.
     """
-    for begin in range(0, values.size, _TILE_SCORES):
-        tile = values[begin : begin + _TILE_SCORES]
+    for begin in range(0, values.size, TILE_SCORES):
+        tile = values[begin : begin + TILE_SCORES]
         for p in range(places.size):
             score = values[places[p]]
             if p > 0 and score == values[places[p - 1]]:
@@ -606,62 +611,100 @@ def _count_ranks(
                 reaching[p] = reaching[p - 1]
 
 
-def _find_bins_in_numpy(row: Array, n_relevant: int, bins: Bins) -> None:
-    """Find and count what ``_find_bins`` does."""
+def _fill_bins_in_numpy(row: Array, places: IntArray, lowest: Any, bins: Bins) -> None:
+    """Fill the bins as ``_fill_bins`` does."""
+    relevant_scores = row[places]
+    relevant_scores = np.sort(relevant_scores[relevant_scores >= lowest])
+    n_relevant = relevant_scores.size
     n_bins = 1 << n_relevant.bit_length()
-    scores = bins.scores[:n_bins]
+    bins.scores[:n_relevant] = relevant_scores
+    bins.scores[n_relevant:n_bins] = bins.greatest
     bin_of = bins.bin_of[: row.size]
-    bin_of[:] = np.searchsorted(scores[:-1], row)
+    bin_of[:] = np.searchsorted(relevant_scores, row)
     bin_of[np.isnan(row)] = 0
     counts = np.bincount(bin_of, minlength=n_bins)
     bins.n_above[:n_bins] = counts[::-1].cumsum()[::-1] - counts
-    bins.n_equal[:n_bins] = np.bincount(bin_of, scores[bin_of] == row, n_bins)
-    bins.n_equal_before[:n_bins] = 0
+    bins.n_equal[:n_bins] = np.bincount(bin_of, bins.scores[bin_of] == row, n_bins)
 
 
-@numpy_form(_find_bins_in_numpy)
+@numpy_form(_fill_bins_in_numpy)
 @helper
-def _find_bins(row: Array, n_relevant: int, bins: Bins) -> None:
-    """Find the bin of each score of a row, and count the scores above and at that of each bin.
+def _fill_bins(row: Array, places: IntArray, lowest: Any, bins: Bins) -> None:
+    """Fill the bins of a row that the relevant scores, those at the ``places``, separate.
 
-    There are as many bins as the least power of two above ``n_relevant``, and ``bins.scores`` hold
-    a score for each. The bin of a score is the number of those below it. NaN is in bin 0, whose
+    There are as many bins as the least power of two above the number of relevant scores that are
+    not NaN. The bin of a score is the number of relevant ones below it. NaN is in bin 0, whose
     scores are above none.
 
-    A score is searched for among the relevant scores of its bucket, or, where a bucket has more of
-    these than the number of a bin has bits, bit by bit among all.
+    Relevant scores are sorted by buckets, and a score is searched for among those of its bucket.
+    Where a bucket has more of them than the number of a bin has bits, they are sorted without
+    buckets, and a score is searched for bit by bit among all.
     """
+    n_relevant = 0
+    smallest = bins.greatest
+    greatest = lowest
+    for place in places:
+        score = row[place]
+        bins.unsorted[n_relevant] = score
+        n_relevant += score >= lowest
+        smallest = score if score < smallest else smallest
+        greatest = score if score > greatest else greatest
     n_bits = 0
     while 1 << n_bits <= n_relevant:
         n_bits += 1
     n_bins = 1 << n_bits
+    bins.scores[n_relevant:n_bins] = bins.greatest
 
-    # Buckets of equal width reach from the least relevant score to the greatest.
-    least = bins.scores[0] * _ONE
+    # Buckets of equal width reach from the smallest relevant score to the greatest.
+    least = smallest * _ONE
     last = np.float32(bins.first_of.size - 2)
-    width = bins.scores[n_relevant - 1] * _ONE - least
+    width = greatest * _ONE - least
     # All scores are in one bucket where the relevant ones are equal, or infinitely far apart. The
     # difference of equal zeros may be -0, which would turn the order around.
     scale = last / width if width > _ZERO else _ZERO * width
-    most_in_bucket = _fill_buckets(n_relevant, least, scale, last, bins)
+    relevant_scores = bins.unsorted[:n_relevant]
+    most_in_bucket = _fill_buckets(relevant_scores, least, scale, last, bins.first_of)
     if most_in_bucket <= n_bits:
+        _sort_by_buckets(relevant_scores, least, scale, last, bins)
         _search_in_buckets(row, most_in_bucket, least, scale, last, bins)
     else:
+        sort_best_first(relevant_scores, None, bins.scores[:n_relevant], None)
+        for i in range(n_relevant):
+            bins.scores[i] = relevant_scores[n_relevant - 1 - i]
         _search_by_bits(row, n_bits, bins)
+    _count_in_bins(row, n_relevant, n_bins, bins)
 
+
+@helper
+def _count_in_bins(row: Array, n_relevant: int, n_bins: int, bins: Bins) -> None:
+    """Count the scores above, and at, that of each bin.
+
+    Where each relevant score is there once, as the sum of all counts says, the scores at each are
+    not counted: that took as long as all other counts.
+    """
+    relevant_scores = bins.scores
     bins.n_above[:n_bins] = 0
-    bins.n_equal[:n_bins] = 0
-    bins.n_equal_before[:n_bins] = 0
+    n_matching = 0  # scores that equal a relevant one
     for item in range(row.size):
         b = bins.bin_of[item]
         bins.n_above[b] += 1
-        bins.n_equal[b] += bins.scores[b] == row[item]
-
+        n_matching += relevant_scores[b] == row[item]
     n_above = 0  # in the bins above
     for b in range(n_bins - 1, -1, -1):
         n_in_bin = bins.n_above[b]
         bins.n_above[b] = n_above
         n_above += n_in_bin
+
+    n_repeated: Any = np.int32(0)  # relevant scores that equal the next one
+    for b in range(n_relevant - 1):
+        is_repeated = relevant_scores[b] == relevant_scores[b + 1]
+        n_repeated = np.int32(n_repeated + np.int32(is_repeated))
+    bins.n_equal[:n_bins] = 1
+    if n_matching > n_relevant or n_repeated > 0:
+        bins.n_equal[:n_bins] = 0
+        for item in range(row.size):
+            b = bins.bin_of[item]
+            bins.n_equal[b] += relevant_scores[b] == row[item]
 
 
 @helper
@@ -679,16 +722,16 @@ def _bucket_of(score: Any, least: Any, scale: Any, last: Any) -> Any:
 
 
 @helper
-def _fill_buckets(n_relevant: int, least: Any, scale: Any, last: Any, bins: Bins) -> int:
-    """Fill ``bins.first_of``: count the relevant scores in the buckets before each.
+def _fill_buckets(
+    relevant_scores: Array, least: Any, scale: Any, last: Any, first_of: npt.NDArray[np.uint32]
+) -> int:
+    """Fill ``first_of``: count the relevant scores in the buckets before each.
 
     Returns the largest number of relevant scores in a bucket.
     """
-    scores = bins.scores
-    first_of = bins.first_of
     first_of[:] = 0
-    for i in range(n_relevant):
-        first_of[_bucket_of(scores[i], least, scale, last) + 1] += 1
+    for score in relevant_scores:
+        first_of[_bucket_of(score, least, scale, last) + 1] += 1
 
     # Each entry has the number of the bucket before it, and gets the sum up to there.
     most_in_bucket = 0
@@ -702,26 +745,53 @@ def _fill_buckets(n_relevant: int, least: Any, scale: Any, last: Any, bins: Bins
 
 
 @helper
+def _sort_by_buckets(relevant_scores: Array, least: Any, scale: Any, last: Any, bins: Bins) -> None:
+    """Sort the relevant scores, few in each bucket, to ``bins.scores``.
+
+    Each is put among the earlier ones of its bucket, whose last places still hold the greatest
+    number: at each place the smaller of two scores stays, and the greater one moves on.
+    """
+    scores = bins.scores
+    scores[: relevant_scores.size] = bins.greatest
+    for relevant_score in relevant_scores:
+        score = relevant_score
+        bucket = _bucket_of(score, least, scale, last)
+        for place in range(bins.first_of[bucket], bins.first_of[bucket + 1]):
+            other = scores[place]
+            scores[place] = score if score < other else other
+            score = other if score < other else score
+
+
+@helper
 def _search_in_buckets(
     row: Array, most_in_bucket: int, least: Any, scale: Any, last: Any, bins: Bins
 ) -> None:
     """Write the bin of each score to ``bins.bin_of``, from its bucket.
 
-    A score is above all relevant scores in lower buckets, and above none in higher ones. Those in
-    its own, at most ``most_in_bucket``, are compared with it. With 100 relevant scores of 3,700,
-    this takes 4 us of a user, where ``_search_by_bits`` took 10.
+    A score is above all relevant scores in lower buckets, and above none in higher ones. It is
+    compared with the first of its own; where that is crowded, with up to ``most_in_bucket``. Few
+    scores have crowded buckets, so these are collected, without a branch. To compare all scores
+    ``most_in_bucket`` times took half as long again.
     """
     relevant_scores = bins.scores
     first_of = bins.first_of
-    for begin in range(0, row.size, _TILE_SCORES):
-        tile = row[begin : begin + _TILE_SCORES]
-        bin_of = bins.bin_of[begin : begin + _TILE_SCORES]
+    crowded = bins.crowded
+    for begin in range(0, row.size, TILE_SCORES):
+        tile = row[begin : begin + TILE_SCORES]
+        bin_of = bins.bin_of[begin : begin + TILE_SCORES]
         for i in range(tile.size):
-            first = first_of[_bucket_of(tile[i], least, scale, last)]
+            bin_of[i] = _bucket_of(tile[i], least, scale, last)
+        n_crowded: Any = np.int64(0)
+        for i in range(tile.size):
+            bucket = bin_of[i]
+            first = first_of[bucket]
             bin_of[i] = first + np.uint32(relevant_scores[first] < tile[i])
+            crowded[np.uint64(n_crowded)] = i
+            n_crowded += np.int64(first_of[bucket + np.uint32(1)] - first) > 1
         for _ in range(1, most_in_bucket):
-            for i in range(tile.size):
-                bin_of[i] += np.uint32(relevant_scores[bin_of[i]] < tile[i])
+            for c in range(n_crowded):
+                place = np.uint64(crowded[c])
+                bin_of[place] += np.uint32(relevant_scores[bin_of[place]] < tile[place])
 
 
 @helper
@@ -737,9 +807,9 @@ def _search_by_bits(row: Array, n_bits: int, bins: Bins) -> None:
     """
     n_low_bits = max(0, n_bits - _COMPARED_BITS)
     relevant_scores = bins.scores
-    for begin in range(0, row.size, _TILE_SCORES):
-        tile = row[begin : begin + _TILE_SCORES]
-        bin_of = bins.bin_of[begin : begin + _TILE_SCORES]
+    for begin in range(0, row.size, TILE_SCORES):
+        tile = row[begin : begin + TILE_SCORES]
+        bin_of = bins.bin_of[begin : begin + TILE_SCORES]
         bin_of[:] = 0
         for b in range(1 << n_low_bits, 1 << n_bits, 1 << n_low_bits):
             last_below = relevant_scores[b - 1]
@@ -772,6 +842,8 @@ def _read_ranks(
     if n_tied == 0:
         return
 
+    n_equal_before = bins.n_passed
+    n_equal_before[:] = 0
     item = 0  # the scores before it are counted
     for p in range(places.size):
         b = bins.bin_of[places[p]]
@@ -782,9 +854,31 @@ def _read_ranks(
         else:
             while item < places[p]:
                 other = bins.bin_of[item]
-                bins.n_equal_before[other] += bins.scores[other] == row[item]
+                n_equal_before[other] += bins.scores[other] == row[item]
                 item += 1
-            rank[p] += bins.n_equal_before[b]
+            rank[p] += n_equal_before[b]
+
+
+@helper
+def _order_by_bins(places: IntArray, bins: Bins) -> None:
+    """Write the indices of ``places``, best rank first, to ``bins.order``.
+
+    Those of higher bins come first; in a bin, whose relevant scores are equal, those of lower
+    items.
+    """
+    n_better = bins.n_passed
+    n_better[:] = 0
+    for place in places:
+        n_better[bins.bin_of[place]] += 1
+    n_above = 0  # in the bins above
+    for b in range(n_better.size - 1, -1, -1):
+        n_in_bin = n_better[b]
+        n_better[b] = n_above
+        n_above += n_in_bin
+    for p in range(places.size):
+        b = bins.bin_of[places[p]]
+        bins.order[n_better[b]] = p
+        n_better[b] += 1
 
 
 @numpy_form(lambda row, items, lowest: np.fmax.reduce(row[items], initial=lowest))
@@ -901,14 +995,16 @@ def _rank_possible(
     rank[:] = 1
     above: Any = None
     reaching: Any = None
-    if tied is not None:  # then the user has a slot for each possible hit
-        first = hits.start[user]
-        above = tied.first[first : first + n_possible]
-        reaching = tied.last[first : first + n_possible]
+    if tied is not None:
+        above = possible.n_above[:n_possible]
+        above[:] = 0
+        reaching = possible.n_reaching[:n_possible]
+        reaching[:] = 0
     if bins is None:
         _count_ranks(values, places, rank, above, reaching)
     else:
         _read_ranks(values, bins, places, rank, above, reaching)
+        _order_by_bins(places, bins)
 
     # Excluded items were counted like the others, so those before an item are subtracted.
     for p in range(n_possible):
@@ -919,34 +1015,32 @@ def _rank_possible(
             if tied is not None:
                 above[p] -= other > score
                 reaching[p] -= other >= score
-    _keep_hits(possible, n_possible, user, k, hits, tied)
+    _keep_hits(possible, n_possible, bins, user, k, hits, tied)
 
 
 @helper
 def _keep_hits(
-    possible: PossibleHits, n_possible: int, user: int, k: int, hits: Hits, tied: Any
+    possible: PossibleHits, n_possible: int, bins: Any, user: int, k: int, hits: Hits, tied: Any
 ) -> None:
     """Write the hits, those of a user's possible hits that are among the first ``k``, to ``hits``.
 
-    Up to ``_FEW_HITS`` are sorted by rank here, and more by ``sort_many_hits``. With ``tied``, an
-    item that is among the first ``k`` in any order of equal scores is a hit.
-
-    Before, ``tied`` has for each possible hit the number of greater scores and its last rank, in
-    the first slots of the user; after, the first and the last rank of each hit, and 0 behind them.
+    They come in the order of ``bins``, where these are not None. Otherwise up to ``_FEW_HITS`` are
+    sorted by rank here, and more by ``sort_many_hits``. With ``tied``, which gets the first and the
+    last rank of each hit, an item that is among the first ``k`` in any order of equal scores is a
+    hit.
     """
     ranks = hits.rank
     gains = hits.gain
     begin = hits.start[user]
     n_hits = 0
-    for p in range(n_possible):
+    for i in range(n_possible):
+        p = i if bins is None else bins.order[i]
         rank = possible.rank[p]
         gain = possible.gain[p]
         best_rank = rank
         if tied is not None:
-            best_rank = tied.first[begin + p] + 1
-            last_rank = tied.last[begin + p]
-            tied.first[begin + p] = 0
-            tied.last[begin + p] = 0
+            best_rank = possible.n_above[p] + 1
+            last_rank = possible.n_reaching[p]
         if best_rank > k:
             continue
 
@@ -1143,7 +1237,6 @@ def rank_rows(
 @kernel
 def rank_many_relevant(
     scores: ScoreBlock,
-    relevant_scores: Array,
     relevant: Rows,
     excluded: Rows,
     k: int,
@@ -1155,7 +1248,7 @@ def rank_many_relevant(
 ) -> None:
     """Fill ``hits`` as ``rank_rows`` does, for users with many relevant items on average.
 
-    ``relevant_scores`` (users, bins) are those of ``matrix``. The scores have no bits.
+    The hits are sorted. The scores have no bits.
     """
     n_items = scores.values.shape[1]
     for user in range(scores.values.shape[0]):
@@ -1165,16 +1258,14 @@ def rank_many_relevant(
         hits.length[user] = _length_of(row, excluded_items, k, scores.least)
 
         relevant_items = relevant.items[relevant.start[user] : relevant.start[user + 1]]
-        for b in range(relevant_scores.shape[1]):
-            bins.scores[b] = relevant_scores[user, b]
-        _find_bins(row, relevant_items.size, bins)
+        _fill_bins(row, relevant_items, scores.lowest, bins)
 
         # This bound skips most relevant items that are no hits. Excluded items may be among the
         # best.
         b = 0
         while bins.n_above[b] >= k + excluded_items.size:
             b += 1
-        bound = max(relevant_scores[user, b], scores.least)
+        bound = max(bins.scores[b], scores.least)
         relevances = relevant.values[relevant.start[user] : relevant.start[user + 1]]
         n_possible, _ = _find_possible(
             row, row[:0], excluded_items, relevant_items, relevances, k, bound, possible
@@ -1223,7 +1314,7 @@ def rank_candidates(
         no_excluded = items[:0]
         if bin_memory is not None and n_possible >= bin_memory.least_relevant:
             bins = bin_memory.bins
-            _fill_bins(scores, possible.places[:n_possible], bins, bin_memory.pool)
+            _fill_bins(scores, possible.places[:n_possible], least, bins)
             _rank_possible(scores, bins, possible, n_possible, no_excluded, user, k, hits, tied)
             continue
         _rank_possible(scores, None, possible, n_possible, no_excluded, user, k, hits, tied)
@@ -1289,21 +1380,6 @@ def _sort_ranks(ranks: IntArray, scratch: Scratch) -> None:
             ranks[place] = rank
             table[place] = hit  # before this rank, so it is not read again as one
             place += 1
-
-
-@helper
-def _fill_bins(scores: Array, places: IntArray, bins: Bins, pool: Pool) -> None:
-    """Fill the bins of a user's ``scores`` that those at the ``places`` separate."""
-    n_relevant = places.size
-    for p in range(n_relevant):
-        pool.values[p] = scores[places[p]]
-    sort_best_first(
-        pool.values[:n_relevant], pool.items[:n_relevant], pool.spare_values, pool.spare_items
-    )
-    for b in range(n_relevant):
-        bins.scores[b] = pool.values[n_relevant - 1 - b]
-    bins.scores[n_relevant:] = bins.greatest
-    _find_bins(scores, n_relevant, bins)
 
 
 @helper

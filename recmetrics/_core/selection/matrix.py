@@ -35,18 +35,16 @@ from recmetrics._core.spec import Request
 from recmetrics._core.types import BoolArray, IntArray, NaNPolicy
 
 # From so many relevant items a user on, by the bytes of a score, a search for each score among
-# theirs takes less than to compare it with all of them. Both take as long at 70 to 95 items in
-# float32, and at 30 to 35 in float64, of which a processor compares half as many at once.
-MANY_RELEVANT = {4: 80, 8: 32}
-# The same for the candidates of a user, or the rows of a group, where a kernel sorts the scores of
-# the relevant ones: with 100 of 200 that took twice as long as to compare them, with 500 of 1,000
-# as long, with 1,000 of 2,000 less.
-MANY_CANDIDATES = 500
-# The lane maxima of ``kernels`` leave out most of the relevant items before ranks are counted: a
-# user with 500 relevant of 3,700 items and k = 370 takes 17 us with random scores then, not 32, and
-# as long with those of a good model. Where a random order would have more than so many hits of a
-# user among the k best, the scores of a good model take longer.
-_MANY_HITS = 100
+# theirs takes less than to compare it with all of them; also for candidates, and for the rows of a
+# group. Both take as long at 27 to 60 items in float32, and at 18 to 35 in float64, of which a
+# processor compares half as many at once: with more scores of a user, at more.
+MANY_RELEVANT = {4: 45, 8: 25}
+# The lane maxima of ``kernels`` leave out most of the relevant items before ranks are counted. But
+# where a random order would have more than so many hits of a user among the k best, a search takes
+# less with the scores of a good model. A user with 200 relevant of 3,700 items and k = 200 (11 such
+# hits) takes 4 us with lanes and 9 without, with a good model 15 and 10; k = 370 (20 hits): 6 and
+# 9, 24 and 10.
+_MANY_HITS = 15
 # Kernels compare each relevant item with each excluded one. With more pairs of these per score, the
 # excluded ones are hidden in a copy of the scores instead. With lanes most relevant items are left
 # out before, so more pairs are allowed.
@@ -305,19 +303,17 @@ class MatrixRanker:
                     excluded = Rows.none(n_users)
 
         tied = kernels.Tied(hits.first, hits.last) if ties else None
-        possible_hits = memory.possible_hits_for(relevant.start)
+        possible_hits = memory.possible_hits_for(relevant.start, ties=ties)
         for_both = relevant, excluded, k, hits, tied, has_nan  # the arguments of both kernels
         if has_many:
             scores = scores.whole()
-            relevant_scores = _relevant_scores(scores.values, relevant)
-            most_relevant = len(possible_hits.gain)
-            bins = memory.bins_for(self.n_items, most_relevant, dtype)
-            kernels.rank_many_relevant(scores, relevant_scores, *for_both, possible_hits, bins)
-        else:
-            pool = memory.pool_for(k, self.n_items, dtype)
-            work = kernels.RankMemory(lanes, pool, possible_hits, allowed)
-            expects_hits = True if lanes.size and n_relevant * k >= n_scores else None
-            kernels.rank_rows(scores, scores.bits, *for_both, work, expects_hits)
+            bins = memory.bins_for(self.n_items, len(possible_hits.gain), dtype)
+            kernels.rank_many_relevant(scores, *for_both, possible_hits, bins)
+            return  # the hits are sorted
+        pool = memory.pool_for(k, self.n_items, dtype)
+        work = kernels.RankMemory(lanes, pool, possible_hits, allowed)
+        expects_hits = True if lanes.size and n_relevant * k >= n_scores else None
+        kernels.rank_rows(scores, scores.bits, *for_both, work, expects_hits)
         kernels.sort_hits(hits, tied, len(possible_hits.gain), self.n_items if ties else k)
 
     def _fill_from_candidates(
@@ -328,15 +324,15 @@ class MatrixRanker:
         items = candidates.rows.items
         scores = candidates.scores
         tied = kernels.Tied(hits.first, hits.last) if ties else None
-        possible_hits = memory.possible_hits_for(relevant.start)
+        possible_hits = memory.possible_hits_for(relevant.start, ties=ties)
         longest = int(np.diff(start).max(initial=0))
         most_relevant = len(possible_hits.gain)
         bin_memory = None
-        if most_relevant >= MANY_CANDIDATES:
-            dtype = scores.values.dtype
+        dtype = scores.values.dtype
+        least_relevant = MANY_RELEVANT[dtype.itemsize]
+        if most_relevant >= least_relevant:
             bins = memory.bins_for(longest, most_relevant, dtype)
-            pool = memory.pool_for(most_relevant, most_relevant, dtype)
-            bin_memory = kernels.BinMemory(MANY_CANDIDATES, bins, pool)
+            bin_memory = kernels.BinMemory(least_relevant, bins)
         kernels.rank_candidates(
             scores.values, start, items, relevant, k, scores.least, hits, tied, possible_hits,
             bin_memory,
@@ -413,22 +409,6 @@ class _Candidates(NamedTuple):
     rows: Rows
     scores: ScoreBlock  # values of shape (items,)
     nan_report: IntArray  # as ``find_nan`` has it, of excluded candidates as well
-
-
-def _relevant_scores(scores: Array, relevant: Rows) -> Array:
-    """The scores of each user's relevant items, ascending; then the greatest value of the dtype.
-
-    NaN is last of all. The number of columns is the least power of two above the largest number of
-    relevant items.
-    """
-    n_relevant = np.diff(relevant.start)
-    n_columns = 1 << int(n_relevant.max(initial=0)).bit_length()
-    greatest = np.inf if scores.dtype.kind == "f" else np.iinfo(scores.dtype).max
-    relevant_scores = np.full((len(scores), n_columns), greatest, scores.dtype)
-    is_filled = np.arange(n_columns) < n_relevant[:, np.newaxis]
-    relevant_scores[is_filled] = scores[relevant.users(), relevant.items]
-    relevant_scores.sort(axis=1)
-    return relevant_scores
 
 
 def _hidden(scores: ScoreBlock, excluded: Rows, nan: NaNPolicy) -> ScoreBlock | None:

@@ -8,6 +8,7 @@ from recmetrics._core.inputs import FlatLists, ScoreBlock
 from recmetrics._core.selection.kernels import (
     BLOCK_SCORES,
     LANES,
+    TILE_SCORES,
     Array,
     Bins,
     Collected,
@@ -23,11 +24,12 @@ _MOST_BUCKETS = 1 << 15  # 128 KiB
 _CACHED_ROW_BYTES = 1 << 16  # twice the nearest cache of most processors
 
 
-def possible_hits_for(start: IntArray) -> PossibleHits:
+def possible_hits_for(start: IntArray, *, ties: bool) -> PossibleHits:
     """Work memory for the possible hits of one user; ``start`` is that of the truth."""
     n_relevant = int((start[1:] - start[:-1]).max(initial=0))
     places, rank = np.empty((2, n_relevant), np.int64)
-    return PossibleHits(places, np.empty(n_relevant), rank)
+    n_above, n_reaching = np.empty((2, n_relevant if ties else 0), np.int64)
+    return PossibleHits(places, np.empty(n_relevant), rank, n_above, n_reaching)
 
 
 def bins_for(n_items: int, most_relevant: int, dtype: np.dtype[Any]) -> Bins:
@@ -37,11 +39,14 @@ def bins_for(n_items: int, most_relevant: int, dtype: np.dtype[Any]) -> Bins:
     return Bins(
         scores=np.empty(n_bins, dtype),
         greatest=dtype.type(greatest),
+        unsorted=np.empty(most_relevant, dtype),
         first_of=np.empty(min(_BUCKETS_PER_BIN * n_bins, _MOST_BUCKETS) + 1, np.uint32),
+        crowded=np.empty(TILE_SCORES, np.int64),
         bin_of=np.empty(n_items, np.uint32),
         n_above=np.empty(n_bins, np.int32),
         n_equal=np.empty(n_bins, np.int32),
-        n_equal_before=np.empty(n_bins, np.int32),
+        n_passed=np.empty(n_bins, np.int32),
+        order=np.empty(most_relevant, np.int32),
     )
 
 

@@ -16,12 +16,7 @@ from recmetrics._core.selection.device import DeviceFactors, DeviceScores
 from recmetrics._core.selection.factors import FactorScores
 from recmetrics._core.selection.hits import Hits
 from recmetrics._core.selection.kernels import LEAST_PER_HIDDEN
-from recmetrics._core.selection.matrix import (
-    MANY_CANDIDATES,
-    MANY_RELEVANT,
-    MAX_PAIRS,
-    MAX_PAIRS_WITH_LANES,
-)
+from recmetrics._core.selection.matrix import MANY_RELEVANT, MAX_PAIRS, MAX_PAIRS_WITH_LANES
 from recmetrics._core.selection.memory import fits_cache, n_lanes_for
 from recmetrics._core.selection.tied import EqualScores
 
@@ -71,7 +66,7 @@ def work_of(scores: Any, users: Users, k: int | None, depth: int | None) -> floa
         work += _CANDIDATE * n_read
         if k is not None:
             n_ranked = min(float(n_relevant), n_read)
-            least_binned = MANY_CANDIDATES * n_users
+            least_binned = MANY_RELEVANT[scores.dtype.itemsize] * n_users
             work += _work_of_ranks(n_ranked, n_users, n_read / max(1, n_users), least_binned)
         if depth is not None:
             work += _LISTED_CANDIDATE * n_read
