@@ -76,6 +76,8 @@ TILE_SCORES = 4096  # stay in cache while they are compared with many relevant i
 # In float32: a score in float32 times one stays in float32, a whole number becomes float64.
 _ONE = np.float32(1.0)
 _ZERO = np.float32(0.0)
+_HALF = np.float32(0.5)
+_NAN = np.float32(np.nan)
 _COMPARED_BITS = 3  # the highest bits of a bin; for more, too many scores would be compared
 # The relevant items of the next user are asked for in so many steps of a search by halves.
 _SEARCH_STEPS = 8
@@ -84,7 +86,6 @@ _SEARCH_STEPS = 8
 LEAST_PER_HIDDEN = 40
 _FEW_HITS = 32  # up to so many hits of a user no sort is faster than insertion
 _RANKS_PER_SORTED = 16  # a table with more ranks for each hit takes longer than to sort the hits
-_FEW_TIED = 64  # up to so many relevant scores with equals, to count these one by one is faster
 
 # Faults of a ranking that the caller gives: an item outside the catalogue, an item after the end of
 # the list, and an item that the list names twice.
@@ -155,9 +156,19 @@ class Bins(NamedTuple):
     crowded: IntArray  # (TILE_SCORES,) scores whose buckets hold several relevant ones
     bin_of: npt.NDArray[np.uint32]  # (n_items,) the bin of each item
     n_above: npt.NDArray[np.int32]  # (bins,) scores of the row above the relevant one of the bin
-    n_equal: npt.NDArray[np.int32]  # (bins,) scores of the row equal to it
-    n_passed: npt.NDArray[np.int32]  # (bins,) what a pass over items or bins has counted so far
+    has_ties: BoolArray  # (1,) whether any of these has an equal in the row
+    n_equal: npt.NDArray[np.int32]  # (bins,) scores equal to it that ``_read_ranks`` has passed
+    n_better: npt.NDArray[np.int32]  # (bins,) possible hits before the next one of the bin
     order: npt.NDArray[np.int32]  # (relevant items,) a user's possible hits, best rank first
+
+
+class Buckets(NamedTuple):
+    """Ranges of scores in ascending order, numbered from 0 to ``last``, see ``_bucket_of``."""
+
+    least: Any  # with which bucket 0 begins
+    scale: Any  # 1 / the width of a bucket; of bent ones, of the lower half of all buckets
+    last: Any  # a whole number in float32
+    are_bent: Any  # True where widths grow with the distance from ``least``
 
 
 class BinMemory(NamedTuple):
@@ -624,7 +635,9 @@ def _fill_bins_in_numpy(row: Array, places: IntArray, lowest: Any, bins: Bins) -
     bin_of[np.isnan(row)] = 0
     counts = np.bincount(bin_of, minlength=n_bins)
     bins.n_above[:n_bins] = counts[::-1].cumsum()[::-1] - counts
-    bins.n_equal[:n_bins] = np.bincount(bin_of, bins.scores[bin_of] == row, n_bins)
+    bins.has_ties[0] = np.count_nonzero(bins.scores[bin_of] == row) > len(
+        np.unique(relevant_scores)
+    )
 
 
 @numpy_form(_fill_bins_in_numpy)
@@ -638,7 +651,8 @@ def _fill_bins(row: Array, places: IntArray, lowest: Any, bins: Bins) -> None:
 
     Relevant scores are sorted by buckets, and a score is searched for among those of its bucket.
     Where a bucket has more of them than the number of a bin has bits, they are sorted without
-    buckets, and a score is searched for bit by bit among all.
+    buckets, and equal ones become one. Then buckets are tried whose widths grow from the smallest
+    score on, as for probabilities. At last, a score is searched for bit by bit among all.
     """
     n_relevant = 0
     smallest = bins.greatest
@@ -649,39 +663,65 @@ def _fill_bins(row: Array, places: IntArray, lowest: Any, bins: Bins) -> None:
         n_relevant += score >= lowest
         smallest = score if score < smallest else smallest
         greatest = score if score > greatest else greatest
-    n_bits = 0
-    while 1 << n_bits <= n_relevant:
-        n_bits += 1
-    n_bins = 1 << n_bits
-    bins.scores[n_relevant:n_bins] = bins.greatest
+    relevant_scores = bins.unsorted[:n_relevant]
+    n_bits = _bits_of(n_relevant)
+    last = np.float32(bins.first_of.size - 2)
 
     # Buckets of equal width reach from the smallest relevant score to the greatest.
     least = smallest * _ONE
-    last = np.float32(bins.first_of.size - 2)
     width = greatest * _ONE - least
     # All scores are in one bucket where the relevant ones are equal, or infinitely far apart. The
     # difference of equal zeros may be -0, which would turn the order around.
     scale = last / width if width > _ZERO else _ZERO * width
-    relevant_scores = bins.unsorted[:n_relevant]
-    most_in_bucket = _fill_buckets(relevant_scores, least, scale, last, bins.first_of)
+    buckets = Buckets(least, scale, last, np.bool_(False))
+    most_in_bucket = _fill_buckets(relevant_scores, buckets, bins.first_of)
     if most_in_bucket <= n_bits:
-        _sort_by_buckets(relevant_scores, least, scale, last, bins)
-        _search_in_buckets(row, most_in_bucket, least, scale, last, bins)
+        _sort_by_buckets(relevant_scores, buckets, bins)
     else:
-        sort_best_first(relevant_scores, None, bins.scores[:n_relevant], None)
-        for i in range(n_relevant):
-            bins.scores[i] = relevant_scores[n_relevant - 1 - i]
+        n_relevant = _sort_distinct(relevant_scores, bins.scores)
+        n_bits = _bits_of(n_relevant)
+        width = bins.scores[n_relevant // 2] * _ONE - least
+        scale = _ONE / width if width > _ZERO else _ZERO
+        scale = scale if scale > _ZERO else _NAN  # also where the width is infinite
+        buckets = Buckets(least, scale, last, np.bool_(True))
+        most_in_bucket = _fill_buckets(bins.scores[:n_relevant], buckets, bins.first_of)
+    n_bins = 1 << n_bits
+    bins.scores[n_relevant:n_bins] = bins.greatest
+
+    if most_in_bucket <= n_bits:
+        _search_in_buckets(row, most_in_bucket, buckets, bins)
+    else:
         _search_by_bits(row, n_bits, bins)
     _count_in_bins(row, n_relevant, n_bins, bins)
 
 
 @helper
-def _count_in_bins(row: Array, n_relevant: int, n_bins: int, bins: Bins) -> None:
-    """Count the scores above, and at, that of each bin.
+def _bits_of(number: int) -> int:
+    """The number of bits of a whole number."""
+    n_bits = 0
+    while 1 << n_bits <= number:
+        n_bits += 1
+    return n_bits
 
-    Where each relevant score is there once, as the sum of all counts says, the scores at each are
-    not counted: that took as long as all other counts.
+
+@helper
+def _sort_distinct(values: Array, distinct: Array) -> int:
+    """Sort ``values``, and write the distinct ones to ``distinct``, ascending.
+
+    Returns their number.
     """
+    sort_best_first(values, None, distinct, None)
+    n_distinct = 0
+    for i in range(values.size - 1, -1, -1):
+        if n_distinct == 0 or values[i] != distinct[n_distinct - 1]:
+            distinct[n_distinct] = values[i]
+            n_distinct += 1
+    return n_distinct
+
+
+@helper
+def _count_in_bins(row: Array, n_relevant: int, n_bins: int, bins: Bins) -> None:
+    """Count the scores above that of each bin, and find out whether any has an equal."""
     relevant_scores = bins.scores
     bins.n_above[:n_bins] = 0
     n_matching = 0  # scores that equal a relevant one
@@ -699,31 +739,27 @@ def _count_in_bins(row: Array, n_relevant: int, n_bins: int, bins: Bins) -> None
     for b in range(n_relevant - 1):
         is_repeated = relevant_scores[b] == relevant_scores[b + 1]
         n_repeated = np.int32(n_repeated + np.int32(is_repeated))
-    bins.n_equal[:n_bins] = 1
-    if n_matching > n_relevant or n_repeated > 0:
-        bins.n_equal[:n_bins] = 0
-        for item in range(row.size):
-            b = bins.bin_of[item]
-            bins.n_equal[b] += relevant_scores[b] == row[item]
+    bins.has_ties[0] = n_matching > n_relevant or n_repeated > 0
 
 
 @helper
-def _bucket_of(score: Any, least: Any, scale: Any, last: Any) -> Any:
+def _bucket_of(score: Any, buckets: Buckets) -> Any:
     """The bucket of a score, one of 0 to ``last``.
 
-    Bucket 0 begins at the score ``least``, and ``scale`` is 1 / the width of a bucket. A greater
-    score is never in a lower bucket: subtraction and multiplication round, but keep the order. NaN
-    is in bucket 0; so is every score where the scale is 0 or NaN.
+    A greater score is never in a lower bucket: each step rounds, but keeps the order. NaN is in
+    bucket 0; so is every score where the scale is 0 or NaN.
     """
-    bucket = (score * _ONE - least) * scale
+    bucket = (score * _ONE - buckets.least) * buckets.scale
     bucket = bucket if bucket > _ZERO else _ZERO
-    bucket = bucket if bucket < last else last
+    if buckets.are_bent:
+        bucket = buckets.last - buckets.last / (_ONE + bucket)
+    bucket = bucket if bucket < buckets.last else buckets.last
     return np.uint32(np.int32(bucket))
 
 
 @helper
 def _fill_buckets(
-    relevant_scores: Array, least: Any, scale: Any, last: Any, first_of: npt.NDArray[np.uint32]
+    relevant_scores: Array, buckets: Buckets, first_of: npt.NDArray[np.uint32]
 ) -> int:
     """Fill ``first_of``: count the relevant scores in the buckets before each.
 
@@ -731,7 +767,7 @@ def _fill_buckets(
     """
     first_of[:] = 0
     for score in relevant_scores:
-        first_of[_bucket_of(score, least, scale, last) + 1] += 1
+        first_of[_bucket_of(score, buckets) + 1] += 1
 
     # Each entry has the number of the bucket before it, and gets the sum up to there.
     most_in_bucket = 0
@@ -745,7 +781,7 @@ def _fill_buckets(
 
 
 @helper
-def _sort_by_buckets(relevant_scores: Array, least: Any, scale: Any, last: Any, bins: Bins) -> None:
+def _sort_by_buckets(relevant_scores: Array, buckets: Buckets, bins: Bins) -> None:
     """Sort the relevant scores, few in each bucket, to ``bins.scores``.
 
     Each is put among the earlier ones of its bucket, whose last places still hold the greatest
@@ -755,7 +791,7 @@ def _sort_by_buckets(relevant_scores: Array, least: Any, scale: Any, last: Any, 
     scores[: relevant_scores.size] = bins.greatest
     for relevant_score in relevant_scores:
         score = relevant_score
-        bucket = _bucket_of(score, least, scale, last)
+        bucket = _bucket_of(score, buckets)
         for place in range(bins.first_of[bucket], bins.first_of[bucket + 1]):
             other = scores[place]
             scores[place] = score if score < other else other
@@ -763,9 +799,7 @@ def _sort_by_buckets(relevant_scores: Array, least: Any, scale: Any, last: Any, 
 
 
 @helper
-def _search_in_buckets(
-    row: Array, most_in_bucket: int, least: Any, scale: Any, last: Any, bins: Bins
-) -> None:
+def _search_in_buckets(row: Array, most_in_bucket: int, buckets: Buckets, bins: Bins) -> None:
     """Write the bin of each score to ``bins.bin_of``, from its bucket.
 
     A score is above all relevant scores in lower buckets, and above none in higher ones. It is
@@ -780,7 +814,7 @@ def _search_in_buckets(
         tile = row[begin : begin + TILE_SCORES]
         bin_of = bins.bin_of[begin : begin + TILE_SCORES]
         for i in range(tile.size):
-            bin_of[i] = _bucket_of(tile[i], least, scale, last)
+            bin_of[i] = _bucket_of(tile[i], buckets)
         n_crowded: Any = np.int64(0)
         for i in range(tile.size):
             bucket = bin_of[i]
@@ -828,35 +862,35 @@ def _read_ranks(
 ) -> None:
     """Read what ``_count_ranks`` counts from the bins of a row.
 
-    Of equal scores, those before the place are counted to get its rank: for few such places one by
-    one, for many in one pass over the row.
+    Where any relevant score has an equal, those before each place are counted in one pass.
     """
-    n_tied = 0
+    has_ties = bins.has_ties[0]
+    bins.n_equal[:] = 0
+    n_passed = 0  # items whose equal scores are counted
     for p in range(places.size):
         b = bins.bin_of[places[p]]
         rank[p] += bins.n_above[b]
-        n_tied += bins.n_equal[b] > 1
-        if above is not None:
-            above[p] = bins.n_above[b]
-            reaching[p] = bins.n_above[b] + bins.n_equal[b]
-    if n_tied == 0:
+        if has_ties:
+            _count_equal_in_bins(row, n_passed, places[p], bins)
+            n_passed = places[p]
+            rank[p] += bins.n_equal[b]
+    if above is None:
         return
 
-    n_equal_before = bins.n_passed
-    n_equal_before[:] = 0
-    item = 0  # the scores before it are counted
+    if has_ties:
+        _count_equal_in_bins(row, n_passed, row.size, bins)
     for p in range(places.size):
         b = bins.bin_of[places[p]]
-        if bins.n_equal[b] <= 1:
-            continue
-        if n_tied <= _FEW_TIED:
-            rank[p] += _count_equal(row[: places[p]], bins.scores[b])
-        else:
-            while item < places[p]:
-                other = bins.bin_of[item]
-                n_equal_before[other] += bins.scores[other] == row[item]
-                item += 1
-            rank[p] += n_equal_before[b]
+        above[p] = bins.n_above[b]
+        reaching[p] = bins.n_above[b] + (bins.n_equal[b] if has_ties else 1)
+
+
+@helper
+def _count_equal_in_bins(row: Array, begin: int, end: int, bins: Bins) -> None:
+    """Count the scores from ``begin`` to ``end`` that equal the relevant one of their bin."""
+    for item in range(begin, end):
+        b = bins.bin_of[item]
+        bins.n_equal[b] += bins.scores[b] == row[item]
 
 
 @helper
@@ -866,7 +900,7 @@ def _order_by_bins(places: IntArray, bins: Bins) -> None:
     Those of higher bins come first; in a bin, whose relevant scores are equal, those of lower
     items.
     """
-    n_better = bins.n_passed
+    n_better = bins.n_better
     n_better[:] = 0
     for place in places:
         n_better[bins.bin_of[place]] += 1

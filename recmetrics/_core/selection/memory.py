@@ -44,8 +44,9 @@ def bins_for(n_items: int, most_relevant: int, dtype: np.dtype[Any]) -> Bins:
         crowded=np.empty(TILE_SCORES, np.int64),
         bin_of=np.empty(n_items, np.uint32),
         n_above=np.empty(n_bins, np.int32),
+        has_ties=np.empty(1, np.bool_),
         n_equal=np.empty(n_bins, np.int32),
-        n_passed=np.empty(n_bins, np.int32),
+        n_better=np.empty(n_bins, np.int32),
         order=np.empty(most_relevant, np.int32),
     )
 
