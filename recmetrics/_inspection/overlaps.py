@@ -133,6 +133,9 @@ def overlap(
     rules = _rules(specs, shared)
     scores_a = _in("a", read_model, a)
     scores_b = _in("b", read_model, b)
+    exclude = shared.get("exclude")
+    candidates = shared.get("candidates")
+    read_labels({"a": a, "b": b, "exclude": exclude, "candidates": candidates})
     shape = scores_a.shape
     if shape != scores_b.shape:
         msg = f"a and b must have the same users and items, got {shape} and {scores_b.shape}"
@@ -145,9 +148,6 @@ def overlap(
             "recmetrics.overlap(np.array(a, float), np.array(b, float), measures)"
         )
 
-    exclude = shared.get("exclude")
-    candidates = shared.get("candidates")
-    read_labels({"a": a, "b": b, "exclude": exclude, "candidates": candidates})
     sets: dict[str, Any] = {}
     for name, value in (("exclude", exclude), ("candidates", candidates)):
         if value is None:
@@ -215,6 +215,7 @@ def overlap_ranked(
 
     rankings_a = _in("a", read, a)
     rankings_b = _in("b", read, b)
+    read_labels({"a": a, "b": b}, axes=("users",))
     n_users = rankings_a.shape[0]
     n_users_b = rankings_b.shape[0]
     if n_users != n_users_b:

@@ -241,6 +241,32 @@ def test_the_scores_of_two_models():
     assert advised(message) == "exclude.reindex(index=a.index, fill_value=0)"
 
 
+def test_models_of_other_users_and_items():
+    """Both list v: a has z and y, b has s and y. Filled with NaN, b would lack an item."""
+    b = pandas.DataFrame([[3, 2, 1, 4], [1, 2, 3, 4]], list("vt"), list("yzws"))
+    scope = {"a": SCORES, "b": b, "np": np}
+    for side in ("index and columns", "columns"):
+        message = message_of(InputError, recmetrics.overlap, scope["a"], scope["b"], "overlap@2")
+        assert message.startswith(f"the {side} of b should be ")
+        typed = message.rpartition("; type ")[2].partition(", or np.asarray")[0]
+        exec(typed, scope)
+    values = recmetrics.overlap(scope["a"], scope["b"], "overlap@2")["overlap@2"]
+    assert values.tolist() == [1 / 2]
+
+
+def test_rankings_of_two_models():
+    """Their rows are users, and their columns ranks, whatever these are called."""
+    a = pandas.DataFrame([[0, 1], [2, 3]], list("uv"), ["first", "second"])
+    b = pandas.DataFrame([[0, 4, 2], [0, 1, 3]], list("vu"), ["first", "second", "third"])
+    message = message_of(InputError, recmetrics.overlap_ranked, a, b, "overlap@2")
+    assert advised(message) == "b.reindex(index=a.index)"
+    values = recmetrics.overlap_ranked(a, b.reindex(a.index), "overlap@2")["overlap@2"]
+    assert values.tolist() == [2 / 2, 0 / 2]
+    of_others = b.set_axis(list("pq"))  # by position, as tables of other labels are
+    values = recmetrics.overlap_ranked(a, of_others, "overlap@2")["overlap@2"]
+    assert values.tolist() == [1 / 2, 0 / 2]
+
+
 def test_tables_without_labels_are_read_by_position():
     def mrr(truth, **keywords):
         return Metrics.compute(SCORES, truth, "mrr", **keywords)["mrr"].tolist()

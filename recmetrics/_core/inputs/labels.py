@@ -88,8 +88,15 @@ _OF_ARRAYS: LabelsOfAxes = {"users": (Labels("truth"),), "items": (Labels("truth
 UNLABELLED_SCORES: Mapping[str, Any] = {"scores": ()}
 
 
-def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -> LabelsOfAxes:
+def read_labels(
+    arguments: Mapping[str, Any],
+    known: LabelsOfAxes = NO_LABELS,
+    *,
+    axes: tuple[str, ...] | None = None,
+) -> LabelsOfAxes:
     """Read the labels of the arguments of a call, and add them to the ``known`` ones.
+
+    ``axes`` says what the rows and the columns of all arguments are, if their names do not.
 
     A table is refused if its labels contradict those of an earlier one, or if they are the numbers
     from 0 in another order, and another argument of these users or items has not the same ones.
@@ -100,7 +107,8 @@ def read_labels(arguments: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS) -
             continue
         others: dict[str, str] = {}  # the labels that it should have, by side
         typed = ""  # what the error says to type
-        for side, axis in zip(("index", "columns"), _axes(name, table, arguments), strict=False):
+        axes_of_table = axes or _axes(name, table, arguments)
+        for side, axis in zip(("index", "columns"), axes_of_table, strict=False):
             labels = _labels(name, table, side)
             contradicted = filter(labels.contradict, found.get(axis, ()))
             earlier = next(contradicted, None)
@@ -231,9 +239,9 @@ def _numbers_of(labels: Any) -> FloatArray:
 
 
 def _with_other_labels(name: str, labels: Labels, earlier: Labels) -> str:
-    """Say what to type where scores have other labels than the truth of an evaluator; else "".
+    """Say what to type where scores have other labels than the truth or another model; else "".
 
-    In the order of the truth they would be NaN for the users or items that only the truth has.
+    In the order of these they would be NaN for the users or items that only these have.
     """
     if {*labels.values} == {*earlier.values}:
         return ""
@@ -244,6 +252,10 @@ def _with_other_labels(name: str, labels: Labels, earlier: Labels) -> str:
             return users
         return f"{name} = {name}[{labels.code}.isin({index})], with {users}"
     truth, _, side = earlier.code.rpartition(".")
+    if name == "b":  # of ``overlap``: users of both models, and items of either
+        if side == "index":
+            return "a, b = a.align(b, join='inner', axis=0)"
+        return "a, b = a.align(b, axis=1, fill_value=-np.inf)"
     if name in ("scores", "item_factors") and side == "columns" and hasattr(earlier.values, "isin"):
         return f"{truth}.reindex(columns={labels.code}, fill_value=0)"
     return ""
