@@ -325,6 +325,32 @@ def test_tables_of_polars_and_pyarrow_have_columns_alone():
     assert Metrics.compute(scores, typed, "mrr")["mrr"].tolist() == [1 / 1, 1 / 1]
 
 
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_tables_of_polars_and_pyarrow_that_lack_an_item(library):
+    """Their own ``select`` would raise an error of that library."""
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    a = polars.DataFrame({"x": [3.0, 1.0], "y": [2.0, 2.0], "z": [1.0, 3.0]})
+    b = polars.DataFrame({"y": [3.0, 1.0], "z": [2.0, 2.0], "w": [1.0, 3.0]})
+    truth = polars.DataFrame({"y": [1, 0], "x": [0, 1], "w": [0, 0]})
+    if library == "pyarrow":
+        a, b, truth = a.to_arrow(), b.to_arrow(), truth.to_arrow()
+    scope = {"scores": a, "truth": truth, "a": a, "b": b, "np": np}
+
+    message = message_of(InputError, Metrics.compute, a, truth, "mrr")
+    typed = eval(advised(message), scope)
+    assert Metrics.compute(a, typed, "mrr")["mrr"].tolist() == MRR
+    message = message_of(InputError, Evaluator(truth, "mrr").update, a)
+    evaluator = Evaluator(eval(advised(message), scope), "mrr")
+    evaluator.update(a)
+    assert evaluator.compute()["mrr"].tolist() == MRR
+
+    message = message_of(InputError, recmetrics.overlap, a, b, "overlap@2")
+    exec(message.rpartition("; type ")[2].partition(", or np.asarray")[0], scope)
+    values = recmetrics.overlap(scope["a"], scope["b"], "overlap@2")["overlap@2"]
+    assert values.tolist() == [1 / 2, 1 / 2]
+
+
 NUMBERED = SCORES.set_axis([0, 1], axis=0).set_axis([0, 1, 2], axis=1)
 
 

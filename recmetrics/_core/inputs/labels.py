@@ -239,9 +239,9 @@ def _numbers_of(labels: Any) -> FloatArray:
 
 
 def _with_other_labels(name: str, labels: Labels, earlier: Labels) -> str:
-    """Say what to type where scores have other labels than the truth or another model; else "".
+    """Say what to type where a table has other labels, not the same ones in another order; else "".
 
-    In the order of these they would be NaN for the users or items that only these have.
+    In the order of the others, scores would be NaN for users or items that they lack.
     """
     if {*labels.values} == {*earlier.values}:
         return ""
@@ -251,14 +251,25 @@ def _with_other_labels(name: str, labels: Labels, earlier: Labels) -> str:
         if {*labels.values}.issubset(earlier.all_values):
             return users
         return f"{name} = {name}[{labels.code}.isin({index})], with {users}"
-    truth, _, side = earlier.code.rpartition(".")
+    side = earlier.code.rpartition(".")[2]
     if name == "b":  # of ``overlap``: users of both models, and items of either
         if side == "index":
             return "a, b = a.align(b, join='inner', axis=0)"
-        return "a, b = a.align(b, axis=1, fill_value=-np.inf)"
-    if name in ("scores", "item_factors") and side == "columns" and hasattr(earlier.values, "isin"):
-        return f"{truth}.reindex(columns={labels.code}, fill_value=0)"
+        models = f"{_in_pandas(earlier)}.align({_in_pandas(labels)}"
+        return f"a, b = {models}, axis=1, fill_value=-np.inf)"
+    if name in ("scores", "item_factors") and side != "index":
+        return f"{_in_pandas(earlier)}.reindex(columns={labels.code}, fill_value=0)"
+    if isinstance(labels.values, list) and not {*earlier.values}.issubset(labels.values):
+        # Tables of polars and pyarrow add no column for an item that they lack.
+        fill = "" if name in _NEVER_ZERO else ", fill_value=0"
+        return f"{_in_pandas(labels)}.reindex(columns={earlier.code}{fill})"
     return ""
+
+
+def _in_pandas(labels: Labels) -> str:
+    """Say how to type the table of these labels as one of pandas."""
+    table = labels.code.rpartition(".")[0]
+    return f"{table}.to_pandas()" if isinstance(labels.values, list) else table
 
 
 def _in_order(name: str, table: Any, others: Mapping[str, str]) -> str:
