@@ -72,8 +72,7 @@ def in_frames(tables: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[An
     """
     recs = tables["recs"]
     truth = tables["truth"]
-    strata = options.get("strata") or {}
-    frames = {**tables, **{f"strata[{name!r}]": table for name, table in strata.items()}}
+    frames = dict(tables)
     files = [label for label, table in frames.items() if isinstance(table, FILES)]
     dicts = [label for label in _OF_USERS if isinstance(frames.get(label), Mapping)]
     if not (files or dicts):
@@ -90,8 +89,11 @@ def in_frames(tables: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[An
     frames = with_integer_ids(frames, files, options)
     for label in files:
         frames[label] = _in_library(frames[label], library)
-    if strata:
-        frames["strata"] = {name: frames.pop(f"strata[{name!r}]") for name in strata}
+    frames["strata"] = {}
+    for name in options.get("strata") or {}:
+        label = f"strata[{name!r}]"
+        if label in frames:
+            frames["strata"][name] = frames.pop(label)
     return frames.pop("recs"), frames.pop("truth"), {**options, **frames}
 
 

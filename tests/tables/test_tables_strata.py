@@ -112,6 +112,13 @@ def test_propensities_are_estimated_from_training_interactions(table):
     np.testing.assert_array_equal(got[METRICS[4]], expected[METRICS[4]])
 
 
+def test_a_stratum_that_no_metric_reads_is_not_looked_at(table):
+    pytest.importorskip("polars", reason="polars is not installed")  # which reads files
+    strata = {"tail": table(item=["b"]), "other": "there_is_no_such_file.csv"}
+    values = evaluate_table({"u": ["a", "b"]}, {"u": ["b"]}, "mrr(of=tail)", strata=strata)
+    assert np.asarray(values["mrr(of=tail)"]).tolist() == [1 / 2]
+
+
 ERRORS = {
     "no strata": (
         {},
