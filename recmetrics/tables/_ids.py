@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._core.errors import InputError, InputTypeError, warn
-from recmetrics._core.types import IntArray
+from recmetrics._core.types import FloatArray, IntArray
 from recmetrics.tables._frames import (
     PANDAS,
     POLARS,
@@ -23,6 +23,7 @@ from recmetrics.tables._frames import (
     ids_of,
     plain,
     refuse_lists,
+    refuse_row,
     take,
     type_of,
     value_at,
@@ -32,6 +33,7 @@ from recmetrics.tables._numbering import combine, number
 # The kind of a column of objects, by the name that ``infer_dtype`` of pandas has for it.
 _KIND_OF_OBJECTS = {"integer": "integers", "boolean": "integers", "floating": "floats"}
 _MIXED = "mixed-integer"  # of integers and others
+_FIRST_INEXACT = 1 << 53  # from here on several integers are one float64
 # The dtype that holds all ids of a kind.
 _COMMON_DTYPES: dict[str, Any] = {"integers": nw.Int64, "floats": nw.Float64, "strings": nw.String}
 
@@ -55,8 +57,8 @@ def _as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
         arrays = [_whole_numbers(column, label) for label, column in labelled_columns]
         return np.concatenate([np.empty(0, np.int64), *arrays])
     if all(column.dtype.is_float() for column in id_columns):
+        floats = [_exact_floats(column, label) for label, column in labelled_columns]
         # The bits of equal numbers are equal once 0 is added: -0.0 becomes 0.0.
-        floats = [np.asarray(column.to_numpy(), np.float64) for column in id_columns]
         return (np.concatenate(floats) + 0.0).view(np.int64)
     encode = {PANDAS: _of_pandas, POLARS: _of_polars, PYARROW: _of_pyarrow}
     encode_columns = encode[id_columns[0].implementation]
@@ -68,6 +70,21 @@ def _as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
         _refuse_ids(labelled_columns, encode_columns)
     _warn_of_numbers_as_text(labelled_columns)
     return ids
+
+
+def _exact_floats(column: Series, label: str) -> FloatArray:
+    """Read ids that are floats; refuse those so large that two integers are the same float."""
+    floats = np.asarray(column.to_numpy(), np.float64)
+
+    def fault_of(row: int) -> str:
+        return (
+            f"holds {floats[row]:.0f}, a float, and from 2^53 on several integers are one float; "
+            "expected integers or text; read the ids as such, as pandas.read_csv(..., "
+            f"dtype={{{column.name!r}: 'Int64'}}) does"
+        )
+
+    refuse_row(np.abs(floats) >= _FIRST_INEXACT, label, column.name, fault_of)
+    return floats
 
 
 def _warn_of_numbers_as_text(labelled_columns: Sequence[tuple[str, Series]]) -> None:

@@ -101,12 +101,13 @@ def test_columns_in_dicts_are_lists(chunks):
 @WHOLE_AND_IN_PARTS
 def test_ids_of_a_file_are_integers_beside_integers(kind, suffix, chunks, tmp_path):
     polars = pytest.importorskip("polars", reason="polars is not installed")
-    table = polars.DataFrame({"user": [1, 2], "item": [6, 7]})
+    a, b, c = (2**53 + number for number in range(3))  # a and b are the same float
+    table = polars.DataFrame({"user": [1, 2], "item": [b, c]})
     path = tmp_path / f"truth{suffix}"
     table.write_csv(path) if suffix == ".csv" else table.write_parquet(path)
-    recs = make(kind, {"user": [1, 1, 2], "item": [5, 6, 7], "score": [2.0, 1.0, 3.0]})
+    recs = make(kind, {"user": [1, 1, 2], "item": [a, b, c], "score": [2.0, 1.0, 3.0]})
     assert values(recs, path, chunks=chunks) == {1: 1 / 2, 2: 1 / 1}
-    of_dict = {1: [7, 6], 2: [7]}
+    of_dict = {1: [c, b], 2: [c]}
     assert values(of_dict, path, chunks=chunks, catalogue=path) == {1: 1 / 2, 2: 1 / 1}
     table.with_columns(polars.format("x{}", "item")).write_csv(tmp_path / "text.csv")
     message = message_of(InputTypeError, values, recs, tmp_path / "text.csv", chunks=chunks)

@@ -322,6 +322,19 @@ def kinds_refused(recs, truth, kind):
     return re.findall(r"column 'user' (?:holds )?(.*?),", str(caught.value))
 
 
+def test_floats_that_are_several_integers_are_refused():
+    """A column of integers in which pandas read a missing one, dropped since."""
+    recs = pd.DataFrame({"user": [1, 1], "item": [2.0, 2.0**53 + 2], "score": [2.0, 1.0]})
+    message = message_of(InputError, evaluate_table, recs, recs, "mrr")
+    assert message == (
+        "recs, column 'item': row 1 (counted from 0) holds 9007199254740994, a float, and from "
+        "2^53 on several integers are one float; expected integers or text; read the ids as such, "
+        "as pandas.read_csv(..., dtype={'item': 'Int64'}) does"
+    )
+    integers = recs.astype({"item": "Int64"})
+    assert evaluate_table(integers, integers.tail(1), "mrr")["mrr"].tolist() == [1 / 2]
+
+
 def test_ids_of_two_kinds_are_refused_by_their_values():
     words = of_pyarrow(WORDS)
     given = kinds_refused(dictionary(INTEGERS), words, "pyarrow")
