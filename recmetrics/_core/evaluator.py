@@ -309,7 +309,8 @@ class Evaluator(Accumulator):
             do not accept ``@`` do not accept these characters either.
         weights
             (n_users,) the weight of each user of the truth, finite and >= 0. Each mean is then
-            weighted. ``recmetrics.summary`` also gives intervals.
+            weighted: the sum of weight x value / the sum of weights, both over the users who have a
+            value. ``recmetrics.summary`` also gives intervals.
 
         Raises
         ------

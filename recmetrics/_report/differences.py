@@ -114,7 +114,7 @@ def compare(
         weighted differences. "wilcoxon" has no weighted form and is an error. Wins, ties and losses
         still count users. Whether few users lose, or gain (below), is a matter of the effective
         number: their sum of weights x sum of all w / sum of all w^2, at most their number. A user
-        of weight 0 is left out.
+        of weight 0 is left out, and the weight of one without a value is in no sum.
     lower_is_better
         Metrics for which lower is better, in addition to those that the library knows, such as
         gini. Metrics that it does not know are else taken as higher is better, and a note below the
