@@ -209,7 +209,8 @@ def evaluate_table(
         Under ``convention="trec"`` and ``"ranx"``, which ignore ranks, "score" comes first. If
         there is neither, the rows are taken in order, and it is an error if another column contains
         numbers, or has a name that is usual for scores or ranks. The summary tells if ranks
-        contradict the column "score". Equal scores keep the order of the rows. With
+        contradict the column "score". The ranks of a run of TREC are not read: its scores order the
+        lists, as in trec_eval. Equal scores keep the order of the rows. With
         ``convention="trec"``, equal scores rank by the bytes of the item id, in descending order.
     in_order
         If True, the rows of each list are in order, best first, and the columns are not used for
