@@ -159,6 +159,21 @@ def warn(
     warnings.warn(warning, stacklevel=level)
 
 
+def warn_once_of_each(caught: abc.Iterable[RecmetricsWarning], n_parts: int, part: str) -> None:
+    """Warn once of each kind of warnings of the parts of the users, each called a ``part``."""
+    same: dict[str, list[RecmetricsWarning]] = {}
+    for warning in caught:
+        beginning = str(warning).partition(":")[0]
+        # Parts count their own lists and items; numbers in a metric string are no counts.
+        kind = re.sub(r"(?<![@=\w.])[\d.,]+", "", beginning)
+        same.setdefault(kind, []).append(warning)
+    for messages in same.values():
+        # The same one on every run, whichever thread was the first.
+        first = min(messages, key=str)
+        where = f" (of one {part}; in {len(messages):,} of {n_parts:,} {part}s of users)"
+        warn(str(first) + where, argument=first.argument)
+
+
 EXTRAS = {
     "cli": ("matplotlib>=3.8", "narwhals>=2.9", "polars>=1.0"),
     "tables": ("narwhals>=2.9",),

@@ -22,7 +22,7 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 
-from recmetrics._core.errors import InputTypeError, ShapeError, install, warn
+from recmetrics._core.errors import InputTypeError, ShapeError, install, warn, warn_once_of_each
 from recmetrics._core.inputs import (
     CLIP_OR_SCORE,
     ItemSets,
@@ -43,7 +43,6 @@ from recmetrics.dask._tasks import (
     best_of,
     best_of_chunk,
     check_form,
-    counts_of,
     itself,
     join_lists,
     lists_of,
@@ -56,6 +55,7 @@ from recmetrics.dask._tasks import (
     read_classes,
     read_part,
     values_of,
+    without_lists,
 )
 
 try:
@@ -156,7 +156,6 @@ class TaskGraph:
         cutoffs = request.cutoffs(n_items)
         job = Job(request, side_of_items, cutoffs, n_items, sets_of_all, this_version())
         self._job = job
-        self._excludes = options.get("exclude") is not None
         self._job_of_tasks: Any = job
         # Dask does not fuse tasks that read another, but a large job must be sent only once.
         if _bytes_of(job) > _LARGE_BYTES:
@@ -217,24 +216,19 @@ class TaskGraph:
     def values(self, measured: Any, *, lazy: bool) -> dict[str, Any]:
         """Give the values of ``Metrics.compute``, as arrays of NumPy or, ``lazy``, of Dask.
 
-        ``measured`` has for each block the values of its users, their lists, and counts.
+        ``measured`` has what ``Measured`` says of each block.
         """
         request = self._job.request
         cutoffs = self._job.cutoffs
         merge = partial(merge_blocks, request=request, cutoffs=cutoffs)
         measured = _merge_neighbours(measured, 0, merge)
-        n_users = np.add.reduceat(self._chunks, range(0, len(self._chunks), _MAX_MERGED))
-        texts = list(request.per_user)
-        # All metrics are in one chunk: a task for each of them would be too many.
-        chunks = n_users.tolist(), len(texts)
-        of_users = measured.map_blocks(values_of, dtype=np.float64, chunks=chunks, meta=_NO_NUMBER)
-        arrays = [of_users.T]
+        of_all = []
         if request.of_exposure:
             lists = measured.map_blocks(lists_of, dtype=object, meta=_NO_OBJECT)
             join = partial(join_lists, request=request, cutoffs=cutoffs)
             while lists.numblocks[0] > 1:
                 lists = _merge_neighbours(lists, 0, join)
-            of_all = lists.map_blocks(
+            measured_lists = lists.map_blocks(
                 measure_all,
                 request,
                 cutoffs,
@@ -242,23 +236,26 @@ class TaskGraph:
                 chunks=(len(request.of_exposure), 1),
                 meta=_NO_NUMBER,
             )
-            texts += request.of_exposure
-            arrays.append(of_all[:, 0])
+            of_all.append(measured_lists[:, 0])
 
         if lazy:
-            rows = list(chain(*arrays))
+            n_users = np.add.reduceat(self._chunks, range(0, len(self._chunks), _MAX_MERGED))
+            # All metrics are in one chunk: a task for each of them would be too many.
+            chunks = n_users.tolist(), len(request.per_user)
+            of_users = measured.map_blocks(
+                values_of, dtype=np.float64, chunks=chunks, meta=_NO_NUMBER
+            )
+            rows = list(chain(of_users.T, *of_all))
         else:
-            counts = []
-            if self._excludes:
-                counts.append(
-                    measured.map_blocks(counts_of, dtype=np.int64, chunks=(1, 3), meta=_NO_NUMBER)
-                )
-            arrays, counts = dask.compute(arrays, counts)
-            for counts_of_blocks in counts:
-                warn_of_swallowed(*counts_of_blocks.sum(axis=0).tolist())
-            rows = [np.array(row) for row in chain(*arrays)]
-        values = dict(zip(texts, rows, strict=True))
-        return {text: values[text] for text in request.definitions}
+            to_send = measured.map_blocks(without_lists, dtype=object, meta=_NO_OBJECT)
+            blocks, of_all = dask.compute(to_send, of_all)
+            values, _, counts, warnings = zip(*blocks.flat, strict=True)
+            warn_of_swallowed(*np.sum(counts, axis=0).ravel().tolist())
+            warn_once_of_each(chain(*warnings), len(self._chunks), "block")
+            rows = [np.array(row) for row in chain(np.concatenate(values).T, *of_all)]
+        texts = [*request.per_user, *request.of_exposure]
+        row_of = dict(zip(texts, rows, strict=True))
+        return {text: row_of[text] for text in request.definitions}
 
 
 class SetsInMemory(ArrayBlockwiseDep):  # type: ignore[misc]  # has no types

@@ -23,6 +23,7 @@ from recmetrics._core.errors import (
     RecmetricsWarning,
     ShapeError,
     at_fault,
+    collecting_warnings,
 )
 from recmetrics._core.inputs import (
     FlatLists,
@@ -145,6 +146,7 @@ class Measured(NamedTuple):
     values: FloatArray  # (n_users, n_metrics)
     lists: ListParts  # for metrics of all lists
     counts: IntArray  # (1, 3) as ``Users.swallowed``
+    warnings: tuple[RecmetricsWarning, ...]  # of all blocks
 
 
 def check_version(job: Job) -> None:
@@ -371,24 +373,26 @@ def _measure(scores: Source, place: Place, sets: Sequence[Sets], job: Job) -> Me
     names = RowNames(name=lambda row: f"user {users.user_at(row)}")
     columns = np.empty((n_users, len(request.per_user)), order="F")
     block, _ = place
-    with _errors_at(_users_in(block)):
+    # The client repeats the warnings of all blocks, once each.
+    with _errors_at(_users_in(block)), collecting_warnings() as warnings_of_block:
         selection = find_hits(scores, users, request, reader, cutoffs)
         values = user_values(selection, request)
         for column, text in zip(columns.T, request.per_user, strict=True):
             column[:] = settled(values[text], text, request.definitions[text], rows=names)
 
     if isinstance(reader, Exposures):
-        return Measured(columns, (reader,), counts)
+        return Measured(columns, (reader,), counts, tuple(warnings_of_block))
     offered = None if reader.offered.all() else np.flatnonzero(reader.offered)
     lists = BlockLists(reader.joined().astype(item_dtype(job.n_items)), offered)
-    return Measured(columns, (lists,), counts)
+    return Measured(columns, (lists,), counts, tuple(warnings_of_block))
 
 
 def merge_blocks(blocks: Sequence[Measured], request: Request, cutoffs: Cutoffs) -> Measured:
     """Merge the measures of several blocks, which are in the order of their users."""
-    values, lists, counts = zip(*blocks, strict=True)
+    values, lists, counts, warnings_of_blocks = zip(*blocks, strict=True)
     joined = join_lists(lists, request, cutoffs)
-    return Measured(np.concatenate(values), joined, np.sum(counts, axis=0))
+    caught = tuple(chain(*warnings_of_blocks))
+    return Measured(np.concatenate(values), joined, np.sum(counts, axis=0), caught)
 
 
 def join_lists(lists: Sequence[ListParts], request: Request, cutoffs: Cutoffs) -> ListParts:
@@ -424,9 +428,11 @@ def lists_of(measured: Measured) -> ListParts:
     return measured.lists
 
 
-def counts_of(measured: Measured) -> IntArray:
-    """The counts of some blocks, (1, 3)."""
-    return measured.counts
+def without_lists(measured: Measured) -> npt.NDArray[np.object_]:
+    """The measures of some blocks that their client reads, as the one entry of an array."""
+    entry = np.empty((1, 1), object)
+    entry[0, 0] = measured._replace(lists=())
+    return entry
 
 
 def measure_all(parts: ListParts, request: Request, cutoffs: Cutoffs) -> FloatArray:

@@ -6,7 +6,6 @@ others are written to a temporary folder.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -27,6 +26,7 @@ from recmetrics._core.errors import (
     RecmetricsWarning,
     collecting_warnings,
     warn,
+    warn_once_of_each,
 )
 from recmetrics._core.options import thread_count
 from recmetrics._core.spec import MetricSpec, Request
@@ -403,19 +403,9 @@ def _measure_buckets(
     with reporting(progress, n_buckets, " buckets") as done:
         results = map_blocks(measure_one, buckets, n_threads, done)
     lists, summaries, exposed = map(list, zip(*results, strict=True))
-    same: dict[str, list[RecmetricsWarning]] = {}
-    for warning in caught:
-        beginning = str(warning).partition(":")[0]
-        # Buckets count their own lists and items; numbers in a metric string are no counts.
-        kind = re.sub(r"(?<![@=\w.])[\d.,]+", "", beginning)
-        same.setdefault(kind, []).append(warning)
-    for messages in same.values():
-        if "no id of recs" in str(messages[0]):  # a bucket knows the ids of its users alone
-            continue
-        # The same one on every run, whichever thread was the first.
-        first = min(messages, key=str)
-        where = f" (of one bucket; in {len(messages):,} of {n_buckets:,} buckets of users)"
-        warn(str(first) + where, argument=first.argument)
+    # A bucket knows the ids of its users alone.
+    of_all = [warning for warning in caught if "no id of recs" not in str(warning)]
+    warn_once_of_each(of_all, n_buckets, "bucket")
     return lists, summaries, exposed
 
 

@@ -548,11 +548,10 @@ _OF_FILES = {
          "tests/inputs/test_strata.py -k beside_them",
          "        if self._relevant is not None:\n", "        if False:\n"),
     ],
-    "tables/_buckets.py": [
+    "_core/errors.py": [
         ("a warning counts the buckets of all users",
          "tests/tables/test_tables_in_buckets.py -k a_warning_with",
-         "in {len(messages):,} of {n_buckets:,} buckets",
-         "in {n_buckets:,} of {n_buckets:,} buckets"),
+         "in {len(messages):,} of {n_parts:,}", "in {n_parts:,} of {n_parts:,}"),
     ],
     "tables/_counts.py": [
         ("the first list of a note is that of the first bucket",

@@ -228,6 +228,19 @@ def test_a_worker_of_another_version_warns(monkeypatch):
         dask.compute(lazy, scheduler="sync")
 
 
+@pytest.mark.parametrize("form", [np.array, da.array])
+def test_a_warning_of_several_blocks_is_given_once(form):
+    """The candidates of all users lack the target of several of them, in two of three blocks."""
+    targets = form([0, 0, 1, 2, 0, 0, 3, 0, 4, 1, 2, 3])
+    scores = in_chunks(SCORES[:12, :5], (4, 2))
+    with pytest.warns(RecmetricsWarning, match="^item 0 is the target of several") as caught:
+        recmetrics.dask.compute(scores, targets, "hit@1", candidates=[1, 2, 3, 4])
+    (warning,) = caught
+    assert str(warning.message).endswith(" (of one block; in 2 of 3 blocks of users)")
+    assert warning.message.argument == "candidates"
+    assert warning.filename == __file__
+
+
 def test_nothing_is_computed_until_asked():
     def never(block):
         raise AssertionError(block.shape)
