@@ -24,7 +24,7 @@ from recmetrics._core.inputs import (
     popularity_strata,
     propensity_from,
 )
-from recmetrics._core.metrics import OneUser, metric
+from recmetrics._core.metrics import MeasuresList, OneUser, metric
 from recmetrics._core.spec import MetricsList
 from recmetrics._core.stream import EventCounts, StreamEvaluator
 from recmetrics._core.types import (
@@ -64,6 +64,7 @@ from recmetrics._metrics import Metrics
 from recmetrics._report import (
     CompactTable,
     Comparison,
+    Correction,
     Difference,
     Evaluation,
     EvaluationCounts,
@@ -71,6 +72,7 @@ from recmetrics._report import (
     Mean,
     Mover,
     Movers,
+    PairedTest,
     Summary,
     UsersNeeded,
     Verdict,
@@ -101,6 +103,7 @@ __all__ = [
     "CompactTable",
     "Comparison",
     "Convention",
+    "Correction",
     "DeviceMemoryError",
     "Difference",
     "Evaluation",
@@ -120,6 +123,7 @@ __all__ = [
     "Match",
     "Matrix",
     "Mean",
+    "MeasuresList",
     "MetricSpecError",
     "Metrics",
     "MetricsList",
@@ -129,6 +133,7 @@ __all__ = [
     "NaNScoreError",
     "NotUpdatedWarning",
     "OneUser",
+    "PairedTest",
     "Progress",
     "Ranking",
     "RecmetricsError",

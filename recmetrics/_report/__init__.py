@@ -32,13 +32,14 @@ from recmetrics._report.gate import Gate, Verdict
 from recmetrics._report.merged import ValueSums
 from recmetrics._report.movers import Mover, Movers
 from recmetrics._report.records import Difference, Mean
-from recmetrics._report.statistics import Correction, Test
+from recmetrics._report.statistics import Correction, PairedTest
 from recmetrics._report.summaries import Summary, summary
 from recmetrics._report.workers import ValueReader
 
 __all__ = [
     "CompactTable",
     "Comparison",
+    "Correction",
     "Difference",
     "Evaluation",
     "EvaluationCounts",
@@ -46,6 +47,7 @@ __all__ = [
     "Mean",
     "Mover",
     "Movers",
+    "PairedTest",
     "Summary",
     "UsersNeeded",
     "ValueReader",

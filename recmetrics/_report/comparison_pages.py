@@ -28,7 +28,7 @@ from recmetrics._report import legends, statistics
 
 if TYPE_CHECKING:
     from recmetrics._report.records import Compared, Difference, Mean
-    from recmetrics._report.statistics import Test
+    from recmetrics._report.statistics import PairedTest
 
 _TESTS = {
     "t": "paired t test",
@@ -672,7 +672,7 @@ def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
     return text
 
 
-def _p(test: Test, level: float, difference: Difference) -> str:
+def _p(test: PairedTest, level: float, difference: Difference) -> str:
     """Write the corrected p-value of a test, with the decimals that tell it from the level."""
     p = difference.p[test]
     if p < 0.0001:

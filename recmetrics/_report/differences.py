@@ -21,7 +21,7 @@ from recmetrics._report.records import Difference, Mean
 from recmetrics._report.result_tables import keeps_sums, noun_of, read_columns, spec_if_known
 from recmetrics._report.samples import Samples, check_runs, read_samples
 from recmetrics._report.settings import check_known, read_seed, several
-from recmetrics._report.statistics import Basis, Correction, Sample, Sums, Test
+from recmetrics._report.statistics import Basis, Correction, PairedTest, Sample, Sums
 
 
 def compare(
@@ -31,7 +31,7 @@ def compare(
     model: str | Sequence[str] | None = None,
     baseline: str | None = None,
     confidence: float = 0.95,
-    tests: Test | Sequence[Test] = "t",
+    tests: PairedTest | Sequence[PairedTest] = "t",
     correction: Correction | None = "holm",
     by: Any = None,
     weights: Any = None,
@@ -223,7 +223,7 @@ def compare(
     confidence = check_share("confidence", confidence, 0.5)
     test_names = several(tests)
     for test in test_names or [tests]:  # an empty list is refused as an unknown test
-        one_of("tests", test, Test, "; give one or several")
+        one_of("tests", test, PairedTest, "; give one or several")
         if test != "t":
             samples.require_values(f"the test {test!r}")
     different_tests = tuple(dict.fromkeys(test_names))
@@ -293,7 +293,7 @@ class Settings(NamedTuple):
     seed: int
     baseline: str | None
     confidence: float
-    tests: tuple[Test, ...]
+    tests: tuple[PairedTest, ...]
     correction: Correction | None
     lower_is_better: frozenset[str]
     n_resamples: int | None

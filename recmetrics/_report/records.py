@@ -25,7 +25,7 @@ from recmetrics._printing import plural, split
 from recmetrics._report.origins import Origin, definition_of, spelled_out
 from recmetrics._report.result_tables import spec_if_known
 from recmetrics._report.samples import Samples
-from recmetrics._report.statistics import Correction, Test
+from recmetrics._report.statistics import Correction, PairedTest
 
 if TYPE_CHECKING:
     import pandas
@@ -178,7 +178,7 @@ class Compared:
     differences: tuple[Difference, ...]
     baseline: str | None
     confidence: float
-    tests: tuple[Test, ...]
+    tests: tuple[PairedTest, ...]
     correction: Correction | None
     lower_is_better: frozenset[str]
     n_resamples: int | None  # of the bootstrap; None: intervals are those of Student's t

@@ -30,8 +30,10 @@ from recmetrics._report.bounds import (
     moments_of,
 )
 
-Test: TypeAlias = Literal["t", "wilcoxon", "permutation"]
+PairedTest: TypeAlias = Literal["t", "wilcoxon", "permutation"]
+"""A test of the paired differences of two models."""
 Correction: TypeAlias = Literal["holm", "bh"]
+"""A correction of p-values for multiple tests."""
 
 _Record = TypeVar("_Record")
 SIGN_FLIPS = 9_999  # the smallest p-value of the permutation test is 1 / (flips + 1)
@@ -324,7 +326,7 @@ def effective_users(weights: Floats) -> float:
     return float(weights.sum() ** 2 / dot(weights, weights)) if weights.size else 0.0
 
 
-def p_value(test: Test, differences: Any, seed: int) -> float:
+def p_value(test: PairedTest, differences: Any, seed: int) -> float:
     """Compute the p-value of a test: 1 if no user differs, NaN for fewer than two users.
 
     ``differences`` are ``Values`` or, for the t test, sums of them. SciPy is only called with
@@ -346,7 +348,7 @@ def p_value(test: Test, differences: Any, seed: int) -> float:
     return _permutation(weighted_values[differs], seed, differences.rounding)
 
 
-def fewest_users(test: Test, has_range: bool, confidence: float) -> int:
+def fewest_users(test: PairedTest, has_range: bool, confidence: float) -> int:
     """The fewest users with whom a test can be significant: all have the greatest difference.
 
     ``has_range`` is True if the range of the metric is known: the p-value of "t" is then that of an

@@ -12,7 +12,7 @@ from recmetrics import ArgumentError, Audit, Evaluation
 from recmetrics._core.spec import SIDE, SideInput, split_metrics
 from recmetrics._core.types import Convention, Invalid, NaNPolicy, RankGaps, Ties, Undefined
 from recmetrics._files import Lines, Source
-from recmetrics._report import Correction, Test
+from recmetrics._report import Correction, PairedTest
 
 DEFAULT_K = 10
 DEFAULT_PLOT = Path("recmetrics-demo.png")
@@ -336,7 +336,7 @@ COMPARE = (
     Row(
         "--test",
         "paired test; may be repeated, the first test decides on significance (default t)",
-        _choice(Test, dest="tests", action="append"),
+        _choice(PairedTest, dest="tests", action="append"),
     ),
     Row(
         "--correction",

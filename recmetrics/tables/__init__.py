@@ -29,10 +29,12 @@ from recmetrics.tables._evaluate import columns_read as columns_read
 from recmetrics.tables._evaluate import evaluate_all_lists as evaluate_all_lists
 from recmetrics.tables._evaluate import evaluate_bucket as evaluate_bucket
 from recmetrics.tables._evaluate import evaluate_table, identify_table
+from recmetrics.tables._forms import AnyForm
 from recmetrics.tables._lenskit import dcg, hit, ndcg, precision, recall, recip_rank
 from recmetrics.tables._times import TimeAudit, TimeFinding, audit_times
 
 __all__ = [
+    "AnyForm",
     "RankGaps",
     "RecListAnalysis",
     "TableSummary",

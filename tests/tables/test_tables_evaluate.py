@@ -13,6 +13,7 @@ from tables_problems import EVERY_KIND, N_ITEMS, N_USERS, make, random_problem, 
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
+import recmetrics
 from recmetrics import (
     ArgumentError,
     InputError,
@@ -863,6 +864,10 @@ def test_the_help_names_every_metric_that_needs_a_catalogue():
     text = inspect.getdoc(evaluate_table)
     paragraph = re.search(r"\ncatalogue\n(.+?)\n\w", text, re.DOTALL)[1]
     assert {metric for metric in METRICS if f"``{metric}``" in paragraph} == named
+
+
+def test_the_type_of_a_table_can_be_imported():
+    assert inspect.get_annotations(evaluate_table)["recs"] in recmetrics.tables.__all__
 
 
 @EVERY_KIND
