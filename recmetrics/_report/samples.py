@@ -148,12 +148,16 @@ class Samples:
 
     def n_runs(self) -> dict[str, int]:
         """The number of runs of each model with several."""
-        counts = {name: len(next(iter(runs.values()), ())) for name, runs in self.runs.items()}
-        return {name: count for name, count in counts.items() if count > 1}
+        counts = {model: self._count_runs(model) for model in self.runs}
+        return {model: count for model, count in counts.items() if count > 1}
 
     def have_several_runs(self, models: Iterable[str]) -> bool:
         """Say whether any of these models has several runs, over which its mean varies."""
-        return not self.n_runs().keys().isdisjoint(models)
+        return any(self._count_runs(model) > 1 for model in models)
+
+    def _count_runs(self, model: str) -> int:
+        """Count the runs of a model, which are as many for every metric; 0 in a summary."""
+        return len(next(iter(self.runs.get(model, {}).values()), ()))
 
     def limits(self, metric: str) -> Range:
         """The range of a metric: that of its definition, else that of the values of all models."""
