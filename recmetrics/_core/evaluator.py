@@ -21,6 +21,7 @@ from recmetrics._core.inputs import (
     read_which_users,
     read_whole_users,
     refuse_indices,
+    refuse_labels_first,
     warn_if_exchanged,
 )
 from recmetrics._core.options import ForBatches, NoShared, check_count, shared_of, takes
@@ -420,7 +421,11 @@ class Evaluator(Accumulator):
                 f"scores must have the {store.shape[1]} items of the truth, got a batch of shape "
                 f"{scores.shape}"
             )
-            raise ShapeError(msg, argument="scores")
+            error = ShapeError(msg, argument="scores")
+            if n_items > (store.shape[1] or 0):  # the truth lacks items
+                items = self._users.labels.get("items", ())
+                refuse_labels_first(error, scores.tables, {"items": items})
+            raise error
         source = "ranking" if n_items is None else "scores"
         if users is None:
             user_index: UserIndex = self._following(n_rows, n_users, source)

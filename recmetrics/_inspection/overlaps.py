@@ -31,6 +31,7 @@ from recmetrics._core.inputs import (
     read_count,
     read_labels,
     read_set,
+    refuse_labels_first,
 )
 from recmetrics._core.metrics import MeasuresList, MeasureSpec, compared, read_measures
 from recmetrics._core.options import ForLists, ForRankedLists, takes
@@ -135,11 +136,13 @@ def overlap(
     scores_b = _in("b", read_model, b)
     exclude = shared.get("exclude")
     candidates = shared.get("candidates")
-    read_labels({"a": a, "b": b, "exclude": exclude, "candidates": candidates})
+    tables = {"a": a, "b": b, "exclude": exclude, "candidates": candidates}
     shape = scores_a.shape
     if shape != scores_b.shape:
         msg = f"a and b must have the same users and items, got {shape} and {scores_b.shape}"
-        raise ShapeError(msg + _if_transposed("b", scores_b.shape, shape))
+        error = ShapeError(msg + _if_transposed("b", scores_b.shape, shape))
+        refuse_labels_first(error, tables)
+        raise error
     if _are_lists(scores_a) and _are_lists(scores_b):
         warn(
             f"a and b are read as scores of {shape[1]} items, but each row holds different "
@@ -148,6 +151,7 @@ def overlap(
             "recmetrics.overlap(np.array(a, float), np.array(b, float), measures)"
         )
 
+    read_labels(tables)
     sets: dict[str, Any] = {}
     for name, value in (("exclude", exclude), ("candidates", candidates)):
         if value is None:

@@ -8,7 +8,7 @@ import pytest
 from asserts import message_of
 
 import recmetrics
-from recmetrics import Evaluator, InputError, Metrics, StreamEvaluator
+from recmetrics import Evaluator, InputError, Metrics, ShapeError, StreamEvaluator
 
 pandas = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -218,6 +218,40 @@ def test_a_batch_of_items_that_the_truth_lacks():
     factors = np.eye(2), scores.T
     message = message_of(InputError, Evaluator(TRUTH, "mrr").update_factors, *factors)
     assert advised(message) == "truth.reindex(columns=item_factors.index, fill_value=0)"
+
+
+def test_tables_that_lack_items_or_users():
+    """As the truth of a pivot of the test set does. Its labels say more than its shape."""
+    truth = TRUTH[["x", "y"]]
+    for call, typed, expected in (
+        (Metrics.compute, truth, MRR),
+        (StreamEvaluator("mrr").update, truth, None),
+        (Metrics.compute, TRUTH[:1], [MRR[0], math.nan]),
+        (Metrics.compute, pandas.Series([1], ["u"]), [MRR[0], math.nan]),
+    ):
+        keywords = {} if expected is None else {"metrics_list": "mrr"}
+        message = message_of(InputError, call, SCORES, typed, **keywords)
+        given = eval(advised(message), {"scores": SCORES, "truth": typed})
+        values = Metrics.compute(SCORES, given, "mrr")["mrr"].tolist()
+        assert values == pytest.approx(expected or MRR, nan_ok=True)
+    message = message_of(InputError, Metrics.compute, SCORES, TRUTH, "mrr", exclude=truth * 0)
+    assert advised(message) == "exclude.reindex(columns=scores.columns, fill_value=0)"
+    message = message_of(InputError, Evaluator(truth, "mrr").update, SCORES)
+    assert advised(message) == "truth.reindex(columns=scores.columns, fill_value=0)"
+
+
+def test_tables_whose_shapes_are_told_first():
+    """A transposed table may have the same numbers; items without a score may be relevant."""
+    scores = pandas.DataFrame(np.eye(2, 3), [1, 2], [1, 2, 3])
+    message = message_of(ShapeError, Metrics.compute, scores, scores.T, "mrr")
+    assert "; one looks transposed: type scores.T or truth.T" in message
+    message = message_of(ShapeError, recmetrics.overlap, scores, scores.T, "overlap")
+    assert message.endswith("it looks transposed: type b.T")
+    for call in (
+        lambda: Metrics.compute(SCORES[["x", "y"]], TRUTH, "mrr"),
+        lambda: Evaluator(TRUTH, "mrr").update(SCORES[["x", "y"]]),
+    ):
+        assert "reindex" not in message_of(ShapeError, call)
 
 
 def test_batches_of_a_stream():

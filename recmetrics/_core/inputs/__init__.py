@@ -46,7 +46,12 @@ from recmetrics._core.inputs.arrays import (
     valid_indices,
 )
 from recmetrics._core.inputs.flat_groups import TIED_SHARE, note_on_leading_ties, read_groups
-from recmetrics._core.inputs.labels import UNLABELLED_SCORES, labels_of_users, read_labels
+from recmetrics._core.inputs.labels import (
+    UNLABELLED_SCORES,
+    labels_of_users,
+    read_labels,
+    refuse_labels_first,
+)
 from recmetrics._core.inputs.ranked import FlatLists, InvalidItems, Rankings
 from recmetrics._core.inputs.read_sets import (
     CLIP_OR_SCORE,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._core.errors import InputError
+from recmetrics._core.errors import InputError, RecmetricsError, ShapeError
 from recmetrics._core.types import FloatArray, IntArray
 
 # By argument: what its rows and its columns are.
@@ -129,6 +129,21 @@ def read_labels(
     for axis, labels_of_axis in found.items():
         _refuse_permuted(axis, labels_of_axis)
     return found
+
+
+def refuse_labels_first(
+    error: RecmetricsError, tables: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS
+) -> None:
+    """Refuse labels that contradict others in place of the shape that ``error`` refuses.
+
+    They name the users or items that a table lacks. Those of a transposed table do not.
+    """
+    if not isinstance(error, ShapeError) or "transposed" in str(error):
+        return
+    try:
+        read_labels(tables, known)
+    except InputError as error_of_labels:
+        raise error_of_labels from None
 
 
 def _refuse_permuted(axis: str, labels_of_axis: Sequence[Labels]) -> None:

@@ -19,7 +19,7 @@ from recmetrics._core.errors import (
     warn,
 )
 from recmetrics._core.inputs.arrays import as_array
-from recmetrics._core.inputs.labels import read_labels
+from recmetrics._core.inputs.labels import read_labels, refuse_labels_first
 from recmetrics._core.inputs.ranked import Rankings
 from recmetrics._core.inputs.read_sets import (
     CLIP,
@@ -87,6 +87,9 @@ def read_users(
             )
         except RecmetricsError as error:
             blame(error, "truth")
+            # A wider truth has items without a score: the advice would leave them out.
+            if getattr(ground_truth, "shape", ())[1:] <= scores.shape[1:]:
+                refuse_labels_first(error, {**scores.tables, "truth": ground_truth})
             raise
         if isinstance(scores, ScoreMatrix):
             warn_if_exchanged(scores, truth)
@@ -161,7 +164,11 @@ def _users(
     sets: dict[str, Any] = {}
     for name in ("exclude", "candidates"):
         if keywords.get(name) is not None:
-            sets[name] = read_set(keywords[name], name, shape, request.n_threads)
+            try:
+                sets[name] = read_set(keywords[name], name, shape, request.n_threads)
+            except ShapeError as error:
+                refuse_labels_first(error, {**tables, name: keywords[name]})
+                raise
     if side is None:
         side = NO_SIDE
         if request.of_side:
