@@ -164,8 +164,16 @@ def ranks_by_definition(row, allowed, ties):
 
 @pytest.mark.parametrize("ties", ["index", "best", "worst", "expected"])
 @pytest.mark.parametrize("own_candidates", [False, True])
-@pytest.mark.parametrize("share", [1.0, 0.12])  # of about 700: hits are sorted by a table, or not
-def test_ranks_among_many_relevant_items(share, own_candidates, ties):
+@pytest.mark.parametrize(
+    ("share", "many"),
+    [
+        (1.0, 1),  # about 700 relevant items: they separate bins
+        (1.0, 1 << 60),  # they are compared, and sorted by a table
+        (0.12, 1 << 60),  # or without one
+    ],
+    ids=["bins", "table", "sort"],
+)
+def test_ranks_among_many_relevant_items(share, many, own_candidates, ties):
     """A row of few values ties hundreds of relevant items; the last row ties some in pairs.
 
     Every row is there twice, since one user after another is ranked in the same memory.
@@ -183,8 +191,7 @@ def test_ranks_among_many_relevant_items(share, own_candidates, ties):
         options = {"candidates": sp.csr_array(allowed)}
     else:
         options = {"exclude": sp.csr_array(~allowed)}
-    # About 700 relevant items are enough for bins, also among candidates.
-    with compiled():
+    with compiled(), patched({"_core.selection.matrix": {"MANY_RELEVANT": {8: many}}}):
         got = Metrics.ranks(scores, truth, ties=ties, **options).toarray()
     for user, row in enumerate(scores):
         ranks = ranks_by_definition(row, allowed[user], ties)
