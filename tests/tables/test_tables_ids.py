@@ -378,6 +378,16 @@ def test_numbers_as_text_are_told_once(ids, count):
     assert sum("numbers and text" in str(warning.message) for warning in caught) == count
 
 
+@pytest.mark.parametrize("mixed", ["recs", "truth"])
+def test_numbers_as_text_are_told_of_the_table_that_has_both(mixed):
+    frames = {}
+    for label in ("recs", "truth"):
+        ids = ["1", 1] if label == mixed else [1, 2]
+        frames[label] = pd.DataFrame({"user": 0, "item": pd.Series(ids, dtype=object)})
+    with pytest.warns(match=f"^{mixed}, column 'item' holds numbers and text: 1 and '1' are two"):
+        evaluate_table(*frames.values(), "mrr")
+
+
 @EVERY_KIND
 def test_negative_zero_is_zero(kind):
     recs, truth = ({"user": [zero, 1.5], "item": [7, 7]} for zero in (-0.0, 0.0))

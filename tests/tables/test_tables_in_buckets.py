@@ -1,5 +1,6 @@
 """evaluate_table of tables larger than memory, by buckets of users: the rows of one call."""
 
+import errno
 import gzip
 import os
 import re
@@ -120,6 +121,21 @@ def test_rows_are_written_also_where_no_thread_can_start(monkeypatch):
 
     monkeypatch.setattr("threading.Thread.start", start)
     assert_same_rows(evaluate_table(recs, truth, METRICS, chunks=7, **side), expected)
+
+
+def test_a_full_disk_is_an_error_also_where_later_blocks_could_be_written(monkeypatch):
+    recs, truth, side = problem(700)
+    write_ipc = pl.DataFrame.write_ipc
+
+    def write(rows, path):
+        if str(path).endswith("-5"):  # of recs, blocks 4 to 6 are written
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_ipc(rows, path)
+
+    monkeypatch.setattr("recmetrics.tables._buckets._BLOCK_ROWS", 2_000)
+    monkeypatch.setattr(pl.DataFrame, "write_ipc", write)
+    with pytest.raises(OSError, match="No space left"):
+        evaluate_table(recs, truth, METRICS, chunks=7, **side)
 
 
 @pytest.fixture(scope="module")
