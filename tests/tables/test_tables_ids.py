@@ -473,11 +473,13 @@ def test_ids_that_cannot_be_compared_are_refused_with_what_to_type(kind, held, w
 
 
 @pytest.mark.parametrize("where", ["user", "item"])
-@pytest.mark.parametrize("ids", [STRUCTS, [*STRUCTS[:2], 1]])
-def test_the_table_that_cannot_be_compared_is_named(ids, where):
+@pytest.mark.parametrize(
+    "ids, row", [(STRUCTS, 0), ([*STRUCTS[:2], 1], 0), ([1, 2, *STRUCTS[:1]], 2)]
+)
+def test_the_table_that_cannot_be_compared_is_named(ids, row, where):
     good, bad = of_pandas(INTEGERS, object), of_pandas(ids, object)
     assert refused(*tables_of("pandas", where, good, bad)).startswith(
-        f"truth, column {where!r} holds a dict in row 0 (counted from 0), expected"
+        f"truth, column {where!r} holds a dict in row {row} (counted from 0), expected"
     )
 
 
