@@ -175,7 +175,7 @@ class TableSummary:
     @property
     def dividing_notes(self) -> list[str]:
         """The words on columns of ``by`` for whose values empty lists are added without need."""
-        if self.missing != "empty lists" or not self.n_missing:
+        if self.missing != "empty lists":
             return []
         return [*notes_on_dividing_columns(self.n_users_across)]
 
