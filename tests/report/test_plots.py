@@ -305,6 +305,11 @@ def test_three_cutoffs_are_a_curve(tmp_path):
     assert lines_of(differences) == {
         "model1 - model0": [(k, of_pair[f"ndcg@{k}"]) for k in (1, 5, 20)]
     }
+    [interval] = differences.collections
+    ends = {each.metric: (each.low, each.high) for each in found.differences}
+    assert {tuple(point) for path in interval.get_paths() for point in path.vertices} == {
+        (k, end) for k in (1, 5, 20) for end in ends[f"ndcg@{k}"]
+    }
     axes = importlib.import_module("matplotlib.figure").Figure().subplots()
     compare(results, metrics=["ndcg@5", "ndcg@1", "ndcg@20"], rng=0).plot(axes)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("k", "ndcg@k")
