@@ -144,6 +144,15 @@ def test_no_nan_is_overlooked(n_items):
             Metrics.compute(scores[rows], truth, "hit@3")
 
 
+def test_no_nan_is_overlooked_where_users_have_many_relevant_items():
+    for item in (0, 199, 399):
+        scores = np.zeros((1, 400), np.float32)
+        scores[0, item] = np.nan
+        expected = rf"^scores hold 1 NaN, the first at \(user 0, item {item}\)"
+        with pytest.raises(NaNScoreError, match=expected):
+            Metrics.compute(scores, [np.arange(1, 199)], "auc")
+
+
 @pytest.mark.parametrize("n_items", [2_000, 20_000])  # the longer row is not copied
 def test_an_excluded_item_bounds_nothing(n_items):
     """The best of every lane are excluded; the best of the others is first."""
