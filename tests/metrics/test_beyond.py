@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from asserts import assert_identical, assert_same, message_of
-from hostile_rows import CUTOFFS, HOSTILE, LENGTHS, ranks_by_sort
+from hostile_rows import CUTOFFS, HOSTILE, LANES, LENGTHS, ranks_by_sort
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inside import parse
+from inside import compiled, parse
 from problems import (
     JIT,
     assert_every_metric,
@@ -523,6 +523,18 @@ def test_lists_are_those_of_a_sort(kind, n_items):
             expected = [order[:k] for order in orders]
             assert lists_of(rows, k, exclude=excluded) == expected
             assert lists_of(rows, k, candidates=pools) == expected
+
+
+def test_an_excluded_item_takes_no_other_out_of_a_list():
+    """The best item of each user is excluded; the second best is in the same lane."""
+    scores = np.random.default_rng(0).random((99, 1_000))
+    best = np.arange(99)
+    second = best + LANES // 2
+    scores[best, best] = 3
+    scores[best, second] = 2
+    with compiled():
+        lists = lists_of(scores, 2, exclude=best[:, np.newaxis].tolist())
+    assert [items[0] for items in lists] == second.tolist()
 
 
 @pytest.mark.parametrize("candidates", [None, [0, 2, 3]])
