@@ -154,6 +154,10 @@ MISTAKES["scores"] |= {
         [[3, 2, 1], [1, 2]], [[3, 2, 1], [1, 2, 3]]),
     "None among numbers": scores(InputTypeError, f"scores {REAL} object{AS_FLOAT}",
         [[3, None, 1], [1, 2, 3]], [[3, -INF, 1], [1, 2, 3]]),
+    "no objects": scores(ShapeError,  # which are no lists, either
+        f"scores {NOT_2D} 1-d of shape (0,); for one user type np.atleast_2d(scores); "
+        "Metrics.compute_groups(..., ids=ids) reads rows of groups, such as queries",
+        np.empty(0, object)),
     "text": of_dtype("U3", "<U3", AS_FLOAT),
     "bytes": of_dtype("S3", "|S3", AS_FLOAT),
     "datetime": of_dtype("M8[s]", "datetime64[s]"),

@@ -189,7 +189,7 @@ LACKING = (
 
 
 @pytest.mark.parametrize("form", [np.array, sp.csr_array, lists_of])
-@pytest.mark.parametrize("n_users", [9, 10, 30])
+@pytest.mark.parametrize("n_users", [9, 10, 31])
 def test_candidates_without_the_relevant_items(form, n_users):
     rng = np.random.default_rng(0)
     scores, truth = rng.random((n_users, 20)), np.zeros((n_users, 20))
@@ -199,6 +199,10 @@ def test_candidates_without_the_relevant_items(form, n_users):
     compute = partial(Metrics.compute, scores, truth, ["hit@5", "mrr@5"])
     expected = [(RecmetricsWarning, LACKING.format(n_users - 1, n_users - 1))]
     assert caught(compute, candidates=form(negatives)) == (expected if n_users > 10 else [])
+    half = negatives.copy()
+    half[1 : n_users // 2 + 1, 3] = True  # of relevant items that score too low for a hit
+    compute_few = partial(Metrics.compute, np.where(np.arange(20) == 3, -1, scores), truth, "hit@1")
+    assert caught(compute_few, candidates=form(half)) == []
     some = negatives.copy()
     some[1, 3] = True  # a hit: the candidates are not the reason of all zeros
     some[1, 4:] = False

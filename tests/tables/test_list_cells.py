@@ -125,6 +125,27 @@ def test_pairs_are_seen_by_their_numbers(cells, told):
         evaluate_table(recs, pandas.DataFrame({"user": [1], "item": [7]}), "mrr")
 
 
+@EVERY_KIND
+@pytest.mark.parametrize(
+    ("cells", "item", "expected"),
+    [
+        (
+            [[{"item": 7, "score": 0.2}, {"item": 8, "score": 0.3}], [{"item": 7, "score": 0.1}]],
+            7,
+            {1: 1 / 2, 2: 1.0},
+        ),
+        ([[[7.0, 0.2], [8.0, 0.3]], [[7.0, 0.1]]], 7.0, {1: 1 / 2, 2: 1.0}),
+        ([{"item": 9, "score": 0.2}, {"item": 7, "score": 0.1}], 7, {1: 0.0, 2: 1.0}),
+    ],
+)
+def test_pairs_become_rows_by_the_code_of_the_message(cells, item, expected, kind):
+    recs = {"user": [1, 2], "item": cells}
+    truth = {"user": [1, 2], "item": [item, item]}
+    result, messages = followed(kind, recs, truth, lambda *tables: evaluate_table(*tables, "mrr"))
+    assert dict(zip(read(result)["user"], read(result)["mrr"], strict=True)) == expected
+    assert len(messages) == 1
+
+
 @pytest.mark.parametrize("fields", [("shop", "code"), ("code", "version"), ("item", "score")])
 def test_records_in_both_tables_are_ids(fields):
     polars = pytest.importorskip("polars", reason="polars is not installed")
