@@ -840,6 +840,10 @@ def test_a_new_sample_is_planned_for_all_rules_that_equal_models_can_hold():
     assert [each.verdict for each in verdicts] == ["holds", "open", "open"]
     planned = [even().users_needed("ndcg@10", 0, margin=m, power=0.9) for m in (-0.1, -0.02)]
     assert [each.n_needed for each in verdicts] == [*(n.with_value for n in planned), None]
+    # Equal models do not hold a rule that allows no loss: it takes no part of the power.
+    strict = even().gate(["ndcg@10 >= -0.02", "ndcg@10 >= 0"]).verdicts
+    alone = only(even().gate("ndcg@10 >= -0.02")).n_needed
+    assert [each.n_needed for each in strict] == [alone, None]
     held = even().gate("ndcg@10 >= -0.1")
     assert (held.passed, only(held).n_needed) == (True, None)
     lost = even().gate(["ndcg@10 >= -0.02", "ndcg@10 >= +0.5"])

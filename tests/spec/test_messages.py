@@ -57,6 +57,9 @@ def test_swapped_factors():
         "truth must have the users and items of the scores, (6, 2), got (2, 6); user_factors and "
         "item_factors look swapped: give those of the users first"
     )
+    narrow = TRUTH.toarray()[:, 1:] > 0
+    got = message_of(ShapeError, lambda: Metrics.compute_factors(USERS, ITEMS, narrow, "hit@1"))
+    assert got == "truth must have the users and items of the scores, (2, 6), got (2, 5)"
     Metrics.compute_factors(USERS, ITEMS, TRUTH, "hit@1")
 
 
