@@ -181,6 +181,16 @@ def test_characters_without_a_font_are_told_once(tmp_path):
         found.plot(axes)
 
 
+def test_a_later_font_draws_what_the_first_lacks():
+    """STIX has no Georgian letters, DejaVu Sans has."""
+    found = compare({"მოდელი": {"m": OLD}, "a": {"m": NEW}})
+    fonts = {"font.family": ["STIXGeneral", "DejaVu Sans"]}
+    with importlib.import_module("matplotlib").rc_context(fonts):
+        figure = found.plot()
+    names = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    assert "მოდელი" in names
+
+
 def test_a_plot_on_axes():
     figure = importlib.import_module("matplotlib.figure").Figure()
     left, right = figure.subplots(1, 2)
