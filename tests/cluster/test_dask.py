@@ -694,10 +694,16 @@ def test_small_blocks_warn_on_a_cluster():
         recmetrics.dask.compute(scores, truth, "ndcg@5", lazy=True)
     assert "make the array with chunks of 25000 users" in str(caught[0].message)  # 100 MB / 4,000
     assert caught[0].filename == __file__
+    users = da.ones((20_000, 2), chunks=(1_000, -1))
+    items = np.ones((500, 2))
+    with pytest.warns(RecmetricsWarning, match="^20 blocks of users hold 4 MB of scores"):
+        recmetrics.dask.compute_factors(users, items, truth, "ndcg@5", lazy=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         large = da.zeros((20_000, 500), chunks=(2_000, -1))
         recmetrics.dask.compute(large, truth, "ndcg@5", lazy=True)
+        users = users.rechunk((2_000, -1))
+        recmetrics.dask.compute_factors(users, items, truth, "ndcg@5", lazy=True)
 
 
 @pytest.mark.usefixtures("_cluster")
