@@ -181,6 +181,14 @@ def test_excluded_items_take_no_rank(n_excluded):
     np.testing.assert_array_equal(ranks, [2, np.inf, 700 - n_excluded + 1])
 
 
+@pytest.mark.parametrize("metric", ["precision(denom=list)@10", "precision(denom=list)"])
+def test_excluded_items_make_a_list_shorter_whatever_their_score(metric):
+    """Also the smallest integer, which may be recommended, beside one that no float holds."""
+    scores = np.array([[0, 2**60 + 1, 0, 0, 0]], np.uint64)
+    got = Metrics.compute(scores, [[1]], metric, exclude=[[0, 2]])
+    assert got[metric].tolist() == [1 / 3]
+
+
 @pytest.fixture
 def hidden(monkeypatch):
     """What hiding gives each time: a copy of the scores, or None."""
