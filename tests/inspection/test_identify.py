@@ -55,7 +55,11 @@ def mean_of(match, scores, truth, sets):
 
 @pytest.mark.parametrize("metric", ["ndcg@5", "recall@5", "map@5", "dcg", "auc", "f1@1"])
 def test_every_match_is_the_mean_that_its_fields_name(metric):
-    scores, truth, sets = problem()
+    """Also over batches, and without the relevant items that the sets leave out."""
+    scores, truth, _ = problem(40)
+    rng = np.random.default_rng(0)
+    shares = {"exclude": 0.2, "candidates": 0.7}
+    sets = {name: rng.random(truth.shape) < share for name, share in shares.items()}
     for value in (0.1, 0.2, 0.4):
         found = identify(scores, truth, value, metric, **sets)
         assert len(found.matches) == 10
