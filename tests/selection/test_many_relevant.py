@@ -30,11 +30,20 @@ N_ITEMS = 1_537
 KINDS = list(HOSTILE)
 UNTIED = KINDS.index("one lane holds the best")
 TEXTS = [f"{m.name}@10" for m in of_kind("hits") if m.default_k and not m.counts_all_items]
+TEXTS.append("precision(denom=list)@10")
 
 
 def scores_of(seed=0):
+    """A row of each kind, one with a list of seven items.
+
+    The best item of user 0 is the first relevant one of user 1.
+    """
     rng = np.random.default_rng(seed)
-    return np.stack([HOSTILE[kind](rng, N_ITEMS) for kind in KINDS])
+    scores = np.stack([HOSTILE[kind](rng, N_ITEMS) for kind in KINDS])
+    scores[0, 0] = 9
+    short = scores[KINDS.index("-inf but for 37")]
+    short[np.flatnonzero(short > -np.inf)[7:]] = -np.inf
+    return scores
 
 
 def truth_of(grades, seed=1):
