@@ -34,7 +34,7 @@ DEVICE = "tests/selection/test_device.py -k 'every_dtype and (float32 or int8)'"
 MANY = "tests/selection/test_many_relevant.py"
 BINS = "tests/selection/test_selection.py -k ranks_are_those_of_a_sort"
 LISTS = "tests/metrics/test_beyond.py -k lists_are_those_of_a_sort"
-MANY_RELEVANT = "tests/selection/test_many_relevant.py -k 'among_many and False-index'"
+MANY_RELEVANT = "tests/selection/test_many_relevant.py -k 'among_many and index'"
 SORTED_ROWS = "tests/selection/test_device.py -k rows_sorted"
 
 
@@ -213,7 +213,7 @@ _OF_FILES = {
          "= n_matching > n_relevant or n_repeated > 0", "= n_repeated > 0"),
         ("equal scores of two relevant items are not counted", MANY_RELEVANT,
          "= n_matching > n_relevant or n_repeated > 0", "= n_matching > n_relevant"),
-        ("the hits of bins come in item order", MANY_RELEVANT,
+        ("the hits of bins come in item order", SCORES,
          "p = i if bins is None else bins.order[i]", "p = i"),
         ("a sort leaves the hits of ranks where they are",
          "tests/selection/test_many_relevant.py -k ranks_among",

@@ -183,7 +183,7 @@ def ranks_by_definition(row, allowed, ties):
     ids=["bins", "table", "sort"],
 )
 def test_ranks_among_many_relevant_items(share, many, own_candidates, ties):
-    """A row of few values ties hundreds of relevant items; the last row ties some in pairs.
+    """A row of few values ties hundreds of relevant items; the last row ties relevant pairs alone.
 
     Every row is there twice, since one user after another is ranked in the same memory.
     """
@@ -192,6 +192,7 @@ def test_ranks_among_many_relevant_items(share, many, own_candidates, ties):
     paired[100:130] = paired[:30]
     scores = np.vstack([scores_of(), paired])
     truth = np.vstack([truth_of("binary"), rng.random(N_ITEMS) < 0.5])
+    truth[-1, :30] = truth[-1, 100:130] = 1
     truth *= rng.random(truth.shape) < share
     allowed = rng.random(scores.shape) < 0.9
     scores, truth, allowed = np.repeat([scores, truth, allowed], 2, axis=1)

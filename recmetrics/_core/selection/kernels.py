@@ -148,7 +148,7 @@ class Bins(NamedTuple):
     A bin holds the scores above the next lower relevant score, up to its own and with it.
     """
 
-    scores: Array  # (bins,) those of relevant items, ascending; behind them, ``greatest``
+    scores: Array  # (bins,) those of relevant items, ascending; behind them ``greatest``
     greatest: Any  # the greatest number of the dtype
     unsorted: Array  # (relevant items,) the scores of these, in item order
     # (buckets + 1,) how many relevant scores are in lower buckets, see ``_bucket_of``
@@ -165,10 +165,10 @@ class Bins(NamedTuple):
 class Buckets(NamedTuple):
     """Ranges of scores in ascending order, numbered from 0 to ``last``, see ``_bucket_of``."""
 
-    least: Any  # with which bucket 0 begins
+    begin: Any  # the score with which bucket 0 begins
     scale: Any  # 1 / the width of a bucket; of bent ones, of the lower half of all buckets
     last: Any  # a whole number in float32
-    are_bent: Any  # True where widths grow with the distance from ``least``
+    are_bent: Any  # True where widths grow with the distance from ``begin``
 
 
 class BinMemory(NamedTuple):
@@ -622,10 +622,10 @@ def _count_ranks(
                 reaching[p] = reaching[p - 1]
 
 
-def _fill_bins_in_numpy(row: Array, places: IntArray, lowest: Any, bins: Bins) -> None:
+def _fill_bins_in_numpy(row: Array, places: IntArray, least: Any, bins: Bins) -> None:
     """Fill the bins as ``_fill_bins`` does."""
     relevant_scores = row[places]
-    relevant_scores = np.sort(relevant_scores[relevant_scores >= lowest])
+    relevant_scores = np.sort(relevant_scores[relevant_scores >= least])
     n_relevant = relevant_scores.size
     n_bins = 1 << n_relevant.bit_length()
     bins.scores[:n_relevant] = relevant_scores
@@ -642,11 +642,11 @@ def _fill_bins_in_numpy(row: Array, places: IntArray, lowest: Any, bins: Bins) -
 
 @numpy_form(_fill_bins_in_numpy)
 @helper
-def _fill_bins(row: Array, places: IntArray, lowest: Any, bins: Bins) -> None:
+def _fill_bins(row: Array, places: IntArray, least: Any, bins: Bins) -> None:
     """Fill the bins of a row that the relevant scores, those at the ``places``, separate.
 
     There are as many bins as the least power of two above the number of relevant scores that are
-    not NaN. The bin of a score is the number of relevant ones below it. NaN is in bin 0, whose
+    ``least`` or more. The bin of a score is the number of these below it. NaN is in bin 0, whose
     scores are above none.
 
     Relevant scores are sorted by buckets, and a score is searched for among those of its bucket.
@@ -656,34 +656,34 @@ def _fill_bins(row: Array, places: IntArray, lowest: Any, bins: Bins) -> None:
     """
     n_relevant = 0
     smallest = bins.greatest
-    greatest = lowest
+    greatest = least
     for place in places:
         score = row[place]
         bins.unsorted[n_relevant] = score
-        n_relevant += score >= lowest
-        smallest = score if score < smallest else smallest
+        n_relevant += score >= least
+        smallest = score if least <= score < smallest else smallest
         greatest = score if score > greatest else greatest
     relevant_scores = bins.unsorted[:n_relevant]
     n_bits = _bits_of(n_relevant)
     last = np.float32(bins.first_of.size - 2)
 
     # Buckets of equal width reach from the smallest relevant score to the greatest.
-    least = smallest * _ONE
-    width = greatest * _ONE - least
+    begin = smallest * _ONE
+    width = greatest * _ONE - begin
     # All scores are in one bucket where the relevant ones are equal, or infinitely far apart. The
     # difference of equal zeros may be -0, which would turn the order around.
-    scale = last / width if width > _ZERO else _ZERO * width
-    buckets = Buckets(least, scale, last, np.bool_(False))
+    scale = last / width if width > _ZERO else width
+    buckets = Buckets(begin, scale, last, np.bool_(False))
     most_in_bucket = _fill_buckets(relevant_scores, buckets, bins.first_of)
     if most_in_bucket <= n_bits:
         _sort_by_buckets(relevant_scores, buckets, bins)
     else:
         n_relevant = _sort_distinct(relevant_scores, bins.scores)
         n_bits = _bits_of(n_relevant)
-        width = bins.scores[n_relevant // 2] * _ONE - least
+        width = bins.scores[n_relevant // 2] * _ONE - begin
         scale = _ONE / width if width > _ZERO else _ZERO
         scale = scale if scale > _ZERO else _NAN  # also where the width is infinite
-        buckets = Buckets(least, scale, last, np.bool_(True))
+        buckets = Buckets(begin, scale, last, np.bool_(True))
         most_in_bucket = _fill_buckets(bins.scores[:n_relevant], buckets, bins.first_of)
     n_bins = 1 << n_bits
     bins.scores[n_relevant:n_bins] = bins.greatest
@@ -749,7 +749,7 @@ def _bucket_of(score: Any, buckets: Buckets) -> Any:
     A greater score is never in a lower bucket: each step rounds, but keeps the order. NaN is in
     bucket 0; so is every score where the scale is 0 or NaN.
     """
-    bucket = (score * _ONE - buckets.least) * buckets.scale
+    bucket = (score * _ONE - buckets.begin) * buckets.scale
     bucket = bucket if bucket > _ZERO else _ZERO
     if buckets.are_bent:
         bucket = buckets.last - buckets.last / (_ONE + bucket)
@@ -1292,7 +1292,7 @@ def rank_many_relevant(
         hits.length[user] = _length_of(row, excluded_items, k, scores.least)
 
         relevant_items = relevant.items[relevant.start[user] : relevant.start[user + 1]]
-        _fill_bins(row, relevant_items, scores.lowest, bins)
+        _fill_bins(row, relevant_items, scores.least, bins)
 
         # This bound skips most relevant items that are no hits. Excluded items may be among the
         # best.
