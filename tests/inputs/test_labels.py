@@ -541,3 +541,64 @@ def test_items_in_one_order_of_all_tables():
     arrays = [table.to_numpy() for table in tables]
     message = message_of(InputError, stream.update, *arrays)
     assert advised(message).startswith("popularity.sort_index() if ")
+
+
+class Coordinates:
+    """An array of xarray, as far as it is looked at here: a table whose sides have other names."""
+
+    def __init__(self, table):
+        self.table = table
+        self.dims = ("user", "item")[: table.ndim]
+        self.shape = table.shape
+        self.ndim = table.ndim
+        self.dtype = table.to_numpy().dtype
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.table, dtype)
+
+    def get_index(self, dimension):
+        return self.table.axes[self.dims.index(dimension)]
+
+    def reindex(self, labels, **fill):
+        table = self.table
+        for dimension, index in labels.items():
+            table = table.reindex(index, axis=self.dims.index(dimension), **fill)
+        return Coordinates(table)
+
+    def sel(self, labels):
+        return self.reindex(labels)
+
+
+def test_arrays_with_coordinates():
+    """Those of xarray, which are read by position, too."""
+    scores = Coordinates(SCORES)
+    assert Metrics.compute(scores, Coordinates(TRUTH), "mrr")["mrr"].tolist() == MRR
+    turned = Coordinates(TRUTH.loc[["v", "u"], ["z", "x", "y"]])
+    target = Coordinates(pandas.Series([0, 1], ["v", "u"]))
+    train = Coordinates(TRUTH.loc[:, ["z", "x", "y"]] * 0)
+    numbered = Coordinates(TRUTH.set_axis([2, 0, 1], axis=1))
+    names = "scores.get_index('user') and scores.get_index('item')"
+    for typed, given in {
+        "truth.reindex({'user': scores.get_index('user'), 'item': scores.get_index('item')}, "
+        "fill_value=0)": {"truth": turned},
+        "truth.reindex({'user': scores.get_index('user')}, fill_value=-1)": {"truth": target},
+        "exclude.reindex({'item': scores.get_index('item')}, fill_value=0)": {
+            "truth": Coordinates(TRUTH),
+            "exclude": train,
+        },
+    }.items():
+        truth = given["truth"]
+        more = {"exclude": train} if "exclude" in given else {}
+        told = message_of(InputError, Metrics.compute, scores, truth, "mrr", **more)
+        assert advised(told) == typed
+        assert (names in told) == (truth is turned)
+        given = {**given, typed.partition(".")[0]: eval(typed, {"scores": scores, **given})}
+        values = Metrics.compute(scores, given.pop("truth"), "mrr", **given)["mrr"].tolist()
+        assert values == MRR
+    told = message_of(InputError, Metrics.compute, SCORES.to_numpy(), numbered, "mrr")
+    assert advised(told).startswith("truth.sel({'item': sorted(truth.get_index('item'), key=int)})")
+    typed = numbered.sel({"item": sorted(numbered.get_index("item"), key=int)})
+    values = Metrics.compute(SCORES.to_numpy(), typed, "mrr")["mrr"].tolist()
+    assert values == [1 / 1, 1 / 1]
+    ranking = Coordinates(pandas.DataFrame([[0, 1], [2, 0]], list("uv")))
+    assert Metrics.compute_ranked(ranking, TRUTH, "mrr")["mrr"].tolist() == [1 / 2, 1 / 2]

@@ -206,6 +206,8 @@ def _axes(name: str, table: Any, arguments: Mapping[str, Any]) -> tuple[str, ...
 
 def _labels(name: str, table: Any, side: str) -> Labels:
     """Read the index or the columns of an argument."""
+    if hasattr(table, "get_index"):
+        return _labels_of_dimension(name, table, side)
     code = f"{name}.{side}"
     values: Any = getattr(table, side, None)
     if side == "columns" and hasattr(table, "column_names"):  # of pyarrow
@@ -220,6 +222,25 @@ def _labels(name: str, table: Any, side: str) -> Labels:
     are_numbers = kind in ("i", "u") and np.array_equal(values, np.arange(len(values)))
     sorted_table = "" if are_numbers else _sorted(name, side, values, code)
     return Labels(code, values, are_numbers, sorted_table)
+
+
+def _labels_of_dimension(name: str, array: Any, side: str) -> Labels:
+    """Read the coordinates of the first or the second dimension of an array of xarray."""
+    dimension = _dimensions(array).get(side)
+    if dimension is None or (name == "ranking" and side == "columns"):
+        return Labels(name)
+    code = f"{name}.get_index({dimension!r})"
+    values = array.get_index(dimension)
+    are_numbers = values.dtype.kind in "iu" and np.array_equal(values, np.arange(len(values)))
+    sorted_array = ""
+    if not are_numbers and _sorted(name, side, values, code):
+        sorted_array = f"{name}.sel({{{dimension!r}: sorted({code}, key=int)}})"
+    return Labels(code, values, are_numbers, sorted_array)
+
+
+def _dimensions(array: Any) -> dict[str, Any]:
+    """Name the dimensions of an array of xarray by the sides of a table."""
+    return dict(zip(("index", "columns"), array.dims, strict=False))
 
 
 def _sorted(name: str, side: str, labels: Any, code: str) -> str:
@@ -295,7 +316,13 @@ def _in_order(name: str, table: Any, others: Mapping[str, str]) -> str:
         labels = ", ".join(f"{side}={code}" for side, code in others.items())
         fill = "" if name in _NEVER_ZERO else ", fill_value=0"
         return f"{name}.reindex({labels}{fill})"
-    code = others["index"]
+    code = others.get("index", "")
+    if hasattr(table, "get_index"):
+        indexes = [f"{_dimensions(table)[side]!r}: {index}" for side, index in others.items()]
+        code = f"{{{', '.join(indexes)}}}"
+        if table.ndim == 2:
+            fill = "" if name in _NEVER_ZERO else ", fill_value=0"
+            return f"{name}.reindex({code}{fill})"
     if table.dtype.kind == "O":  # the items of each user
         return f"[{name}.get(user, []) for user in {code}]"
     fill = ""

@@ -100,7 +100,7 @@ class ScoreMatrix:
             raise InputTypeError(msg)
         check_matrix(self.array, "scores", scores)
         self.shape: tuple[int, int] = self.array.shape
-        if hasattr(scores, "columns"):
+        if hasattr(scores, "columns") or hasattr(scores, "get_index"):  # a frame, or of xarray
             self.tables = {"scores": scores}
 
     def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:
