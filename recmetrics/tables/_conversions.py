@@ -12,6 +12,17 @@ from recmetrics._core.errors import did_you_mean, looks_like
 
 # By argument: the number that a row or a pair may have behind its user and its item.
 NUMBERS = {"recs": "score", "truth": "relevance", "exclude": "weight"}
+# The methods that make a frame of pandas: of xarray, Hugging Face and LensKit, among others.
+_TO_PANDAS = ("to_dataframe", "to_pandas", "to_df")
+# By argument: code that makes a table of a dict {0} from items to what each has.
+_OF_ITEMS = {
+    "popularity": "pandas.Series({0}).rename_axis('item').reset_index(name='popularity')",
+    "propensity": "pandas.Series({0}).rename_axis('item').reset_index(name='propensity')",
+    "features": "pandas.DataFrame.from_dict(dict({0}), orient='index').rename_axis('item')"
+    ".reset_index()",
+    "genres": "pandas.Series({0}).explode().str.get_dummies('|').groupby(level=0).max()"
+    ".rename_axis('item').reset_index()",
+}
 
 
 def conversion_of(value: Any, label: str) -> str:
@@ -19,17 +30,50 @@ def conversion_of(value: Any, label: str) -> str:
 
     ``label`` is the name of the argument.
     """
+    if label.partition("[")[0] in ("catalogue", "strata") and _are_ids(value):
+        return f"; for ids of items type pandas.DataFrame({{'item': [*{label}]}})"
+    if label in _OF_ITEMS and isinstance(value, Mapping):
+        return _conversion_of_items(label)
     if isinstance(value, list | tuple | np.ndarray):
         rows = list(np.atleast_1d(value) if isinstance(value, np.ndarray) else value)
-        return _conversion_of_rows(rows, label) if rows else ""
+        if not rows:
+            return ""
+        if type(rows[0]).__name__ == "DataFrame":
+            return f"; type {_library_of(rows[0])}.concat({label})"
+        if type(rows[0]).__name__ == "RecordBatch":
+            return f"; type pyarrow.Table.from_batches({label})"
+        return _conversion_of_rows(rows, label)
     if _library_of(value) == "pandas" and hasattr(value, "reset_index"):
         return _conversion_of_column(value, label)
+    return _conversion_of_dataset(value, label)
+
+
+def _conversion_of_dataset(value: Any, label: str) -> str:
+    """Say how to make a table of what holds one in another way; "" if unknown."""
     if type(value).__name__ == "RecordBatch":
         return f"; type pyarrow.Table.from_batches([{label}])"
     is_column = hasattr(value, "dtype") or hasattr(value, "type")
     if hasattr(value, "__arrow_c_stream__") and not is_column:
         return f"; for a table of another library type pyarrow.table({label})"
+    for method in _TO_PANDAS:
+        if hasattr(value, method) and not is_column:
+            return f"; type {label}.{method}()"
+    if hasattr(value, "df"):  # a cursor of DuckDB
+        return f"; type {label}.df()"
     return ""
+
+
+def _are_ids(value: Any) -> bool:
+    """Say whether a value is a flat collection of ids, such as a list, a dict or a column."""
+    if not isinstance(value, Collection):
+        return False
+    first = next(iter(value), None)
+    return isinstance(first, str) or not isinstance(first, Collection)
+
+
+def _conversion_of_items(label: str) -> str:
+    """Say what makes a table of a dict or a column with a value, or a list, of each item."""
+    return f"; for a value of each item type {_OF_ITEMS[label].format(label)}"
 
 
 def _library_of(value: Any) -> str:
@@ -46,7 +90,7 @@ def _conversion_of_rows(rows: Sequence[Any], label: str) -> str:
     )
     if isinstance(first, Mapping) and label in NUMBERS and _are_items(rows):
         return of_users
-    if isinstance(first, Mapping | np.void):
+    if isinstance(first, Mapping | np.void) or hasattr(first, "_fields"):
         return f"; type pandas.DataFrame({label})"
     is_list = isinstance(first, list | tuple | set | np.ndarray)
     if label not in NUMBERS or not is_list or getattr(first, "ndim", 1) == 0:
@@ -85,7 +129,7 @@ def _conversion_of_column(column: Any, label: str) -> str:
     code = label
     if None in column.index.names:
         if not are_pairs:
-            return ""
+            return _conversion_of_items(label) if label in _OF_ITEMS else ""
         code += ".rename_axis(['user', 'item'])"
     if column.name is not None:
         return f"; type {code}.reset_index()"
@@ -163,6 +207,12 @@ def conversion_of_entries(dictionary: Mapping[Any, Any], user: Any, label: str, 
             f"; type {{user: items.tolist() {of_each}}} if its values are items, or "
             f"{{user: items.to_dict() {of_each}}} if its index has them"
         )
+    if label in _OF_ITEMS:
+        return _conversion_of_items(label)
+    if library not in ("polars", "pyarrow"):  # but a dataset of each split
+        conversion = conversion_of(entries, f"{label}[{user!r}]")
+        if conversion:
+            return conversion
     for items in dictionary.values():
         has_items = isinstance(items, Iterable) or hasattr(type(items), "columns")
         if items is None or (has_items and not isinstance(items, str)):

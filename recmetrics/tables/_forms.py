@@ -28,6 +28,7 @@ from recmetrics._files import Columns as FileColumns
 from recmetrics._files import Source, as_frame, read_any, read_table
 from recmetrics.tables._columns import GRADES, OTHER_GRADES
 from recmetrics.tables._conversions import (
+    conversion_of,
     conversion_of_entries,
     conversion_of_keys,
     conversion_of_pairs,
@@ -280,9 +281,10 @@ def from_dict(
         dictionary = {user: _as_list(items) for user, items in dictionary.items()}
     if {names.user, names.item} <= dictionary.keys():
         constructor = "table" if library is PYARROW else "DataFrame"
+        advice = f"; type {library.value}.{constructor}({label})"
         msg = (
-            f"{label} is a dict of columns, expected a table or a dict with the items of each "
-            f"user; type {library.value}.{constructor}({label})"
+            f"{label} is a dict of columns, expected a table or a dict with the items of each user"
+            f"{conversion_of(dictionary, label) or advice}"
         )
         raise InputTypeError(msg, argument=label)
     columns = _columns_of(dictionary, label, names)
@@ -311,8 +313,8 @@ def _method_of_column(kind: type) -> str:
 
 
 def _is_table_or_series(kind: type) -> bool:
-    """Say whether a type is that of a table, or of a column of pandas."""
-    return hasattr(kind, "columns") or hasattr(kind, "reset_index")
+    """Say whether a type is that of a table or a dataset, or of a column of pandas."""
+    return any(hasattr(kind, name) for name in ("columns", "column_names", "reset_index"))
 
 
 def _as_list(items: Any) -> Any:

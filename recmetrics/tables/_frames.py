@@ -93,6 +93,14 @@ _PAIRS_CODE = {
     POLARS: "{0}.with_columns(polars.col({1!r}).{5}({3!r}).alias({1!r}), "
     "polars.col({1!r}).{5}({4!r}).alias({2!r}))",
 }
+_LIBRARY_CODE = {  # code that makes a table {0} of the second library one of the first
+    (PANDAS, POLARS): "{0}.to_pandas()",
+    (PANDAS, PYARROW): "{0}.to_pandas()",
+    (POLARS, PANDAS): "polars.from_pandas({0})",
+    (POLARS, PYARROW): "polars.from_arrow({0})",
+    (PYARROW, PANDAS): "pyarrow.Table.from_pandas({0})",
+    (PYARROW, POLARS): "{0}.to_arrow()",
+}
 _DROP_CODE = {PANDAS: ".drop(columns={0!r})", POLARS: ".drop({0!r})"}
 # Code that gives a column {1} of dates of the table {0} the time zone {2}; {3} is a unit of time.
 _ZONE_CODE = {
@@ -182,10 +190,10 @@ def as_strings(label: str, ids: Series) -> str:
 def require_same_kind(recs: Frame, frame: Frame, label: str, first: str = "recs") -> None:
     """Refuse a table of another library than that of recs: its ids would have to be converted."""
     if frame.implementation is not recs.implementation:
-        libraries = [table.implementation.value for table in (recs, frame)]
+        libraries = recs.implementation, frame.implementation
         msg = (
-            f"{first} is a {libraries[0]} table and {label} a {libraries[1]} one, expected both of "
-            "one library; convert one of them"
+            f"{first} is a {libraries[0].value} table and {label} a {libraries[1].value} one, "
+            f"expected both of one library; type {_LIBRARY_CODE[libraries].format(label)}"
         )
         raise InputTypeError(msg, argument=label)
 

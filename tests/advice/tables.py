@@ -43,6 +43,17 @@ OBJECTS = (
     "recs = polars.DataFrame(recs[['user']]).with_columns(ids); truth = polars.DataFrame(truth)"
 )
 IN_PARTS = "tables.evaluate_table(recs, truth, 'mrr', chunks=2)"
+# Of a list with 3/4 of a genre and 1/4 of another, where the profile has half of each.
+OF_GENRES = sum(math.log(1 / 2 / (0.99 * share + 0.01 / 2)) / 2 for share in (3 / 4, 1 / 4))
+# What makes a frame: a dataset of Hugging Face, a cursor of DuckDB.
+DATASET = (
+    "class Dataset:\n"
+    "    column_names = ['user']\n"
+    "    def __init__(self, table):\n"
+    "        self.to_pandas = self.df = lambda: table\n"
+    "class Cursor(Dataset):\n"
+    "    dtype = None\n"
+)
 # Lists of items and their scores, in which the second item of the first user is first.
 PAIRS = "recs['item'] = [[('y', 0.1), ('x', 0.3)], [('x', 0.2)]]"
 RECORDS = (
@@ -393,7 +404,7 @@ IDS = [
 FORMS = [
     *(
         Case(
-            "expected a table or a dict with the items of each user",
+            "; type {}.{}({})",
             f"import {library}\nfrom recmetrics import tables\n"
             "recs = {'user': ['a', 'a', 'b'], 'item': ['x', 'y', 'x'], 'rank': [1, 2, 1]}\n"
             f"truth = {library}.{make}({{'user': ['a', 'b'], 'item': ['y', 'x']}})\n",
@@ -638,10 +649,65 @@ FORMS = [
                 "truth = pd.Series({('a', 'y'): 1, ('b', 'x'): 2, ('a', 'x'): 0})",
             ),
             (
-                "; type pyarrow.Table.from_batches",
+                "; type pyarrow.Table.from_batches([{}])",
                 "recs = pyarrow.RecordBatch.from_pandas(recs)\n"
                 "truth = pyarrow.Table.from_pandas(truth)",
             ),
+            (
+                "; type pyarrow.Table.from_batches({})",
+                "recs = pyarrow.Table.from_pandas(recs).to_batches()\n"
+                "truth = pyarrow.Table.from_pandas(truth)",
+            ),
+            ("; type {}.concat({})", "import pandas\nrecs = [recs[:1], recs[1:]]"),
+            (
+                "; type {}.concat({})",
+                "import polars\nrecs = [polars.from_pandas(recs)]; truth = polars.DataFrame(truth)",
+            ),
+            ("; type pandas.DataFrame({})", "import pandas\nrecs = [*recs.itertuples()]"),
+            ("; type {}.{}()", DATASET + "recs = Dataset(recs)"),
+            ("; type {}.{}()", DATASET + "recs = {'test': Dataset(recs)}"),
+            ("; type {}.df()", DATASET + "recs = Cursor(recs)"),
+            *(
+                ("expected both of one library; type", f"import polars\n{given}")
+                for given in (
+                    "truth = polars.from_pandas(truth)",
+                    "truth = pyarrow.Table.from_pandas(truth)",
+                    "recs = polars.from_pandas(recs)",
+                    "recs = polars.from_pandas(recs); truth = pyarrow.Table.from_pandas(truth)",
+                    "recs = pyarrow.Table.from_pandas(recs)",
+                    "recs = pyarrow.Table.from_pandas(recs); truth = polars.from_pandas(truth)",
+                )
+            ),
+        )
+    ),
+    *(
+        Case(
+            "; for ids of items type",
+            TABLES + f"import pandas\ncatalogue = {ids}\n",
+            "tables.evaluate_table(recs, truth, 'coverage@1', catalogue=catalogue)",
+            [1 / 4, 1 / 4],
+            altered="pandas.DataFrame({'item': ['x', 'y']})",
+            then="list(answer['coverage@1'])",
+        )
+        for ids in ("[*'wxyz']", "{*'wxyz'}", "pd.Series([*'wxyz'])", "dict.fromkeys('wxyz', 0)")
+    ),
+    *(
+        Case(
+            "; for a value of each item type",
+            TABLES + f"import pandas\n{name} = {values}\n"
+            "profile = pd.DataFrame({'user': ['a', 'b'], 'old': [1, 1], 'new': [1, 1]})\n",
+            f"tables.evaluate_table(recs, truth, '{metric}@2', profile=profile, {name}={name})",
+            expected,
+            altered="truth",
+            then=f"list(answer['{metric}@2'])[:1]",
+        )
+        for name, values, metric, expected in (
+            ("popularity", "{'x': 0.5, 'y': 0.125}", "novelty", [(1 + 3) / 2]),
+            ("popularity", "pd.Series({'x': 0.5, 'y': 0.125})", "novelty", [(1 + 3) / 2]),
+            ("propensity", "{'x': 0.5, 'y': 0.25}", "recall(weigh=ips)", [4 / 1]),
+            ("features", "{'x': [1.0, 0.0], 'y': [0.0, 1.0]}", "diversity", [1.0]),
+            ("genres", "{'x': ['old'], 'y': ['new']}", "calibration", [0.0]),
+            ("genres", "{'x': 'old', 'y': 'new|old'}", "calibration", [OF_GENRES]),
         )
     ),
     Case(

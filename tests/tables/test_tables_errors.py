@@ -218,8 +218,8 @@ def test_what_is_no_table_is_refused():
             == f"recs is of type {given}, {expected}"
         )
     assert message_of(InputTypeError, analysis.compute, recs, pl.DataFrame(TRUTH)) == (
-        "recs is a pandas table and truth a polars one, expected both of one library; convert one "
-        "of them"
+        "recs is a pandas table and truth a polars one, expected both of one library; type "
+        "truth.to_pandas()"
     )
     with pytest.raises(InputError, match=r"'user' is in its index: type recs.reset_index\(\)"):
         RecListAnalysis(["user"]).compute(recs.set_index("user"), truth)
