@@ -13,6 +13,34 @@ FLAT = (
 # Scores as a model gives them in training.
 LEARNT = "import torch\nscores = torch.tensor(scores, requires_grad=True)\n"
 NOVELTY = "Metrics.compute(scores, truth, 'novelty@2', popularity=popularity)"
+# A ragged array of Awkward, as far as it is looked at.
+RAGGED = (
+    "class Ragged:\n"
+    "    def __init__(self, lists):\n"
+    "        self.to_list = lambda: lists\n"
+    "    def __len__(self):\n"
+    "        return len(self.to_list())\n"
+    "    def __array__(self, dtype=None, copy=None):\n"
+    "        raise ValueError('subarray lengths are not regular')\n"
+)
+# Sparse arrays of other libraries: PyData, and JAX by rows and by entries.
+SPARSE = (
+    "import scipy.sparse\n"
+    "class Sparse:\n"
+    "    def __init__(self, array):\n"
+    "        self.shape = array.shape\n"
+    "        self.set(scipy.sparse.csr_array(array))\n"
+    "    def set(self, csr):\n"
+    "        self.to_scipy_sparse = lambda: csr\n"
+    "class Rows(Sparse):\n"
+    "    def set(self, csr):\n"
+    "        self.data, self.indices, self.indptr = csr.data, csr.indices, csr.indptr\n"
+    "        self.nse = self.to_bcoo = None\n"
+    "class Entries(Sparse):\n"
+    "    def set(self, csr):\n"
+    "        self.data, self.indices = csr.data, np.transpose(csr.tocoo().coords)\n"
+    "        self.nse = None\n"
+)
 # The scores as products: user 0 takes the first column of the items, user 1 the second.
 FACTORS = (
     "user_factors = np.array([[1.0, 0.0], [0.0, 1.0]])\n"
@@ -475,6 +503,35 @@ ARRAYS = [
         BOTH + "import torch\ntruth = torch.tensor(truth).to(torch.float8_e4m3fn)",
         COMPUTE,
         MRR,
+    ),
+    Case(
+        "arrays.py: ; type {}",
+        SCORES + "import torch\nitems = [torch.tensor([1]), torch.tensor([0, 2])]\n"
+        "truth = torch.nested.nested_tensor(items, layout=torch.jagged)",
+        "Metrics.compute(scores, truth, 'recall(denom=relevant)@2')",
+        {"recall(denom=relevant)@2": [1 / 1, 1 / 2]},
+    ),
+    Case(
+        "with rows of several lengths, expected",
+        SCORES + RAGGED + "truth = Ragged([[1], [0, 2]])",
+        "Metrics.compute(scores, truth, 'recall(denom=relevant)@2')",
+        {"recall(denom=relevant)@2": [1 / 1, 1 / 2]},
+    ),
+    Case(
+        "with rows of several lengths, expected",
+        TRUTH + RAGGED + "ranking = Ragged([[0, 1], [0]])",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2, 1 / 1]},
+    ),
+    *(
+        Case(
+            "expected one of SciPy, or a dense array; type",
+            BOTH + SPARSE + f"{name} = {sparse}({name})",
+            COMPUTE,
+            MRR,
+        )
+        for name in ("truth", "scores")
+        for sparse in ("Sparse", "Rows", "Entries")
     ),
 ]
 

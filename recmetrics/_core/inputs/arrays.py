@@ -39,6 +39,13 @@ _WITHOUT_NUMBERS = (
 )
 # A table of interactions has no more columns; to read the names of 20,000 takes 0.1 s.
 _MOST_OF_INTERACTIONS = 50
+# By an attribute of a sparse array, of PyData, and of JAX by rows and by entries: code that makes
+# one of SciPy.
+_SPARSE_CODE = {
+    "to_scipy_sparse": "{0}.to_scipy_sparse()",
+    "to_bcoo": "scipy.sparse.csr_array(({0}.data, {0}.indices, {0}.indptr), shape={0}.shape)",
+    "nse": "scipy.sparse.coo_array(({0}.data, {0}.indices.T), shape={0}.shape)",
+}
 # By the kind of a dtype that is no real number: how to make real numbers of an array.
 _CAST = dict.fromkeys("fOSU", "np.asarray({name}, np.float64)") | {
     "c": "np.real({name}) or np.abs({name}), whichever orders the items"
@@ -65,6 +72,13 @@ def as_array(value: Any, name: str, axis: str = "user") -> npt.NDArray[Any]:
         advice = f"scipy.sparse.vstack({argument})" if of_user else f"{name}.toarray()"
         msg = f"{name} is sparse ({type(value).__name__}), expected a dense array; type {advice}"
         raise InputTypeError(msg)
+    for attribute, code in _SPARSE_CODE.items():
+        if hasattr(value, attribute):
+            msg = (
+                f"{name} is a sparse array of type {type(value).__name__}, expected one of SciPy, "
+                f"or a dense array; type {call_on(name, code)}"
+            )
+            raise InputTypeError(msg)
     is_of_arrow = hasattr(value, "to_pylist")  # whose DLPack warns, and has no bools
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__") and not is_of_arrow:
         return _from_dlpack(value, name)
@@ -83,6 +97,11 @@ def _converted(value: Any, name: str, axis: str) -> npt.NDArray[Any]:
             _refuse_batches(value, name)
             _refuse_rows(value, name, axis, error)
         msg = f"{name} must be a matrix of numbers, rows of the same length, got '{error}'"
+        if hasattr(value, "to_list"):  # an array of Awkward, whose error names its source
+            msg = (
+                f"{name} is of type {type(value).__name__} with rows of several lengths, expected "
+                f"a matrix of numbers or a list for each {axis}; type {name}.to_list()"
+            )
         raise InputTypeError(msg) from None
     if is_list and array.ndim != 2:
         _refuse_batches(value, name)
@@ -334,6 +353,8 @@ def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
             )
         elif is_sparse_tensor(value):
             call = "{}.to_dense()"
+        elif getattr(value, "is_nested", False):
+            call = "{}.unbind()"
         elif hasattr(value, "is_floating_point") and value.is_floating_point():  # such as float8
             call = "{}.float()"
         if call:
