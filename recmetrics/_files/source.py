@@ -104,6 +104,17 @@ def as_dict(path: str | Path) -> str:
     return f"{{user: items for user, *items in map(str.split, {lines})}}"
 
 
+_READERS = {  # by the ending of a file that polars reads, and this package does not
+    ".json": "read_json",
+    ".jsonl": "read_ndjson",
+    ".ndjson": "read_ndjson",
+    ".arrow": "read_ipc",
+    ".feather": "read_ipc",
+    ".avro": "read_avro",
+    ".xlsx": "read_excel",
+}
+
+
 def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
     """Read the first bytes of a file, which show its format; ``of_text`` that may be packed."""
     # Its bytes are read twice, and opening a pipe would wait for ever.
@@ -112,11 +123,25 @@ def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
         raise InputError(msg)
     try:
         with source.open_bytes() if of_text else source.path.open("rb") as file:
-            return file.read(8)  # enough for each of ``_FORMATS``
+            first_bytes = file.read(8)  # enough for each of ``_FORMATS``
     except (OSError, ValueError, EOFError, zlib.error) as error:
         advice = _advice_on_several(source) if ".parquet" in expected else ""
         msg = f"cannot open {source}: {reason(error)}; expected {expected}{advice}"
         raise InputError(msg) from error
+    suffix = source.path.suffix.lower()
+    if suffix in _READERS:
+        path = str(source.path)
+        code = f"polars.{_READERS[suffix]}({path!r})"
+        is_dict = suffix == ".json" and first_bytes.lstrip().startswith(b"{")
+        if is_dict:
+            code = f"json.loads(Path({path!r}).read_text())"
+        advice = f"in Python, type {code} for the name"
+        if source.in_shell and not is_dict:
+            table = str(source.path.with_suffix(".parquet"))
+            advice = f"in Python, type {code}.write_parquet({table!r}), and give that file"
+        msg = f"{source} is a {suffix} file; expected {expected}; {advice}"
+        raise InputError(msg)
+    return first_bytes
 
 
 def _advice_on_several(source: Source) -> str:

@@ -426,8 +426,8 @@ def _have_numbers(dictionary: Mapping[Any, Any], label: str, column: str) -> boo
         if issubclass(kind, Set) and label == "recs":
             msg = f"recs of user {user!r} is a set, which has no order; expected a list"
             raise InputTypeError(msg, argument=label)
-        is_tensor = hasattr(kind, "detach")
-        if not is_tensor and not issubclass(kind, Mapping | Set | list | tuple | np.ndarray):
+        is_array = hasattr(kind, "__array__") and not _is_table_or_series(kind)
+        if not is_array and not issubclass(kind, Mapping | Set | list | tuple):
             _refuse_entries(dictionary, label, user, column)
     if any(hasattr(kind, "ndim") for kind in user_of_kind):
         for user, entries_of_user in dictionary.items():

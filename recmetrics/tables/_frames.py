@@ -157,6 +157,15 @@ def read_frame(value: Any, label: str) -> Frame:
             if str(field.type) in _OF_VIEWS:
                 dtype = _OF_VIEWS[str(field.type)]
                 frame = frame.with_columns(nw.col(field.name).cast(dtype))
+    if frame.implementation is PANDAS:
+        native = frame.to_native()
+        dense_types = {
+            name: dtype.subtype
+            for name, dtype in native.dtypes.items()
+            if hasattr(dtype, "fill_value")
+        }
+        if dense_types:
+            frame = nw.from_native(native.astype(dense_types))
     return frame  # type: ignore[no-any-return]
 
 

@@ -52,6 +52,17 @@ CASES = [
         then="answer['mrr'].to_list()",
     ),
     Case(
+        "in Python, type {}.write_parquet({}), and give that file",
+        TABLES.format("user,item") + "polars.read_csv('recs.csv').write_ndjson('recs.jsonl')\n"
+        "polars.read_csv('liked.csv').with_columns(score=1).write_ndjson('liked.jsonl')\n",
+        "run('recmetrics evaluate recs.jsonl liked.csv -m mrr --json')",
+        {"mrr": (1 / 2 + 1 / 1) / 2},
+        advice="type (.+), and give",
+        whole="-",
+        altered="polars.read_ndjson('liked.jsonl').write_parquet('recs.parquet')",
+        then="run('recmetrics evaluate recs.parquet liked.csv -m mrr --json')",
+    ),
+    Case(
         "for values of one model, in Python, type",
         TABLES.format("user,item") + "import polars\nfrom recmetrics.tables import evaluate_table\n"
         "evaluate_table('recs.csv', 'liked.csv', 'mrr', per_user='new.parquet')\n"

@@ -74,6 +74,14 @@ PAIRS = [
         {"mrr": [1 / 2, 1 / 1]},
         altered="np.zeros((2, 2), int)",
     ),
+    Case(  # a list, as JAX returns it
+        "ranking is a pair of scores and ids",
+        "truth = [[1], [2]]\n"
+        "ranking = [np.array([[3.0, 2.0], [3.0, 2.0]]), np.array([[0, 1], [2, 0]])]\n",
+        COMPUTE_RANKED,
+        {"mrr": [1 / 2, 1 / 1]},
+        altered="np.zeros((2, 2), int)",
+    ),
     Case(
         "; for one user type [ranking[0]]",
         "truth = [[1]]\nranking = np.array([0, 1]), np.array([3.0, 2.0])\n",
@@ -889,6 +897,20 @@ SHAPES = [
         SCORES + "scores = scores[:1]; truth = np.array([0, 1, 0])",
         COMPUTE,
         {"mrr": [1 / 2]},
+    ),
+    Case(
+        "if NaN is not relevant type np.nan_to_num(",
+        SCORES + "truth = np.array([[np.nan, 1, np.nan], [1, np.nan, np.nan]])",
+        COMPUTE,
+        MRR,
+    ),
+    Case(
+        "if NaN is not relevant type np.nan_to_num(",
+        SCORES + "import pandas\n"
+        "pairs = pandas.DataFrame({'user': [0, 1, 1], 'item': [1, 0, 2], 'grade': [1, 1, 0]})\n"
+        "truth = pairs.pivot(index='user', columns='item', values='grade')\n",
+        COMPUTE,
+        MRR,
     ),
     Case(
         "; type np.atleast_2d(truth) for the",

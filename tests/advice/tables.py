@@ -43,6 +43,7 @@ OBJECTS = (
     "recs = polars.DataFrame(recs[['user']]).with_columns(ids); truth = polars.DataFrame(truth)"
 )
 IN_PARTS = "tables.evaluate_table(recs, truth, 'mrr', chunks=2)"
+FRAME = "polars.DataFrame({'user': ['a', 'a'], 'item': ['x', 'y'], 'score': [2, 1]})"
 # Of a list with 3/4 of a genre and 1/4 of another, where the profile has half of each.
 OF_GENRES = sum(math.log(1 / 2 / (0.99 * share + 0.01 / 2)) / 2 for share in (3 / 4, 1 / 4))
 # What makes a frame: a dataset of Hugging Face, a cursor of DuckDB.
@@ -861,6 +862,25 @@ LISTS = [
         to="folder",
         altered="polars.DataFrame({'item': ['x']})",
         then="answer.sort('user')['hit(of=new)@2'].fill_null(np.nan).to_list()",
+    ),
+    *(
+        Case(
+            "in Python, type {} for the name",
+            "import json\nimport polars\nfrom recmetrics import tables\ntruth = {'a': ['y']}\n"
+            f"recs = {name!r}\n{written}\n",
+            CALL,
+            [1 / 2],
+            advice="type (.+) for the name$",
+            to="recs",
+            altered="{'a': ['y']}",
+            then=MRR,
+        )
+        for name, written in (
+            ("recs.json", 'Path(recs).write_text(\'{"a": ["x", "y"]}\')'),
+            ("recs.json", FRAME + ".write_json(recs)"),
+            ("recs.jsonl", FRAME + ".write_ndjson(recs)"),
+            ("recs.arrow", FRAME + ".write_ipc(recs)"),
+        )
     ),
     Case(
         "it has a column for each place of a list",

@@ -1,5 +1,6 @@
 """What each mistake is answered with, word for word, beside the call that is right."""
 
+import math
 import pickle
 
 import numpy as np
@@ -310,6 +311,9 @@ def test_relevances_that_are_none(form, value, shown):
             f"; type np.maximum({array}, 0) if it is not relevant; if it is padding, type also "
             f"candidates={array} >= 0, or give it the score -inf"
         )
+    elif math.isnan(value) and not sp.issparse(wrong):
+        array = "truth" if isinstance(wrong, np.ndarray) else "np.asarray(truth)"
+        message += f"; if NaN is not relevant type np.nan_to_num({array})"
     truth(InputError, message, wrong, form(TRUTH)).check()
 
 

@@ -78,6 +78,28 @@ def test_tensors_in_dicts_are_lists_and_ids():
         assert "expected a list or a set of items" in told
 
 
+def test_arrays_of_other_libraries_in_dicts_are_lists():
+    """Those of JAX, for one."""
+
+    class Array:
+        ndim = 1
+
+        def __init__(self, items):
+            self.tolist = lambda: items
+
+        def __array__(self, dtype=None, copy=None):
+            return np.array(self.tolist(), dtype)
+
+        def __len__(self):
+            return len(self.tolist())
+
+        def __iter__(self):
+            return iter(self.tolist())
+
+    recs = {1: Array([3, 5]), 2: Array([5])}
+    assert values(recs, {1: Array([5]), 2: [5]}) == {1: 1 / 2, 2: 1}
+
+
 @WHOLE_AND_IN_PARTS
 def test_columns_in_dicts_are_lists(chunks):
     polars = pytest.importorskip("polars", reason="polars is not installed")

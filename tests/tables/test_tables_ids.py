@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import pytest
 from asserts import message_of
-from tables_problems import EVERY_KIND, KINDS, make, read
+from tables_problems import EVERY_KIND, KINDS, WHOLE_AND_IN_PARTS, make, read
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 pytest.importorskip("pandas", reason="pandas is not installed")
@@ -302,6 +302,24 @@ def test_added_ids_keep_their_type(kind):
         assert found.type == wanted.type
     else:
         assert found.dtype == wanted.dtype
+
+
+@WHOLE_AND_IN_PARTS
+def test_sparse_columns_of_pandas_are_read_as_dense_ones(chunks):
+    """``get_dummies(sparse=True)`` makes such columns of genres."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    recs = pd.DataFrame({"user": [1, 1, 2], "item": [0, 5, 5], "score": [1.0, 0.0, 2.0]})
+    sparse = recs.astype({"user": "Sparse[int]", "item": "Sparse[int]", "score": "Sparse[float]"})
+    truth = pd.DataFrame({"user": [1, 2], "item": [5, 0]})
+    profile = pd.DataFrame({"user": [1, 2], "old": [1, 1], "new": [0, 0]})
+    genres = pd.DataFrame({"item": [0, 5], "old": [1, 0], "new": [0, 1]})
+    sparse_genres = genres.astype({"old": "Sparse[int]", "new": "Sparse[int]"})
+    for given in ((recs, genres), (recs, sparse_genres), (sparse, sparse_genres)):
+        sides = {"genres": given[1], "profile": profile, "chunks": chunks}
+        got = read(evaluate_table(given[0], truth, ["mrr", "calibration@1"], **sides))
+        users = dict(zip(got["user"], got["mrr"], strict=True))
+        assert users == {1: 1 / 2, 2: 0}
+        assert sorted(got["calibration@1"]) == pytest.approx([0.0, math.log(100)])
 
 
 def test_categories_of_two_tables_are_brought_together(capfd):

@@ -319,7 +319,7 @@ def test_a_column_that_is_not_read_may_hold_anything(column):
     assert dict(got.select("user", "mrr").iter_rows()) == {"a": 1 / 2, "b": 1 / 1}
 
 
-@pytest.mark.parametrize("dtype", ["complex128", "longdouble", "Sparse[float64]"])
+@pytest.mark.parametrize("dtype", ["complex128", "longdouble"])
 def test_scores_of_pandas_are_refused_as_in_one_call(dtype):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     recs = make("pandas", RECS).astype({"score": dtype})

@@ -4,7 +4,7 @@ A *repeat* is an item that occurs earlier in its list; an *unknown* item is outs
 An invalid item that is *wasted* leaves its rank without an item; one that is *dropped* does not.
 """
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -279,17 +279,11 @@ def _as_lists(ranking: Any) -> FlatLists:
 
     The pair (items, scores) of matrices is read as its items.
     """
-    if isinstance(ranking, tuple) and len(ranking) == 2:
-        parts = [as_array(part, "ranking") for part in ranking if hasattr(part, "dtype")]
-        if sorted(part.dtype.kind for part in parts) in (["f", "i"], ["f", "u"]):
-            ranking = _ids_without_padding(*parts)
-        elif len(parts) == 2 and parts[0].ndim == parts[1].ndim == 2:
-            msg = (
-                f"ranking is a pair of matrices of dtypes {parts[0].dtype} and {parts[1].dtype}, "
-                "expected item indices alone; if these come second, as behind whole distances, "
-                "type ranking[1]"
-            )
-            raise InputTypeError(msg)
+    is_pair = isinstance(ranking, tuple) and len(ranking) == 2
+    if isinstance(ranking, list) and len(ranking) == 2:  # of JAX; else the lists of two users
+        is_pair = all(getattr(part, "ndim", 0) == 2 for part in ranking)
+    if is_pair:
+        ranking = _without_scores(ranking)
     lists = per_user(ranking, "ranking")
     if lists is not None:
         if any(issubclass(collection, Set) for collection in set(map(type, ranking))):
@@ -312,6 +306,21 @@ def _as_lists(ranking: Any) -> FlatLists:
     if not array.size:
         array = np.empty(array.shape, np.int64)
     return FlatLists.of(array)
+
+
+def _without_scores(pair: Sequence[Any]) -> Any:
+    """Read the ids of the pair (ids, scores) of matrices; leave the lists of two users."""
+    parts = [as_array(part, "ranking") for part in pair if hasattr(part, "dtype")]
+    if sorted(part.dtype.kind for part in parts) in (["f", "i"], ["f", "u"]):
+        return _ids_without_padding(*parts)
+    if len(parts) == 2 and parts[0].ndim == parts[1].ndim == 2:
+        msg = (
+            f"ranking is a pair of matrices of dtypes {parts[0].dtype} and {parts[1].dtype}, "
+            "expected item indices alone; if these come second, as behind whole distances, "
+            "type ranking[1]"
+        )
+        raise InputTypeError(msg)
+    return pair
 
 
 def _ids_without_padding(ids: npt.NDArray[Any], scores: npt.NDArray[Any]) -> npt.NDArray[Any]:

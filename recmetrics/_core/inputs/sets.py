@@ -490,7 +490,10 @@ class DenseSets(ItemSets):
             if may_be_indices(self._matrix):
                 indices = f"list({self._array})"
                 if_negative = f"for item indices type {indices}; for relevances {if_negative}"
-        return checked_values(rows, self._name, if_negative, block.start)[0]
+        if_nan = ""
+        if self._name == "truth":
+            if_nan = f"if NaN is not relevant type np.nan_to_num({self._array})"
+        return checked_values(rows, self._name, if_negative, block.start, if_nan)[0]
 
     def relevances_for_kernels(
         self, block: slice
@@ -669,13 +672,13 @@ class Users(NamedTuple):
 
 
 def checked_values(
-    rows: Rows, name: str, if_negative: str | None, first_user: int = 0
+    rows: Rows, name: str, if_negative: str | None, first_user: int = 0, if_nan: str = ""
 ) -> tuple[Rows, bool]:
     """Drop explicit zeros; refuse NaN and values outside the range of the argument ``name``.
 
     Also says whether all values are known to be equal; those of a set are not compared.
     ``first_user`` is the index of the first row, for errors. ``if_negative`` is the advice in the
-    error for a negative number; None drops such numbers.
+    error for a negative number; None drops such numbers. ``if_nan`` is that for NaN.
     """
     values = rows.values
     least, largest, valid_values, (row_axis, column_axis) = VALUES.get(name, _SET)
@@ -709,6 +712,8 @@ def checked_values(
         )
         if values[entry] < 0.0 and if_negative:
             msg += f"; {if_negative}"
+        elif np.isnan(values[entry]) and if_nan:
+            msg += f"; {if_nan}"
         raise InputError(msg, argument=name)
     if smallest <= 0.0 and not values.all():
         rows = rows.keep(values != 0.0)
