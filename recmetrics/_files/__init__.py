@@ -31,6 +31,7 @@ from recmetrics._files.table_files import (
     as_frame,
     holds_lists,
     holds_table,
+    places_of_lists,
     read_any,
     read_table,
     refuse_same,

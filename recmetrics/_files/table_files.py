@@ -240,16 +240,10 @@ class Columns(NamedTuple):
         self, source: Source, missing: Sequence[str], header: Sequence[str]
     ) -> str:
         """Say what to do with a row of lists, whose items are in numbered columns; else nothing."""
-        of_items = [
-            name for name in header if re.search(r"\D\d+$", name) and looks_like(name, "item")
-        ]
-        columns = {int(re.findall(r"\d+$", name)[0]): name for name in of_items}
-        if len(columns) < max(2, len(of_items)):  # one column, or two for one place
-            return ""
-        if len(self.ids) < 2 or list(missing) != [self.ids[1]]:
+        places = places_of_lists(header)
+        if not places or len(self.ids) < 2 or list(missing) != [self.ids[1]]:
             return ""
         user, item = self.ids[:2]
-        places = [columns[place] for place in sorted(columns)]
         code = f"{as_frame(source.path)}.unpivot({places}, index={user!r}, value_name={item!r})"
         code += f".select({user!r}, {item!r}).drop_nulls()"
         return (
@@ -261,6 +255,19 @@ class Columns(NamedTuple):
         """Write which column of a table should have which name."""
         pairs = [f"{column!r} to {self.options[option]!r}" for option, column in likely.items()]
         return " and ".join(pairs)
+
+
+def places_of_lists(header: Sequence[str]) -> list[str]:
+    """Name the numbered columns of items of a table with a row for each list, in their order.
+
+    >>> places_of_lists(["user", "item_10", "item_2"])
+    ['item_2', 'item_10']
+    """
+    of_items = [name for name in header if re.search(r"\D\d+$", name) and looks_like(name, "item")]
+    columns = {int(re.findall(r"\d+$", name)[0]): name for name in of_items}
+    if len(columns) < max(2, len(of_items)):  # one column, or two for one place
+        return []
+    return [columns[place] for place in sorted(columns)]
 
 
 def _refuse_repeated_names(source: Source, header: Sequence[str]) -> None:

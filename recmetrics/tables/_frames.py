@@ -20,6 +20,7 @@ from recmetrics._core.errors import (
     looks_like,
 )
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
+from recmetrics._files import places_of_lists
 from recmetrics.tables._conversions import NUMBERS, conversion_of, conversion_of_wide
 
 try:
@@ -100,6 +101,12 @@ _LIBRARY_CODE = {  # code that makes a table {0} of the second library one of th
     (POLARS, PYARROW): "polars.from_arrow({0})",
     (PYARROW, PANDAS): "pyarrow.Table.from_pandas({0})",
     (PYARROW, POLARS): "{0}.to_arrow()",
+}
+# Code that makes a row of each item of the lists of the table {0}, which has a column of users {1}
+# and columns {3} of items; {2} is the column of items of the rows.
+_PLACES_CODE = {
+    PANDAS: "{0}.melt([{1!r}], {3}, value_name={2!r})[[{1!r}, {2!r}]].dropna()",
+    POLARS: "{0}.unpivot({3}, index={1!r}, value_name={2!r}).select({1!r}, {2!r}).drop_nulls()",
 }
 _DROP_CODE = {PANDAS: ".drop(columns={0!r})", POLARS: ".drop({0!r})"}
 # Code that gives a column {1} of dates of the table {0} the time zone {2}; {3} is a unit of time.
@@ -235,7 +242,15 @@ def _advice_on_column(frame: Frame, label: str, name: str, names: Sequence[str])
             return rows_code
         if name in native.index.names:
             return f"; {name!r} is in its index: type {label}.reset_index()"
-    similar_names = [text for text in columns if isinstance(text, str) and looks_like(text, name)]
+    texts = [text for text in columns if isinstance(text, str)]
+    places = places_of_lists(texts)
+    if places and len(names) == 2 and name == names[1] and frame.implementation in _PLACES_CODE:
+        code = _PLACES_CODE[frame.implementation].format(label, *names, places)
+        return (
+            "; it has a column for each place of a list: for a row for each item, best first, type "
+            f"{code}"
+        )
+    similar_names = [text for text in texts if looks_like(text, name)]
     if similar_names and name in ("user", "item"):
         return (
             f"; type {name}={similar_names[0]!r} if all tables have it, else rename it to {name!r}"

@@ -899,6 +899,21 @@ SHAPES = [
         {"mrr": [1 / 2]},
     ),
     Case(
+        "; type {}.weight",
+        BOTH + FACTORS + "import torch\n"
+        "user_factors, item_factors = map(torch.from_numpy, (user_factors, item_factors))\n"
+        "user_factors = torch.nn.Embedding.from_pretrained(user_factors)\n",
+        COMPUTE_FACTORS,
+        MRR,
+    ),
+    Case("; type list({})", SCORES + "truth = iter([[1], [0]])", COMPUTE, MRR),
+    Case(
+        "to exclude these items for all users type",
+        BOTH + "exclude = [2]",
+        "Metrics.compute(scores, truth, 'mrr', exclude=exclude)",
+        {"mrr": [1 / 2, 1 / 2]},
+    ),
+    Case(
         "if NaN is not relevant type np.nan_to_num(",
         SCORES + "truth = np.array([[np.nan, 1, np.nan], [1, np.nan, np.nan]])",
         COMPUTE,

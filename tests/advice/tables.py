@@ -883,7 +883,7 @@ LISTS = [
         )
     ),
     Case(
-        "it has a column for each place of a list",
+        "it has a column for each place of a list; for a row for each item",
         "import polars\nfrom recmetrics import tables\n"
         "recs = 'wide.csv'\ntruth = {'1': ['20'], '2': ['9'], '3': ['8']}\n"
         "Path(recs).write_text('user,item_10,item_2,n\\n1,20,7,5\\n2,40,9,6\\n3,,8,7\\n')\n",
@@ -894,6 +894,21 @@ LISTS = [
         altered="polars.read_csv('wide.csv', infer_schema=False).rename({'item_10': 'item'})"
         ".select('user', 'item').drop_nulls()",
         then=MRR,
+    ),
+    *(
+        Case(
+            "it has a column for each place of a list: for a row for each item",
+            "import pandas as pd\nimport polars\nimport pyarrow\nfrom recmetrics import tables\n"
+            "recs = {'user': ['a', 'b'], 'item_10': ['y', None], 'item_2': ['x', 'x']}\n"
+            "recs = pd.DataFrame(recs)\n"
+            f"truth = pd.DataFrame({{'user': ['a', 'b'], 'item': ['y', 'x']}})\n{library}\n",
+            CALL,
+            [1 / 2, 1.0],
+            altered="recs.rename({'item_10': 'item'}) if hasattr(recs, 'unpivot') else "
+            "recs.rename(columns={'item_10': 'item'}).dropna()",
+            then=MRR,
+        )
+        for library in ("", "recs = polars.DataFrame(recs); truth = polars.DataFrame(truth)")
     ),
     Case(
         "holds lists as text, such as",

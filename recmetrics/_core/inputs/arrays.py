@@ -1,7 +1,7 @@
 """Arrays of any library as NumPy arrays, without a copy; checks of dtypes and indices."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from numbers import Integral
 from typing import Any, NamedTuple, NoReturn
@@ -110,6 +110,10 @@ def _converted(value: Any, name: str, axis: str) -> npt.NDArray[Any]:
             f"{name} must be an array or a list with one entry per {axis}, "
             f"got {value!r:.40} of type {type(value).__name__}"
         )
+        if hasattr(value, "weight"):  # a layer of torch
+            msg += f"; type {name}.weight"
+        elif isinstance(value, Iterator):
+            msg += f"; type list({name})"
         raise InputTypeError(msg)
     if array.dtype.kind == "O":
         _refuse_lists(array, name, axis)

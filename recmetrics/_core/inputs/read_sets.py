@@ -103,16 +103,29 @@ def read_item_sets(
             return _shared(array, name, n_users, n_items)
         if name == "truth":
             return SparseSets(_from_classes(array, n_users, n_items, typed), n_items)
-        if len(array) == n_users and array.dtype.kind in "iu":
-            msg = (
-                f"{name} is 1-d of shape ({n_users},), expected a matrix or the items of each "
-                "user; if it has one item for each user, -1 for none, type "
-                f"[[item] if item >= 0 else [] for item in {name}]"
-            )
-            raise ShapeError(msg)
+        _refuse_indices_of_all(array, name, n_users)
     check_matrix(array, name)
     check_shape(array, shape, name, if_transposed, is_table=hasattr(value, "columns"))
     return DenseSets(array, name, if_negative, typed)
+
+
+def _refuse_indices_of_all(array: npt.NDArray[Any], name: str, n_users: int) -> None:
+    """Refuse integers in one dimension, which may be an item of each user, or items for all."""
+    if array.dtype.kind not in "iu":
+        return
+    if len(array) == n_users:
+        msg = (
+            f"{name} is 1-d of shape ({n_users},), expected a matrix or the items of each "
+            "user; if it has one item for each user, -1 for none, type "
+            f"[[item] if item >= 0 else [] for item in {name}]"
+        )
+        raise ShapeError(msg)
+    if name == "exclude" and n_users != 1:
+        msg = (
+            f"exclude is 1-d of shape {array.shape}, expected a matrix or the items of each "
+            f"user; to exclude these items for all users type [exclude] * {n_users}"
+        )
+        raise ShapeError(msg)
 
 
 def read_shared_set(value: Any, name: str, n_items: int | None) -> SharedSet:
