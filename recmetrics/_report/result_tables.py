@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Number
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -186,6 +187,9 @@ def read_table(
         table = _read_frame(name, source, columns, is_level=is_level)
     if table is None:
         msg = f"{label} is a {type(source).__name__}; expected {forms}"
+        is_numbers = isinstance(source, Number) or getattr(source, "ndim", None) == 1
+        if is_numbers and not is_level:
+            msg += "; for the value of each user of one metric, such as mrr, give {'mrr': values}"
         raise InputTypeError(msg)
     if not table.values and not is_level:
         msg = f"{label} holds no metric; expected {forms}"
@@ -395,6 +399,11 @@ def _require_clear_columns(
             f"{name} has the column {column!r} {fault}; type {as_metric} if it is a metric, "
             f"{as_id}or model={column!r} if it names the model"
         )
+        if len(floats) == len(frame.columns) > 1 and not frame.implementation.is_pyarrow():
+            msg += (
+                "; for a column of each model, of values of mrr, type "
+                f"{{model: {{'mrr': {name}[model]}} for model in {name}.columns}}"
+            )
         raise InputError(msg)
 
 

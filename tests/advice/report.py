@@ -511,6 +511,15 @@ CASES = [
         then=MARGINS,
     ),
     Case(
+        "for a column of each model, of values of mrr, type",
+        "import pandas\nresults = pandas.DataFrame({'old': [0.5, 0.25], 'new': [1.0, 0.75]})\n",
+        "recmetrics.compare(results)",
+        [1 / 2],
+        advice="mrr, type (.+)$",
+        altered="{'old': {'mrr': results['old']}, 'new': {'mrr': results['old']}}",
+        then=COMPARED,
+    ),
+    Case(
         "if it is a metric, {}or model={} if it names the model",
         LONG + "frame['rating'] = [0.0, 1.0, 3.0, 1.0]",
         "recmetrics.compare(frame, model='arm')",

@@ -348,7 +348,8 @@ NO_MODELS = "but values is not a table; leave model= out"
 NO_WEIGHTS = "weights must hold one number per user, shape (3,), got "
 BAD = [
     ([1.0, 2.0], {}, InputTypeError, f"values is a list; expected {RESULT}"),
-    (np.ones(3), {}, InputTypeError, f"values is a ndarray; expected {RESULT}"),
+    (np.ones(3), {}, InputTypeError, f"values is a ndarray; expected {RESULT}; for the "
+     "value of each user of one metric, such as mrr, give {'mrr': values}"),
     ({}, {}, InputError, f"values holds no metric; expected {RESULT}"),
     ({"m": []}, {}, InputError, "values holds no user: metric 'm' has shape (0,)"),
     *(({metric: mean}, {}, InputTypeError, f"metric {metric!r} of values is one number, 0.5{MEAN}")
