@@ -13,6 +13,8 @@ from recmetrics._core.spec import TableTies
 from recmetrics._core.types import FloatArray, IntArray, RankGaps
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import (
+    PANDAS,
+    POLARS,
     TEXT,
     Frame,
     numbers_of,
@@ -25,6 +27,10 @@ from recmetrics.tables._ids import has_repeats, number_ids, refuse_repeats
 from recmetrics.tables._numbering import equals_previous, number, sort_groups
 
 _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
+_UNTIED_CODE = {  # code that numbers tied ranks {1} of the lists with the keys {0} by their rows
+    PANDAS: "recs = recs.assign(**{{{1!r}: recs.groupby({0})[{1!r}].rank(method='first')}})",
+    POLARS: "recs = recs.with_columns(polars.col({1!r}).rank('ordinal').over({0}))",
+}
 
 
 def sort_lists(
@@ -119,6 +125,9 @@ def refuse_equal_ranks(recs: Frame, columns: Columns, lists: IntArray) -> None:
     _, ranks = np.unique(sort_keys_of(recs, "recs", name), return_inverse=True)
     columns_of_lists = how_to_divide(recs, columns, [lists, ranks])
     advice = f"expected a rank once in each list; {columns_of_lists} the lists"
+    if recs.implementation in _UNTIED_CODE:
+        code = _UNTIED_CODE[recs.implementation].format([*columns.keys], name)
+        advice += f"; if items of a list tie, type {code}"
     refuse_repeats(recs, "recs", [*columns.keys, name], [lists, ranks], advice)
 
 

@@ -982,6 +982,17 @@ LISTS = [
         altered="repeats='waste'",
         then=MRR,
     ),
+    *(
+        Case(
+            "; if items of a list tie, type",
+            TABLES + "import polars\nimport pyarrow\nrecs['rank'] = [1.5, 1.5, 1.0]\n" + library,
+            CALL,
+            [1 / 2, 1.0],
+            altered="recs = recs[1:]",
+            then=MRR,
+        )
+        for library in ("", "recs = polars.DataFrame(recs); truth = polars.DataFrame(truth)\n")
+    ),
     Case(
         "but {} counts all of them; expected lists of all",
         TABLES + CATALOGUE + "scores = [[3.0, 2.0, 1.0], [3.0, 2.0, 1.0]]; liked = truth; "
