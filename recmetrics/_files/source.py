@@ -113,6 +113,12 @@ _READERS = {  # by the ending of a file that polars reads, and this package does
     ".avro": "read_avro",
     ".xlsx": "read_excel",
 }
+# By the ending of another file with an array: code that makes a file of NumPy or SciPy. {0} is the
+# path without the ending, {1} the path.
+_ARRAY_CODE = {
+    ".mtx": "scipy.sparse.save_npz('{0}.npz', scipy.io.mmread('{1}'))",
+    ".pt": "np.save('{0}.npy', torch.load('{1}').numpy())",
+}
 
 
 def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
@@ -129,19 +135,27 @@ def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
         msg = f"cannot open {source}: {reason(error)}; expected {expected}{advice}"
         raise InputError(msg) from error
     suffix = source.path.suffix.lower()
-    if suffix in _READERS:
-        path = str(source.path)
-        code = f"polars.{_READERS[suffix]}({path!r})"
-        is_dict = suffix == ".json" and first_bytes.lstrip().startswith(b"{")
-        if is_dict:
-            code = f"json.loads(Path({path!r}).read_text())"
-        advice = f"in Python, type {code} for the name"
-        if source.in_shell and not is_dict:
-            table = str(source.path.with_suffix(".parquet"))
-            advice = f"in Python, type {code}.write_parquet({table!r}), and give that file"
+    if suffix in _READERS or suffix in _ARRAY_CODE:
+        advice = _advice_on_suffix(source, first_bytes)
         msg = f"{source} is a {suffix} file; expected {expected}; {advice}"
         raise InputError(msg)
     return first_bytes
+
+
+def _advice_on_suffix(source: Source, first_bytes: bytes) -> str:
+    """Say how to read a file whose ending ``_READERS`` or ``_ARRAY_CODE`` has."""
+    suffix = source.path.suffix.lower()
+    path = str(source.path)
+    if suffix in _ARRAY_CODE:
+        code = _ARRAY_CODE[suffix].format(str(source.path.with_suffix("")), path)
+        return f"in Python, type {code}, and give that file"
+    if suffix == ".json" and first_bytes.lstrip().startswith(b"{"):
+        return f"in Python, type json.loads(Path({path!r}).read_text()) for the name"
+    code = f"polars.{_READERS[suffix]}({path!r})"
+    if source.in_shell:
+        table = str(source.path.with_suffix(".parquet"))
+        return f"in Python, type {code}.write_parquet({table!r}), and give that file"
+    return f"in Python, type {code} for the name"
 
 
 def _advice_on_several(source: Source) -> str:

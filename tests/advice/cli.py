@@ -52,6 +52,26 @@ CASES = [
         then="answer['mrr'].to_list()",
     ),
     Case(
+        "in Python, type {}, and give that file",
+        FILES + "import scipy.io\nscipy.io.mmwrite('liked.mtx', sp.coo_array(truth))\n",
+        "run('recmetrics evaluate scores.npy liked.mtx -m mrr --json')",
+        {"mrr": (1 / 2 + 1 / 3) / 2},
+        advice="type (.+), and give",
+        whole="-",
+        altered="scipy.sparse.save_npz('liked.npz', sp.csr_array(np.eye(2, 3)))",
+        then="run('recmetrics evaluate scores.npy liked.npz -m mrr --json')",
+    ),
+    Case(
+        "in Python, type {}, and give that file",
+        FILES + "import torch\ntorch.save(torch.tensor(scores), 'model.pt')\n",
+        "run('recmetrics evaluate model.pt truth.npy -m mrr --json')",
+        {"mrr": (1 / 2 + 1 / 3) / 2},
+        advice="type (.+), and give",
+        whole="-",
+        altered="np.save('model.npy', -scores)",
+        then="run('recmetrics evaluate model.npy truth.npy -m mrr --json')",
+    ),
+    Case(
         "in Python, type {}.write_parquet({}), and give that file",
         TABLES.format("user,item") + "polars.read_csv('recs.csv').write_ndjson('recs.jsonl')\n"
         "polars.read_csv('liked.csv').with_columns(score=1).write_ndjson('liked.jsonl')\n",

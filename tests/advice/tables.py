@@ -865,7 +865,7 @@ LISTS = [
     ),
     *(
         Case(
-            "in Python, type {} for the name",
+            says,
             "import json\nimport polars\nfrom recmetrics import tables\ntruth = {'a': ['y']}\n"
             f"recs = {name!r}\n{written}\n",
             CALL,
@@ -875,11 +875,15 @@ LISTS = [
             altered="{'a': ['y']}",
             then=MRR,
         )
-        for name, written in (
-            ("recs.json", 'Path(recs).write_text(\'{"a": ["x", "y"]}\')'),
-            ("recs.json", FRAME + ".write_json(recs)"),
-            ("recs.jsonl", FRAME + ".write_ndjson(recs)"),
-            ("recs.arrow", FRAME + ".write_ipc(recs)"),
+        for says, name, written in (
+            (
+                "in Python, type json.loads(Path({}).read_text()) for the name",
+                "recs.json",
+                'Path(recs).write_text(\'{"a": ["x", "y"]}\')',
+            ),
+            ("in Python, type {} for the name", "recs.json", FRAME + ".write_json(recs)"),
+            ("in Python, type {} for the name", "recs.jsonl", FRAME + ".write_ndjson(recs)"),
+            ("in Python, type {} for the name", "recs.arrow", FRAME + ".write_ipc(recs)"),
         )
     ),
     Case(
