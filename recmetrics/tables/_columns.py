@@ -221,7 +221,7 @@ def _divided_keys(truth: Frame, keys: Sequence[str]) -> tuple[list[str], list[st
     return truth_keys, [name for name in keys if name not in truth_keys]
 
 
-def unread_orders(recs: Frame, columns: Columns) -> list[str]:
+def unread_orders(recs: Frame, columns: Columns) -> list[Any]:
     """Name the columns that may be meant to order the lists, the likeliest first.
 
     These are columns of numbers, and those with a name of scores or ranks whatever they hold: one
@@ -231,9 +231,7 @@ def unread_orders(recs: Frame, columns: Columns) -> list[str]:
     names = []
     columns_of_recs: list[Any] = recs.columns  # of any type in pandas
     for name in columns_of_recs:
-        if not isinstance(name, str) or name == columns.item:
-            continue
-        if re.fullmatch(_PANDAS_INDEX_NAMES, name):
+        if name == columns.item or re.fullmatch(_PANDAS_INDEX_NAMES, str(name)):
             continue
         if is_like_an_order(name) or holds_numbers(recs.get_column(name)):
             names.append(name)
@@ -241,9 +239,9 @@ def unread_orders(recs: Frame, columns: Columns) -> list[str]:
     return sorted(names, key=lambda name: not is_like_an_order(name))
 
 
-def is_like_an_order(column: str) -> bool:
+def is_like_an_order(column: Any) -> bool:
     """Say whether other systems use this column name for scores or ranks."""
-    return looks_like(column, "score") or looks_like(column, "rank")
+    return looks_like(str(column), "score") or looks_like(str(column), "rank")
 
 
 def refuse_unread_order(recs: Frame, truth: Frame, columns: Columns) -> None:
@@ -253,11 +251,15 @@ def refuse_unread_order(recs: Frame, truth: Frame, columns: Columns) -> None:
     names = [name for name in unread_orders(recs, columns) if name not in columns.keys]
     if names:
         noun = "column" if len(names) == 1 else "columns"
+        as_score = f"score={names[0]!r}"
+        as_rank = f"rank={names[0]!r}"
+        if not isinstance(names[0], str):  # the number that pandas gives to a column without a name
+            as_score = f"recs.rename(columns={{{names[0]!r}: 'score'}})"
+            as_rank = f"recs.rename(columns={{{names[0]!r}: 'rank'}})"
         msg = (
             f"recs has no column 'rank' or 'score' to order its lists, but it has the {noun} "
-            f"{', '.join(map(repr, names))}, which may be their order; type "
-            f"score={names[0]!r} if higher is better, rank={names[0]!r} if 1 is best, or "
-            "in_order=True if the rows are in order"
+            f"{', '.join(map(repr, names))}, which may be their order; type {as_score} if higher "
+            f"is better, {as_rank} if 1 is best, or in_order=True if the rows are in order"
         )
         raise InputError(msg, argument="recs")
     order_column = _order_in(truth, columns.item)

@@ -115,6 +115,22 @@ COLUMNS = [
         altered="score='prediction'",
         then=MRR,
     ),
+    *(
+        Case(  # a column without a name
+            "to order its lists, but it has the",
+            TABLES + f"recs = recs.assign(number={numbers}).set_index(['user', 'item'])\n"
+            "recs = recs['number'].rename(None).reset_index()\n",
+            CALL,
+            [1.0, 1.0],
+            advice=advice,
+            altered=f"recs.rename(columns={{0: '{other}'}})",
+            then=MRR,
+        )
+        for numbers, advice, other in (
+            ([1, 2, 1], "type (.+?) if", "rank"),
+            ([2, 1, 1], "better, (.+?) if", "score"),
+        )
+    ),
     Case(
         "to order its lists, but it has the",
         RISING,
