@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from recmetrics._core.errors import ArgumentError, InputError, looks_like
+from recmetrics._core.inputs import INDEX_NAMES
 from recmetrics._core.spec import MetricSpec, TableOrder
 from recmetrics.tables._frames import Frame, holds_numbers, require_columns, require_same_kind
 
-# What an index of pandas is called once it is a column: in Arrow, in pandas, from files, unnamed.
-_PANDAS_INDEX_NAMES = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"
 _SWAPPED_TEXT = "they look swapped; the recommendations come first, then the truth"
 GRADES = ("relevance", "rating")  # the columns of a truth that are read, the first that it has
 _NAMES_OF_GRADES = (
@@ -231,7 +230,7 @@ def unread_orders(recs: Frame, columns: Columns) -> list[Any]:
     names = []
     columns_of_recs: list[Any] = recs.columns  # of any type in pandas
     for name in columns_of_recs:
-        if name == columns.item or re.fullmatch(_PANDAS_INDEX_NAMES, str(name)):
+        if name == columns.item or re.fullmatch(INDEX_NAMES, str(name)):
             continue
         if is_like_an_order(name) or holds_numbers(recs.get_column(name)):
             names.append(name)

@@ -907,6 +907,30 @@ SHAPES = [
         MRR,
     ),
     Case("; type list({})", SCORES + "truth = iter([[1], [0]])", COMPUTE, MRR),
+    *(
+        Case(
+            "holds numbers of {}s, expected the others alone; type",
+            BOTH + "import pandas, polars, pyarrow\n"
+            "scores = pandas.DataFrame(scores, columns=[*'xyz'])\n"
+            f"scores.insert(0, {column!r}, [7, 5])\n{library}\n",
+            COMPUTE,
+            MRR,
+        )
+        for column in ("user_id", "Unnamed: 0")
+        for library in (
+            "",
+            "scores = polars.from_pandas(scores)",
+            "scores = pyarrow.Table.from_pandas(scores)",
+        )
+    ),
+    Case(
+        "holds numbers of {}s, expected the others alone; type",
+        BOTH + FACTORS + "import pandas\n"
+        "item_factors = pandas.DataFrame(item_factors, columns=['f', 'g'])\n"
+        "item_factors.insert(0, 'item', [4, 5, 6])\n",
+        COMPUTE_FACTORS,
+        MRR,
+    ),
     Case(
         "to exclude these items for all users type",
         BOTH + "exclude = [2]",

@@ -26,6 +26,7 @@ names what was given, what was expected and what to type.
 """
 
 from recmetrics._core.inputs.arrays import (
+    INDEX_NAMES,
     are_permuted,
     as_array,
     call_on,

@@ -1,5 +1,6 @@
 """Arrays of any library as NumPy arrays, without a copy; checks of dtypes and indices."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import chain
@@ -37,6 +38,8 @@ _WITHOUT_NUMBERS = (
     "; every item is then relevant, whatever its number: to keep the relevances, give a matrix "
     "(n_users, n_items)"
 )
+# What an index of pandas is called once it is a column: in Arrow, in pandas, from files, unnamed.
+INDEX_NAMES = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"
 # A table of interactions has no more columns; to read the names of 20,000 takes 0.1 s.
 _MOST_OF_INTERACTIONS = 50
 # By an attribute of a sparse array, of PyData, and of JAX by rows and by entries: code that makes
@@ -243,6 +246,7 @@ def _refuse_columns(table: Any, name: str, axis: str) -> None:
         _refuse_texts(table, name)
     if axis == "user":
         _refuse_interactions(table, name)
+    _refuse_column_of_rows(table, name, axis)
 
 
 def _refuse_texts(table: Any, name: str) -> NoReturn:
@@ -291,6 +295,29 @@ def _refuse_interactions(table: Any, name: str) -> None:
     msg = (
         f"{name} is a table with the columns {user!r} and {item!r}, expected a matrix "
         f"(n_users, n_items); {advice}, or np.asarray({name}) if it is a matrix"
+    )
+    raise InputTypeError(msg)
+
+
+def _refuse_column_of_rows(table: Any, name: str, axis: str) -> None:
+    """Refuse a table whose first column numbers its rows, as one of a file without its index."""
+    columns = list(getattr(table, "column_names", table.columns))  # the first of Arrow
+    if len(columns) < 2 or not isinstance(columns[0], str):
+        return
+    column = columns[0]
+    if not looks_like(column, axis) and not re.fullmatch(INDEX_NAMES, column):
+        return
+    numbers = np.asarray(table[column])
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or len({*numbers.tolist()}) < len(table):
+        return
+    code = f"{name}.drop({column!r})"
+    if hasattr(table, "set_index"):
+        code = f"{name}.set_index({column!r})"
+    elif hasattr(table, "drop_columns"):
+        code = f"{name}.drop_columns([{column!r}])"
+    msg = (
+        f"{name} is a table whose first column, {column!r}, holds numbers of {axis}s, expected the "
+        f"others alone; type {code}, or np.asarray({name}) if it is a column like the others"
     )
     raise InputTypeError(msg)
 
