@@ -301,7 +301,7 @@ def _refuse_interactions(table: Any, name: str) -> None:
 
 def _refuse_column_of_rows(table: Any, name: str, axis: str) -> None:
     """Refuse a table whose first column numbers its rows, as one of a file without its index."""
-    columns = list(getattr(table, "column_names", table.columns))  # the first of Arrow
+    columns = getattr(table, "column_names", table.columns)  # the first of Arrow
     if len(columns) < 2 or not isinstance(columns[0], str):
         return
     column = columns[0]
