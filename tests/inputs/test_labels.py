@@ -577,6 +577,7 @@ def test_arrays_with_coordinates():
     target = Coordinates(pandas.Series([0, 1], ["v", "u"]))
     train = Coordinates(TRUTH.loc[:, ["z", "x", "y"]] * 0)
     numbered = Coordinates(TRUTH.set_axis([2, 0, 1], axis=1))
+    other_items = Coordinates(SCORES.set_axis([*"xyw"], axis=1))
     names = "scores.get_index('user') and scores.get_index('item')"
     for typed, given in {
         "truth.reindex({'user': scores.get_index('user'), 'item': scores.get_index('item')}, "
@@ -600,5 +601,7 @@ def test_arrays_with_coordinates():
     typed = numbered.sel({"item": sorted(numbered.get_index("item"), key=int)})
     values = Metrics.compute(SCORES.to_numpy(), typed, "mrr")["mrr"].tolist()
     assert values == [1 / 1, 1 / 1]
+    told = message_of(InputError, Evaluator(Coordinates(TRUTH), "mrr").update, other_items)
+    assert advised(told) == "scores.reindex({'item': truth.get_index('item')})"
     ranking = Coordinates(pandas.DataFrame([[0, 1], [2, 0]], list("uv")))
     assert Metrics.compute_ranked(ranking, TRUTH, "mrr")["mrr"].tolist() == [1 / 2, 1 / 2]

@@ -287,6 +287,8 @@ def _with_other_labels(name: str, labels: Labels, earlier: Labels) -> str:
         if {*labels.values}.issubset(earlier.all_values):
             return users
         return f"{name} = {name}[{labels.code}.isin({index})], with {users}"
+    if ".get_index(" in labels.code + earlier.code:  # of xarray, which has other methods
+        return ""
     side = earlier.code.rpartition(".")[2]
     if name == "b":  # of ``overlap``: users of both models, and items of either
         if side == "index":

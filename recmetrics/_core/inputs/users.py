@@ -88,7 +88,8 @@ def read_users(
         except RecmetricsError as error:
             blame(error, "truth")
             # A wider truth has items without a score: the advice would leave them out.
-            if getattr(ground_truth, "shape", ())[1:] <= scores.shape[1:]:
+            is_of_shape = isinstance(error, ShapeError)  # of other errors, some shapes are unknown
+            if is_of_shape and getattr(ground_truth, "shape", ())[1:] <= scores.shape[1:]:
                 refuse_labels_first(error, {**scores.tables, "truth": ground_truth})
             raise
         if isinstance(scores, ScoreMatrix):
