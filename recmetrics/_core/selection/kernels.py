@@ -76,8 +76,6 @@ TILE_SCORES = 4096  # stay in cache while they are compared with many relevant i
 # In float32: a score in float32 times one stays in float32, a whole number becomes float64.
 _ONE = np.float32(1.0)
 _ZERO = np.float32(0.0)
-_HALF = np.float32(0.5)
-_NAN = np.float32(np.nan)
 _COMPARED_BITS = 3  # the highest bits of a bin; for more, too many scores would be compared
 # The relevant items of the next user are asked for in so many steps of a search by halves.
 _SEARCH_STEPS = 8
@@ -148,27 +146,33 @@ class Bins(NamedTuple):
     A bin holds the scores above the next lower relevant score, up to its own and with it.
     """
 
-    scores: Array  # (bins,) those of relevant items, ascending; behind them ``greatest``
+    scores: Array  # (bins,) the relevant scores, ascending; behind them ``greatest``
     greatest: Any  # the greatest number of the dtype
-    unsorted: Array  # (relevant items,) the scores of these, in item order
-    # (buckets + 1,) how many relevant scores are in lower buckets, see ``_bucket_of``
+    unsorted: Array  # (relevant items,) the relevant scores, in item order
+    # (buckets + 1,) the place in ``scores`` of the first one of each bucket: as many relevant
+    # scores are in lower buckets
     first_of: npt.NDArray[np.uint32]
-    crowded: IntArray  # (TILE_SCORES,) scores whose buckets hold several relevant ones
+    # (TILE_SCORES,) the places in a tile of the scores whose buckets hold several relevant ones
+    crowded: IntArray
     bin_of: npt.NDArray[np.uint32]  # (n_items,) the bin of each item
     n_above: npt.NDArray[np.int32]  # (bins,) scores of the row above the relevant one of the bin
-    has_ties: BoolArray  # (1,) whether any of these has an equal in the row
-    n_equal: npt.NDArray[np.int32]  # (bins,) scores equal to it that ``_read_ranks`` has passed
-    n_better: npt.NDArray[np.int32]  # (bins,) possible hits before the next one of the bin
+    has_ties: BoolArray  # (1,) whether any relevant score has an equal in the row
+    # (bins,) scores equal to the relevant one of the bin, of the items that ``_read_ranks`` passed
+    n_equal: npt.NDArray[np.int32]
+    n_better: npt.NDArray[np.int32]  # (bins,) possible hits that rank before the next of the bin
     order: npt.NDArray[np.int32]  # (relevant items,) a user's possible hits, best rank first
 
 
 class Buckets(NamedTuple):
-    """Ranges of scores in ascending order, numbered from 0 to ``last``, see ``_bucket_of``."""
+    """Ranges of scores in ascending order, numbered from 0 to ``last``, see ``_bucket_of``.
+
+    They are of equal width, or *bent*: the farther from ``begin``, the wider.
+    """
 
     begin: Any  # the score with which bucket 0 begins
-    scale: Any  # 1 / the width of a bucket; of bent ones, of the lower half of all buckets
+    scale: Any  # 1 / the width of a bucket; where bent, 1 / that of the lower half of them together
     last: Any  # a whole number in float32
-    are_bent: Any  # True where widths grow with the distance from ``begin``
+    are_bent: Any
 
 
 class BinMemory(NamedTuple):
@@ -649,10 +653,11 @@ def _fill_bins(row: Array, places: IntArray, least: Any, bins: Bins) -> None:
     ``least`` or more. The bin of a score is the number of these below it. NaN is in bin 0, whose
     scores are above none.
 
-    Relevant scores are sorted by buckets, and a score is searched for among those of its bucket.
-    Where a bucket has more of them than the number of a bin has bits, they are sorted without
-    buckets, and equal ones become one. Then buckets are tried whose widths grow from the smallest
-    score on, as for probabilities. At last, a score is searched for bit by bit among all.
+    Relevant scores are sorted by buckets, and each score is searched for among those of its bucket.
+    A search bit by bit among all takes as many comparisons as the number of a bin has bits. Where a
+    bucket has more relevant scores than that, these are sorted without buckets, and equal ones
+    become one. Then bent buckets are tried, which suit probabilities: most of them are small. If
+    one of these has too many as well, each score is searched for bit by bit.
     """
     n_relevant = 0
     smallest = bins.greatest
@@ -670,8 +675,8 @@ def _fill_bins(row: Array, places: IntArray, least: Any, bins: Bins) -> None:
     # Buckets of equal width reach from the smallest relevant score to the greatest.
     begin = smallest * _ONE
     width = greatest * _ONE - begin
-    # All scores are in one bucket where the relevant ones are equal, or infinitely far apart. The
-    # difference of equal zeros may be -0, which would turn the order around.
+    # All scores are in one bucket where the relevant ones are equal, or infinitely far apart. Of
+    # equal zeros the width may be -0, and to divide by that would turn the order around.
     scale = last / width if width > _ZERO else width
     buckets = Buckets(begin, scale, last, np.bool_(False))
     most_in_bucket = _fill_buckets(relevant_scores, buckets, bins.first_of)
@@ -682,7 +687,6 @@ def _fill_bins(row: Array, places: IntArray, least: Any, bins: Bins) -> None:
         n_bits = _bits_of(n_relevant)
         width = bins.scores[n_relevant // 2] * _ONE - begin
         scale = _ONE / width if width > _ZERO else _ZERO
-        scale = scale if scale > _ZERO else _NAN  # also where the width is infinite
         buckets = Buckets(begin, scale, last, np.bool_(True))
         most_in_bucket = _fill_buckets(bins.scores[:n_relevant], buckets, bins.first_of)
     n_bins = 1 << n_bits
@@ -721,7 +725,11 @@ def _sort_distinct(values: Array, distinct: Array) -> int:
 
 @helper
 def _count_in_bins(row: Array, n_relevant: int, n_bins: int, bins: Bins) -> None:
-    """Count the scores above that of each bin, and find out whether any has an equal."""
+    """Count the scores above the relevant one of each bin, and see whether any of these has ties.
+
+    The ``n_relevant`` scores may be distinct ones alone: then more of the row match them. If not,
+    equal ones stand next to each other.
+    """
     relevant_scores = bins.scores
     bins.n_above[:n_bins] = 0
     n_matching = 0  # scores that equal a relevant one
@@ -751,7 +759,7 @@ def _bucket_of(score: Any, buckets: Buckets) -> Any:
     """
     bucket = (score * _ONE - buckets.begin) * buckets.scale
     bucket = bucket if bucket > _ZERO else _ZERO
-    if buckets.are_bent:
+    if buckets.are_bent:  # last x / (1 + x): half of the buckets are for x up to 1
         bucket = buckets.last - buckets.last / (_ONE + bucket)
     bucket = bucket if bucket < buckets.last else buckets.last
     return np.uint32(np.int32(bucket))
@@ -860,13 +868,14 @@ def _search_by_bits(row: Array, n_bits: int, bins: Bins) -> None:
 def _read_ranks(
     row: Array, bins: Bins, places: IntArray, rank: IntArray, above: Any, reaching: Any
 ) -> None:
-    """Read what ``_count_ranks`` counts from the bins of a row.
+    """Read from the bins of a row what ``_count_ranks`` counts.
 
-    Where any relevant score has an equal, those before each place are counted in one pass.
+    Only where a relevant score has an equal are equal scores counted: those before each place, in
+    one pass over the row.
     """
     has_ties = bins.has_ties[0]
     bins.n_equal[:] = 0
-    n_passed = 0  # items whose equal scores are counted
+    n_passed = 0  # the first items, which ``n_equal`` counts
     for p in range(places.size):
         b = bins.bin_of[places[p]]
         rank[p] += bins.n_above[b]
@@ -897,8 +906,7 @@ def _count_equal_in_bins(row: Array, begin: int, end: int, bins: Bins) -> None:
 def _order_by_bins(places: IntArray, bins: Bins) -> None:
     """Write the indices of ``places``, best rank first, to ``bins.order``.
 
-    Those of higher bins come first; in a bin, whose relevant scores are equal, those of lower
-    items.
+    Those of higher bins come first. In a bin their scores are equal, so lower items come first.
     """
     n_better = bins.n_better
     n_better[:] = 0
@@ -1059,9 +1067,8 @@ def _keep_hits(
     """Write the hits, those of a user's possible hits that are among the first ``k``, to ``hits``.
 
     They come in the order of ``bins``, where these are not None. Otherwise up to ``_FEW_HITS`` are
-    sorted by rank here, and more by ``sort_many_hits``. With ``tied``, which gets the first and the
-    last rank of each hit, an item that is among the first ``k`` in any order of equal scores is a
-    hit.
+    sorted by rank here, and more by ``sort_many_hits``. ``tied`` gets the first and the last rank
+    of each hit; an item is then a hit if any order of equal scores has it among the first ``k``.
     """
     ranks = hits.rank
     gains = hits.gain

@@ -35,15 +35,16 @@ from recmetrics._core.spec import Request
 from recmetrics._core.types import BoolArray, IntArray, NaNPolicy
 
 # From so many relevant items a user on, by the bytes of a score, a search for each score among
-# theirs takes less than to compare it with all of them; also for candidates, and for the rows of a
-# group. Both take as long at 27 to 60 items in float32, and at 18 to 35 in float64, of which a
-# processor compares half as many at once: with more scores of a user, at more.
+# theirs takes less than to compare it with all of them. So it does for candidates, and for the rows
+# of a group. Both take as long at 27 to 60 items in float32, and at 18 to 35 in float64, of which a
+# processor compares half as many at once; the more scores a user has, the more items it takes.
 MANY_RELEVANT = {4: 45, 8: 25}
 # The lane maxima of ``kernels`` leave out most of the relevant items before ranks are counted. But
 # where a random order would have more than so many hits of a user among the k best, a search takes
-# less with the scores of a good model. A user with 200 relevant of 3,700 items and k = 200 (11 such
-# hits) takes 4 us with lanes and 9 without, with a good model 15 and 10; k = 370 (20 hits): 6 and
-# 9, 24 and 10.
+# less with the scores of a good model. Microseconds with lanes and with a search, of a user with
+# 200 relevant of 3,700 items:
+#     k = 200, 11 hits in a random order: random scores 4 and 9, a good model's 15 and 10
+#     k = 370, 20 hits:                   random scores 6 and 9, a good model's 24 and 10
 _MANY_HITS = 15
 # Kernels compare each relevant item with each excluded one. With more pairs of these per score, the
 # excluded ones are hidden in a copy of the scores instead. With lanes most relevant items are left
