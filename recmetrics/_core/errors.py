@@ -159,18 +159,23 @@ def warn(
     warnings.warn(warning, stacklevel=level)
 
 
-def warn_once_of_each(caught: abc.Iterable[RecmetricsWarning], n_parts: int, part: str) -> None:
-    """Warn once of each kind of warnings of the parts of the users, each called a ``part``."""
-    same: dict[str, list[RecmetricsWarning]] = {}
-    for warning in caught:
+def warn_once_of_each(
+    warnings_of_parts: abc.Iterable[RecmetricsWarning], n_parts: int, part: str
+) -> None:
+    """Warn once of each kind of warning that parts of the users gave.
+
+    ``part`` is what such a part is called: "block" or "bucket".
+    """
+    warnings_of_kind: dict[str, list[RecmetricsWarning]] = {}
+    for warning in warnings_of_parts:
         beginning = str(warning).partition(":")[0]
         # Parts count their own lists and items; numbers in a metric string are no counts.
         kind = re.sub(r"(?<![@=\w.])[\d.,]+", "", beginning)
-        same.setdefault(kind, []).append(warning)
-    for messages in same.values():
+        warnings_of_kind.setdefault(kind, []).append(warning)
+    for alike in warnings_of_kind.values():
         # The same one on every run, whichever thread was the first.
-        first = min(messages, key=str)
-        where = f" (of one {part}; in {len(messages):,} of {n_parts:,} {part}s of users)"
+        first = min(alike, key=str)
+        where = f" (of one {part}; in {len(alike):,} of {n_parts:,} {part}s of users)"
         warn(str(first) + where, argument=first.argument)
 
 

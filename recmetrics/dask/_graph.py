@@ -216,19 +216,19 @@ class TaskGraph:
     def values(self, measured: Any, *, lazy: bool) -> dict[str, Any]:
         """Give the values of ``Metrics.compute``, as arrays of NumPy or, ``lazy``, of Dask.
 
-        ``measured`` has what ``Measured`` says of each block.
+        ``measured`` is an array of Dask with the ``Measured`` of each block.
         """
         request = self._job.request
         cutoffs = self._job.cutoffs
         merge = partial(merge_blocks, request=request, cutoffs=cutoffs)
         measured = _merge_neighbours(measured, 0, merge)
-        of_all = []
+        of_lists = []  # the metrics of all lists, if any
         if request.of_exposure:
             lists = measured.map_blocks(lists_of, dtype=object, meta=_NO_OBJECT)
             join = partial(join_lists, request=request, cutoffs=cutoffs)
             while lists.numblocks[0] > 1:
                 lists = _merge_neighbours(lists, 0, join)
-            measured_lists = lists.map_blocks(
+            values_of_lists = lists.map_blocks(
                 measure_all,
                 request,
                 cutoffs,
@@ -236,7 +236,7 @@ class TaskGraph:
                 chunks=(len(request.of_exposure), 1),
                 meta=_NO_NUMBER,
             )
-            of_all.append(measured_lists[:, 0])
+            of_lists.append(values_of_lists[:, 0])
 
         if lazy:
             n_users = np.add.reduceat(self._chunks, range(0, len(self._chunks), _MAX_MERGED))
@@ -245,14 +245,14 @@ class TaskGraph:
             of_users = measured.map_blocks(
                 values_of, dtype=np.float64, chunks=chunks, meta=_NO_NUMBER
             )
-            rows = list(chain(of_users.T, *of_all))
+            rows = list(chain(of_users.T, *of_lists))
         else:
             to_send = measured.map_blocks(without_lists, dtype=object, meta=_NO_OBJECT)
-            blocks, of_all = dask.compute(to_send, of_all)
+            blocks, of_lists = dask.compute(to_send, of_lists)
             values, _, counts, warnings = zip(*blocks.flat, strict=True)
-            warn_of_swallowed(*np.sum(counts, axis=0).ravel().tolist())
+            warn_of_swallowed(*np.sum(counts, axis=0).tolist())
             warn_once_of_each(chain(*warnings), len(self._chunks), "block")
-            rows = [np.array(row) for row in chain(np.concatenate(values).T, *of_all)]
+            rows = [np.array(row) for row in chain(np.concatenate(values).T, *of_lists)]
         texts = [*request.per_user, *request.of_exposure]
         row_of = dict(zip(texts, rows, strict=True))
         return {text: row_of[text] for text in request.definitions}

@@ -145,7 +145,7 @@ class Measured(NamedTuple):
 
     values: FloatArray  # (n_users, n_metrics)
     lists: ListParts  # for metrics of all lists
-    counts: IntArray  # (1, 3) as ``Users.swallowed``
+    counts: IntArray  # (3,) as ``Users.swallowed``
     warnings: tuple[RecmetricsWarning, ...]  # of all blocks
 
 
@@ -361,7 +361,7 @@ def _measure(scores: Source, place: Place, sets: Sequence[Sets], job: Job) -> Me
     users = _users_of(place, sets, job)
     request = job.request
     cutoffs = job.cutoffs
-    counts = np.array([users.swallowed()])
+    counts = np.array(users.swallowed())
     if isinstance(scores, Rankings):
         # Excluded items are left out already; candidates give the items that may be in a list.
         users = users._replace(exclude=None)
@@ -429,7 +429,10 @@ def lists_of(measured: Measured) -> ListParts:
 
 
 def without_lists(measured: Measured) -> npt.NDArray[np.object_]:
-    """The measures of some blocks that their client reads, as the one entry of an array."""
+    """The measures of some blocks as their client needs them, as the one entry of an array.
+
+    Metrics of all lists are computed by workers.
+    """
     entry = np.empty((1, 1), object)
     entry[0, 0] = measured._replace(lists=())
     return entry

@@ -564,7 +564,7 @@ _OF_FILES = {
     "_core/errors.py": [
         ("a warning counts the buckets of all users",
          "tests/tables/test_tables_in_buckets.py -k a_warning_with",
-         "in {len(messages):,} of {n_parts:,}", "in {n_parts:,} of {n_parts:,}"),
+         "in {len(alike):,} of {n_parts:,}", "in {n_parts:,} of {n_parts:,}"),
     ],
     "tables/_counts.py": [
         ("the first list of a note is that of the first bucket",

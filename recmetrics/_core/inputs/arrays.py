@@ -38,14 +38,15 @@ _WITHOUT_NUMBERS = (
     "; every item is then relevant, whatever its number: to keep the relevances, give a matrix "
     "(n_users, n_items)"
 )
-# What an index of pandas is called once it is a column: in Arrow, in pandas, from files, unnamed.
+# A pattern: what an index of pandas is called once it is a column, in Arrow, pandas and files.
 INDEX_NAMES = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"
 # A table of interactions has no more columns; to read the names of 20,000 takes 0.1 s.
 _MOST_OF_INTERACTIONS = 50
-# By an attribute of a sparse array, of PyData, and of JAX by rows and by entries: code that makes
-# one of SciPy.
+# Code that makes a sparse array of SciPy of one of another library, by an attribute of the latter.
 _SPARSE_CODE = {
+    # of PyData
     "to_scipy_sparse": "{0}.to_scipy_sparse()",
+    # of JAX: rows, which have ``nse`` too, and entries
     "to_bcoo": "scipy.sparse.csr_array(({0}.data, {0}.indices, {0}.indptr), shape={0}.shape)",
     "nse": "scipy.sparse.coo_array(({0}.data, {0}.indices.T), shape={0}.shape)",
 }
@@ -246,7 +247,7 @@ def _refuse_columns(table: Any, name: str, axis: str) -> None:
         _refuse_texts(table, name)
     if axis == "user":
         _refuse_interactions(table, name)
-    _refuse_column_of_rows(table, name, axis)
+    _refuse_row_numbers(table, name, axis)
 
 
 def _refuse_texts(table: Any, name: str) -> NoReturn:
@@ -299,9 +300,9 @@ def _refuse_interactions(table: Any, name: str) -> None:
     raise InputTypeError(msg)
 
 
-def _refuse_column_of_rows(table: Any, name: str, axis: str) -> None:
-    """Refuse a table whose first column numbers its rows, as one of a file without its index."""
-    columns = getattr(table, "column_names", table.columns)  # the first of Arrow
+def _refuse_row_numbers(table: Any, name: str, axis: str) -> None:
+    """Refuse a table whose first column numbers its rows, as where a file holds the index, too."""
+    columns = getattr(table, "column_names", table.columns)  # Arrow has both; the others no names
     if len(columns) < 2 or not isinstance(columns[0], str):
         return
     column = columns[0]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._core.errors import InputError, RecmetricsError, ShapeError
+from recmetrics._core.errors import InputError, ShapeError
 from recmetrics._core.types import FloatArray, IntArray
 
 # By argument: what its rows and its columns are.
@@ -132,13 +132,14 @@ def read_labels(
 
 
 def refuse_labels_first(
-    error: RecmetricsError, tables: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS
+    error: ShapeError, tables: Mapping[str, Any], known: LabelsOfAxes = NO_LABELS
 ) -> None:
-    """Refuse labels that contradict others in place of the shape that ``error`` refuses.
+    """Refuse labels that contradict others, if any do, in place of the shape of a table.
 
-    They name the users or items that a table lacks. Those of a transposed table do not.
+    Labels say which users or items the table lacks. But ``error``, which refuses the shape, says
+    more of a transposed table.
     """
-    if not isinstance(error, ShapeError) or "transposed" in str(error):
+    if "transposed" in str(error):
         return
     try:
         read_labels(tables, known)
@@ -206,7 +207,9 @@ def _axes(name: str, table: Any, arguments: Mapping[str, Any]) -> tuple[str, ...
 
 def _labels(name: str, table: Any, side: str) -> Labels:
     """Read the index or the columns of an argument."""
-    if hasattr(table, "get_index"):
+    if name == "ranking" and side == "columns":  # which are ranks
+        return Labels(name)
+    if hasattr(table, "get_index"):  # of xarray
         return _labels_of_dimension(name, table, side)
     code = f"{name}.{side}"
     values: Any = getattr(table, side, None)
@@ -215,8 +218,6 @@ def _labels(name: str, table: Any, side: str) -> Labels:
         values = table.column_names
     are_names = isinstance(values, list) and all(isinstance(label, str) for label in values)
     if not are_names and not hasattr(values, "is_unique"):
-        return Labels(name)
-    if name == "ranking" and side == "columns":
         return Labels(name)
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     are_numbers = kind in ("i", "u") and np.array_equal(values, np.arange(len(values)))
@@ -227,7 +228,7 @@ def _labels(name: str, table: Any, side: str) -> Labels:
 def _labels_of_dimension(name: str, array: Any, side: str) -> Labels:
     """Read the coordinates of the first or the second dimension of an array of xarray."""
     dimension = _dimensions(array).get(side)
-    if dimension is None or (name == "ranking" and side == "columns"):
+    if dimension is None:
         return Labels(name)
     code = f"{name}.get_index({dimension!r})"
     values = array.get_index(dimension)
@@ -277,7 +278,7 @@ def _numbers_of(labels: Any) -> FloatArray:
 def _with_other_labels(name: str, labels: Labels, earlier: Labels) -> str:
     """Say what to type where a table has other labels, not the same ones in another order; else "".
 
-    In the order of the others, scores would be NaN for users or items that they lack.
+    With the labels of the earlier table, scores would be NaN where they lack a user or an item.
     """
     if {*labels.values} == {*earlier.values}:
         return ""
@@ -319,7 +320,7 @@ def _in_order(name: str, table: Any, others: Mapping[str, str]) -> str:
         fill = "" if name in _NEVER_ZERO else ", fill_value=0"
         return f"{name}.reindex({labels}{fill})"
     code = others.get("index", "")
-    if hasattr(table, "get_index"):
+    if hasattr(table, "get_index"):  # of xarray
         indexes = [f"{_dimensions(table)[side]!r}: {index}" for side, index in others.items()]
         code = f"{{{', '.join(indexes)}}}"
         if table.ndim == 2:

@@ -103,14 +103,14 @@ def read_item_sets(
             return _shared(array, name, n_users, n_items)
         if name == "truth":
             return SparseSets(_from_classes(array, n_users, n_items, typed), n_items)
-        _refuse_indices_of_all(array, name, n_users)
+        _refuse_flat_indices(array, name, n_users)
     check_matrix(array, name)
     check_shape(array, shape, name, if_transposed, is_table=hasattr(value, "columns"))
     return DenseSets(array, name, if_negative, typed)
 
 
-def _refuse_indices_of_all(array: npt.NDArray[Any], name: str, n_users: int) -> None:
-    """Refuse integers in one dimension, which may be an item of each user, or items for all."""
+def _refuse_flat_indices(array: npt.NDArray[Any], name: str, n_users: int) -> None:
+    """Refuse 1-d integers, which may be one item of each user, or items excluded for all."""
     if array.dtype.kind not in "iu":
         return
     if len(array) == n_users:

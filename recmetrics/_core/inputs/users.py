@@ -87,10 +87,11 @@ def read_users(
             )
         except RecmetricsError as error:
             blame(error, "truth")
-            # A wider truth has items without a score: the advice would leave them out.
-            is_of_shape = isinstance(error, ShapeError)  # of other errors, some shapes are unknown
-            if is_of_shape and getattr(ground_truth, "shape", ())[1:] <= scores.shape[1:]:
-                refuse_labels_first(error, {**scores.tables, "truth": ground_truth})
+            if isinstance(error, ShapeError):
+                # Advice on labels would leave out the items of a wider truth that have no score.
+                is_wider = getattr(ground_truth, "shape", ())[1:] > scores.shape[1:]
+                if not is_wider:
+                    refuse_labels_first(error, {**scores.tables, "truth": ground_truth})
             raise
         if isinstance(scores, ScoreMatrix):
             warn_if_exchanged(scores, truth)
