@@ -104,7 +104,8 @@ def as_dict(path: str | Path) -> str:
     return f"{{user: items for user, *items in map(str.split, {lines})}}"
 
 
-_READERS = {  # by the ending of a file that polars reads, and this package does not
+# By the ending of a file that polars reads, and this package does not: the function that does.
+_POLARS_READERS = {
     ".json": "read_json",
     ".jsonl": "read_ndjson",
     ".ndjson": "read_ndjson",
@@ -113,16 +114,18 @@ _READERS = {  # by the ending of a file that polars reads, and this package does
     ".avro": "read_avro",
     ".xlsx": "read_excel",
 }
-# By the ending of another file with an array: code that makes a file of NumPy or SciPy. {0} is the
-# path without the ending, {1} the path.
+# By the ending of a file with an array, of another library: code that makes an .npz or .npy of it.
 _ARRAY_CODE = {
-    ".mtx": "scipy.sparse.save_npz('{0}.npz', scipy.io.mmread('{1}'))",
-    ".pt": "np.save('{0}.npy', torch.load('{1}').numpy())",
+    ".mtx": "scipy.sparse.save_npz({npz!r}, scipy.io.mmread({path!r}))",
+    ".pt": "np.save({npy!r}, torch.load({path!r}).numpy())",
 }
 
 
 def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
-    """Read the first bytes of a file, which show its format; ``of_text`` that may be packed."""
+    """Read the first bytes of a file, which show its format; ``of_text`` that may be packed.
+
+    A file whose ending is that of another format is refused.
+    """
     # Its bytes are read twice, and opening a pipe would wait for ever.
     if source.path.exists() and not (source.path.is_file() or source.path.is_dir()):
         msg = f"{source} is a pipe or a device; write it to a file first; expected {expected}"
@@ -135,7 +138,7 @@ def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
         msg = f"cannot open {source}: {reason(error)}; expected {expected}{advice}"
         raise InputError(msg) from error
     suffix = source.path.suffix.lower()
-    if suffix in _READERS or suffix in _ARRAY_CODE:
+    if suffix in _POLARS_READERS or suffix in _ARRAY_CODE:
         advice = _advice_on_suffix(source, first_bytes)
         msg = f"{source} is a {suffix} file; expected {expected}; {advice}"
         raise InputError(msg)
@@ -143,15 +146,17 @@ def start(source: Source, expected: str, *, of_text: bool = False) -> bytes:
 
 
 def _advice_on_suffix(source: Source, first_bytes: bytes) -> str:
-    """Say how to read a file whose ending ``_READERS`` or ``_ARRAY_CODE`` has."""
+    """Say how to read a file whose ending ``_POLARS_READERS`` or ``_ARRAY_CODE`` has."""
     suffix = source.path.suffix.lower()
     path = str(source.path)
     if suffix in _ARRAY_CODE:
-        code = _ARRAY_CODE[suffix].format(str(source.path.with_suffix("")), path)
+        npz = str(source.path.with_suffix(".npz"))
+        npy = str(source.path.with_suffix(".npy"))
+        code = _ARRAY_CODE[suffix].format(path=path, npz=npz, npy=npy)
         return f"in Python, type {code}, and give that file"
     if suffix == ".json" and first_bytes.lstrip().startswith(b"{"):
         return f"in Python, type json.loads(Path({path!r}).read_text()) for the name"
-    code = f"polars.{_READERS[suffix]}({path!r})"
+    code = f"polars.{_POLARS_READERS[suffix]}({path!r})"
     if source.in_shell:
         table = str(source.path.with_suffix(".parquet"))
         return f"in Python, type {code}.write_parquet({table!r}), and give that file"

@@ -49,7 +49,7 @@ def conversion_of(value: Any, label: str) -> str:
 
 
 def _conversion_of_dataset(value: Any, label: str) -> str:
-    """Say how to make a table of what holds one in another way; "" if unknown."""
+    """Say how to make a table of an object that holds one, such as a dataset; "" if unknown."""
     if type(value).__name__ == "RecordBatch":
         return f"; type pyarrow.Table.from_batches([{label}])"
     is_column = hasattr(value, "dtype") or hasattr(value, "type")
@@ -72,7 +72,7 @@ def _are_ids(value: Any) -> bool:
 
 
 def _conversion_of_items(label: str) -> str:
-    """Say what makes a table of a dict or a column with a value, or a list, of each item."""
+    """Say what makes a table of a dict, or of a column, of what each item has."""
     return f"; for a value of each item type {_OF_ITEMS[label].format(label)}"
 
 
@@ -209,7 +209,7 @@ def conversion_of_entries(dictionary: Mapping[Any, Any], user: Any, label: str, 
         )
     if label in _OF_ITEMS:
         return _conversion_of_items(label)
-    if library not in ("polars", "pyarrow"):  # but a dataset of each split
+    if library not in ("polars", "pyarrow"):  # such as Hugging Face, with a dataset of each split
         conversion = conversion_of(entries, f"{label}[{user!r}]")
         if conversion:
             return conversion

@@ -94,7 +94,8 @@ _PAIRS_CODE = {
     POLARS: "{0}.with_columns(polars.col({1!r}).{5}({3!r}).alias({1!r}), "
     "polars.col({1!r}).{5}({4!r}).alias({2!r}))",
 }
-_LIBRARY_CODE = {  # code that makes a table {0} of the second library one of the first
+# By the library that is wanted and the one that is given: code that converts the table {0}.
+_LIBRARY_CODE = {
     (PANDAS, POLARS): "{0}.to_pandas()",
     (PANDAS, PYARROW): "{0}.to_pandas()",
     (POLARS, PANDAS): "polars.from_pandas({0})",
@@ -102,8 +103,8 @@ _LIBRARY_CODE = {  # code that makes a table {0} of the second library one of th
     (PYARROW, PANDAS): "pyarrow.Table.from_pandas({0})",
     (PYARROW, POLARS): "{0}.to_arrow()",
 }
-# Code that makes a row of each item of the lists of the table {0}, which has a column of users {1}
-# and columns {3} of items; {2} is the column of items of the rows.
+# Code that makes a row for each item of the table {0}, which has a row for each list, with the user
+# in column {1} and the items in columns {3}. {2} is what the one column of items is called then.
 _PLACES_CODE = {
     PANDAS: "{0}.melt([{1!r}], {3}, value_name={2!r})[[{1!r}, {2!r}]].dropna()",
     POLARS: "{0}.unpivot({3}, index={1!r}, value_name={2!r}).select({1!r}, {2!r}).drop_nulls()",
@@ -166,6 +167,7 @@ def read_frame(value: Any, label: str) -> Frame:
                 frame = frame.with_columns(nw.col(field.name).cast(dtype))
     if frame.implementation is PANDAS:
         native = frame.to_native()
+        # Columns that are sparse, and so have a fill value, are read as dense ones.
         dense_types = {
             name: dtype.subtype
             for name, dtype in native.dtypes.items()
@@ -206,7 +208,7 @@ def as_strings(label: str, ids: Series) -> str:
 def require_same_kind(recs: Frame, frame: Frame, label: str, first: str = "recs") -> None:
     """Refuse a table of another library than that of recs: its ids would have to be converted."""
     if frame.implementation is not recs.implementation:
-        libraries = recs.implementation, frame.implementation
+        libraries = recs.implementation, frame.implementation  # wanted and given
         msg = (
             f"{first} is a {libraries[0].value} table and {label} a {libraries[1].value} one, "
             f"expected both of one library; type {_LIBRARY_CODE[libraries].format(label)}"

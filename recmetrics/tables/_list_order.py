@@ -27,7 +27,9 @@ from recmetrics.tables._ids import has_repeats, number_ids, refuse_repeats
 from recmetrics.tables._numbering import equals_previous, number, sort_groups
 
 _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
-_UNTIED_CODE = {  # code that numbers tied ranks {1} of the lists with the keys {0} by their rows
+# Code that gives the ranks {1} of lists with the keys {0} again, so that of tied ones the first row
+# comes first.
+_UNTIED_CODE = {
     PANDAS: "recs = recs.assign(**{{{1!r}: recs.groupby({0})[{1!r}].rank(method='first')}})",
     POLARS: "recs = recs.with_columns(polars.col({1!r}).rank('ordinal').over({0}))",
 }
