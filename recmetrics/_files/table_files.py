@@ -239,12 +239,14 @@ class Columns(NamedTuple):
     def _advice_on_wide_lists(
         self, source: Source, missing: Sequence[str], header: Sequence[str]
     ) -> str:
-        """Say what to do with a row of lists, whose items are in numbered columns; else nothing."""
-        places = places_of_lists(header)
-        if not places or len(self.ids) < 2 or list(missing) != [self.ids[1]]:
+        """Say how to read a table with a row for each list; "" for any other."""
+        item_columns = columns_of_places(header)
+        if not item_columns or len(self.ids) < 2 or list(missing) != [self.ids[1]]:
             return ""
         user, item = self.ids[:2]
-        code = f"{as_frame(source.path)}.unpivot({places}, index={user!r}, value_name={item!r})"
+        code = (
+            f"{as_frame(source.path)}.unpivot({item_columns}, index={user!r}, value_name={item!r})"
+        )
         code += f".select({user!r}, {item!r}).drop_nulls()"
         return (
             "it has a column for each place of a list; for a row for each item, best first, in "
@@ -257,10 +259,12 @@ class Columns(NamedTuple):
         return " and ".join(pairs)
 
 
-def places_of_lists(header: Sequence[str]) -> list[str]:
-    """Name the numbered columns of items of a table with a row for each list, in their order.
+def columns_of_places(header: Sequence[str]) -> list[str]:
+    """Name the columns for the places of a list, in a table with a row for each list.
 
-    >>> places_of_lists(["user", "item_10", "item_2"])
+    These have the names of items and numbers, in whose order they come.
+
+    >>> columns_of_places(["user", "item_10", "item_2"])
     ['item_2', 'item_10']
     """
     of_items = [name for name in header if re.search(r"\D\d+$", name) and looks_like(name, "item")]

@@ -187,8 +187,8 @@ def read_table(
         table = _read_frame(name, source, columns, is_level=is_level)
     if table is None:
         msg = f"{label} is a {type(source).__name__}; expected {forms}"
-        is_numbers = isinstance(source, Number) or getattr(source, "ndim", None) == 1
-        if is_numbers and not is_level:
+        are_values = isinstance(source, Number) or getattr(source, "ndim", None) == 1
+        if are_values and not is_level:
             msg += "; for the value of each user of one metric, such as mrr, give {'mrr': values}"
         raise InputTypeError(msg)
     if not table.values and not is_level:

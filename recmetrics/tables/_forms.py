@@ -66,10 +66,11 @@ class Names(NamedTuple):
 
 
 def in_frames(tables: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """Make frames of what a call of ``evaluate_table`` was given, where it is none.
+    """Make frames of the files and dicts that a call of ``evaluate_table`` was given.
 
-    ``tables`` are those that the call looks at. The frames are of one library. The options have
-    that of ``users_without_items``, too.
+    ``tables`` are those that the call looks at, strata each under its own name. Gives recs, truth
+    and the options with the frames, which are of one library, and with what
+    ``users_without_items`` gives.
     """
     recs = tables["recs"]
     truth = tables["truth"]
@@ -90,7 +91,7 @@ def in_frames(tables: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[An
     frames = with_integer_ids(frames, files, options)
     for label in files:
         frames[label] = _in_library(frames[label], library)
-    frames["strata"] = {}
+    frames["strata"] = {}  # those that the call looks at
     for name in options.get("strata") or {}:
         label = f"strata[{name!r}]"
         if label in frames:

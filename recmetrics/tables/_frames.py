@@ -20,7 +20,7 @@ from recmetrics._core.errors import (
     looks_like,
 )
 from recmetrics._core.types import BoolArray, FloatArray, IntArray
-from recmetrics._files import places_of_lists
+from recmetrics._files import columns_of_places
 from recmetrics.tables._conversions import NUMBERS, conversion_of, conversion_of_wide
 
 try:
@@ -245,9 +245,14 @@ def _advice_on_column(frame: Frame, label: str, name: str, names: Sequence[str])
         if name in native.index.names:
             return f"; {name!r} is in its index: type {label}.reset_index()"
     texts = [text for text in columns if isinstance(text, str)]
-    places = places_of_lists(texts)
-    if places and len(names) == 2 and name == names[1] and frame.implementation in _PLACES_CODE:
-        code = _PLACES_CODE[frame.implementation].format(label, *names, places)
+    item_columns = columns_of_places(texts)
+    if (
+        item_columns
+        and len(names) == 2
+        and name == names[1]
+        and frame.implementation in _PLACES_CODE
+    ):
+        code = _PLACES_CODE[frame.implementation].format(label, *names, item_columns)
         return (
             "; it has a column for each place of a list: for a row for each item, best first, type "
             f"{code}"

@@ -678,7 +678,7 @@ def checked_values(
 
     Also says whether all values are known to be equal; those of a set are not compared.
     ``first_user`` is the index of the first row, for errors. ``if_negative`` is the advice in the
-    error for a negative number; None drops such numbers. ``if_nan`` is that for NaN.
+    error for a negative number; None drops such numbers. ``if_nan`` is the advice in that for NaN.
     """
     values = rows.values
     least, largest, valid_values, (row_axis, column_axis) = VALUES.get(name, _SET)
