@@ -579,29 +579,35 @@ def test_arrays_with_coordinates():
     numbered = Coordinates(TRUTH.set_axis([2, 0, 1], axis=1))
     other_items = Coordinates(SCORES.set_axis([*"xyw"], axis=1))
     names = "scores.get_index('user') and scores.get_index('item')"
-    for typed, given in {
-        "truth.reindex({'user': scores.get_index('user'), 'item': scores.get_index('item')}, "
-        "fill_value=0)": {"truth": turned},
-        "truth.reindex({'user': scores.get_index('user')}, fill_value=-1)": {"truth": target},
-        "exclude.reindex({'item': scores.get_index('item')}, fill_value=0)": {
-            "truth": Coordinates(TRUTH),
-            "exclude": train,
-        },
-    }.items():
-        truth = given["truth"]
-        more = {"exclude": train} if "exclude" in given else {}
-        told = message_of(InputError, Metrics.compute, scores, truth, "mrr", **more)
-        assert advised(told) == typed
-        assert (names in told) == (truth is turned)
-        given = {**given, typed.partition(".")[0]: eval(typed, {"scores": scores, **given})}
-        values = Metrics.compute(scores, given.pop("truth"), "mrr", **given)["mrr"].tolist()
-        assert values == MRR
-    told = message_of(InputError, Metrics.compute, SCORES.to_numpy(), numbered, "mrr")
-    assert advised(told).startswith("truth.sel({'item': sorted(truth.get_index('item'), key=int)})")
-    typed = numbered.sel({"item": sorted(numbered.get_index("item"), key=int)})
-    values = Metrics.compute(SCORES.to_numpy(), typed, "mrr")["mrr"].tolist()
+    for truth, keywords, typed in (
+        (
+            turned,
+            {},
+            "truth.reindex({'user': scores.get_index('user'), 'item': scores.get_index('item')}, "
+            "fill_value=0)",
+        ),
+        (target, {}, "truth.reindex({'user': scores.get_index('user')}, fill_value=-1)"),
+        (
+            Coordinates(TRUTH),
+            {"exclude": train},
+            "exclude.reindex({'item': scores.get_index('item')}, fill_value=0)",
+        ),
+    ):
+        message = message_of(InputError, Metrics.compute, scores, truth, "mrr", **keywords)
+        assert advised(message) == typed
+        assert (names in message) == (truth is turned)
+        sets = {"truth": truth, **keywords}
+        sets[typed.partition(".")[0]] = eval(typed, {"scores": scores, **sets})
+        values = Metrics.compute(scores, sets.pop("truth"), "mrr", **sets)["mrr"]
+        assert values.tolist() == MRR
+    message = message_of(InputError, Metrics.compute, SCORES.to_numpy(), numbered, "mrr")
+    assert advised(message).startswith(
+        "truth.sel({'item': sorted(truth.get_index('item'), key=int)})"
+    )
+    truth = numbered.sel({"item": sorted(numbered.get_index("item"), key=int)})
+    values = Metrics.compute(SCORES.to_numpy(), truth, "mrr")["mrr"].tolist()
     assert values == [1 / 1, 1 / 1]
-    told = message_of(InputError, Evaluator(Coordinates(TRUTH), "mrr").update, other_items)
-    assert advised(told) == "scores.reindex({'item': truth.get_index('item')})"
+    message = message_of(InputError, Evaluator(Coordinates(TRUTH), "mrr").update, other_items)
+    assert advised(message) == "scores.reindex({'item': truth.get_index('item')})"
     ranking = Coordinates(pandas.DataFrame([[0, 1], [2, 0]], list("uv")))
     assert Metrics.compute_ranked(ranking, TRUTH, "mrr")["mrr"].tolist() == [1 / 2, 1 / 2]

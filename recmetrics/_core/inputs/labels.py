@@ -300,8 +300,7 @@ def _with_other_labels(name: str, labels: Labels, earlier: Labels) -> str:
         return f"{_in_pandas(earlier)}.reindex(columns={labels.code}, fill_value=0)"
     if isinstance(labels.values, list) and not {*earlier.values}.issubset(labels.values):
         # Tables of polars and pyarrow add no column for an item that they lack.
-        fill = "" if name in _NEVER_ZERO else ", fill_value=0"
-        return f"{_in_pandas(labels)}.reindex(columns={earlier.code}{fill})"
+        return f"{_in_pandas(labels)}.reindex(columns={earlier.code}{_fill_of(name)})"
     return ""
 
 
@@ -311,21 +310,24 @@ def _in_pandas(labels: Labels) -> str:
     return f"{table}.to_pandas()" if isinstance(labels.values, list) else table
 
 
+def _fill_of(name: str) -> str:
+    """Say with what ``reindex`` fills a table: NaN, if not told, or 0."""
+    return "" if name in _NEVER_ZERO else ", fill_value=0"
+
+
 def _in_order(name: str, table: Any, others: Mapping[str, str]) -> str:
     """Say how to type a table in the order of the labels ``others``, by side."""
     if not hasattr(table, "reindex"):  # of polars
         return f"{name}.select([*{others['columns']}])"
     if hasattr(table, "columns"):
         labels = ", ".join(f"{side}={code}" for side, code in others.items())
-        fill = "" if name in _NEVER_ZERO else ", fill_value=0"
-        return f"{name}.reindex({labels}{fill})"
+        return f"{name}.reindex({labels}{_fill_of(name)})"
     code = others.get("index", "")
     if hasattr(table, "get_index"):  # of xarray
         indexes = [f"{_dimensions(table)[side]!r}: {index}" for side, index in others.items()]
         code = f"{{{', '.join(indexes)}}}"
         if table.ndim == 2:
-            fill = "" if name in _NEVER_ZERO else ", fill_value=0"
-            return f"{name}.reindex({code}{fill})"
+            return f"{name}.reindex({code}{_fill_of(name)})"
     if table.dtype.kind == "O":  # the items of each user
         return f"[{name}.get(user, []) for user in {code}]"
     fill = ""
