@@ -401,7 +401,7 @@ def _require_clear_columns(
         )
         if len(floats) == len(frame.columns) > 1 and not frame.implementation.is_pyarrow():
             msg += (
-                "; for a column of each model, of values of mrr, type "
+                "; if each column holds the values of a model, such as those of mrr, type "
                 f"{{model: {{'mrr': {name}[model]}} for model in {name}.columns}}"
             )
         raise InputError(msg)

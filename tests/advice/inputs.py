@@ -909,7 +909,7 @@ SHAPES = [
     Case("; type list({})", SCORES + "truth = iter([[1], [0]])", COMPUTE, MRR),
     *(
         Case(
-            "holds numbers of {}s, expected the others alone; type",
+            "holds numbers of {}s, expected the other columns alone; type",
             BOTH + "import pandas, polars, pyarrow\n"
             "scores = pandas.DataFrame(scores, columns=[*'xyz'])\n"
             f"scores.insert(0, {column!r}, [7, 5])\n{library}\n",
@@ -924,7 +924,7 @@ SHAPES = [
         )
     ),
     Case(
-        "holds numbers of {}s, expected the others alone; type",
+        "holds numbers of {}s, expected the other columns alone; type",
         BOTH + FACTORS + "import pandas\n"
         "item_factors = pandas.DataFrame(item_factors, columns=['f', 'g'])\n"
         "item_factors.insert(0, 'item', [4, 5, 6])\n",

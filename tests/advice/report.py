@@ -511,7 +511,7 @@ CASES = [
         then=MARGINS,
     ),
     Case(
-        "for a column of each model, of values of mrr, type",
+        "if each column holds the values of a model, such as those of mrr, type",
         "import pandas\nresults = pandas.DataFrame({'old': [0.5, 0.25], 'new': [1.0, 0.75]})\n",
         "recmetrics.compare(results)",
         [1 / 2],

@@ -262,9 +262,14 @@ def _refuse_texts(table: Any, name: str) -> NoReturn:
     raise InputTypeError(msg)
 
 
+def _column_names(table: Any) -> Any:
+    """Name the columns of a table; ``columns`` of pyarrow holds arrays."""
+    return getattr(table, "column_names", table.columns)
+
+
 def _refuse_column_of_lists(table: Any, place: int, name: str) -> None:
     """Refuse a table with a list for each user or item in the column at ``place``."""
-    columns = getattr(table, "column_names", table.columns)  # the first of Arrow
+    columns = _column_names(table)
     column = np.asarray(table[columns[place]])
     if column.ndim != 1 or not column.size or not all(map(_is_collection, column)):
         return
@@ -277,7 +282,7 @@ def _refuse_column_of_lists(table: Any, place: int, name: str) -> None:
 
 def _refuse_interactions(table: Any, name: str) -> None:
     """Refuse a table with a row for each interaction, which its columns of users and items tell."""
-    columns = getattr(table, "column_names", table.columns)  # the first of Arrow
+    columns = _column_names(table)
     if len(columns) > _MOST_OF_INTERACTIONS:
         return
     names = [*map(str, columns)]
@@ -302,7 +307,7 @@ def _refuse_interactions(table: Any, name: str) -> None:
 
 def _refuse_row_numbers(table: Any, name: str, axis: str) -> None:
     """Refuse a table whose first column numbers its rows, as where a file holds the index, too."""
-    columns = getattr(table, "column_names", table.columns)  # Arrow has both; the others no names
+    columns = _column_names(table)
     if len(columns) < 2 or not isinstance(columns[0], str):
         return
     column = columns[0]
@@ -318,7 +323,7 @@ def _refuse_row_numbers(table: Any, name: str, axis: str) -> None:
         code = f"{name}.drop_columns([{column!r}])"
     msg = (
         f"{name} is a table whose first column, {column!r}, holds numbers of {axis}s, expected the "
-        f"others alone; type {code}, or np.asarray({name}) if it is a column like the others"
+        f"other columns alone; type {code}, or np.asarray({name}) if it is one like the others"
     )
     raise InputTypeError(msg)
 

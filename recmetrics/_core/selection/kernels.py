@@ -1289,7 +1289,8 @@ def rank_many_relevant(
 ) -> None:
     """Fill ``hits`` as ``rank_rows`` does, for users with many relevant items on average.
 
-    The hits are sorted. The scores have no bits.
+    The hits come in the order of their ranks, so ``sort_hits`` has nothing to do. The scores have
+    no bits.
     """
     n_items = scores.values.shape[1]
     for user in range(scores.values.shape[0]):

@@ -310,7 +310,7 @@ class MatrixRanker:
             scores = scores.whole()
             bins = memory.bins_for(self.n_items, len(possible_hits.gain), dtype)
             kernels.rank_many_relevant(scores, *for_both, possible_hits, bins)
-            return  # the hits are sorted
+            return  # its hits are sorted
         pool = memory.pool_for(k, self.n_items, dtype)
         work = kernels.RankMemory(lanes, pool, possible_hits, allowed)
         expects_hits = True if lanes.size and n_relevant * k >= n_scores else None
