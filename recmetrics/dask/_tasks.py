@@ -373,7 +373,7 @@ def _measure(scores: Source, place: Place, sets: Sequence[Sets], job: Job) -> Me
     names = RowNames(name=lambda row: f"user {users.user_at(row)}")
     columns = np.empty((n_users, len(request.per_user)), order="F")
     block, _ = place
-    # The client repeats the warnings of all blocks, once each.
+    # The client gives each warning of the blocks once; it gives none of a lazy result.
     with _errors_at(_users_in(block)), collecting_warnings() as warnings_of_block:
         selection = find_hits(scores, users, request, reader, cutoffs)
         values = user_values(selection, request)

@@ -206,14 +206,19 @@ def _axes(name: str, table: Any, arguments: Mapping[str, Any]) -> tuple[str, ...
 
 
 def _labels(name: str, table: Any, side: str) -> Labels:
-    """Read the index or the columns of an argument."""
+    """Read the index or the columns of an argument, or the coordinates that xarray has for them."""
     if name == "ranking" and side == "columns":  # which are ranks
         return Labels(name)
-    if hasattr(table, "get_index"):  # of xarray
-        return _labels_of_dimension(name, table, side)
     code = f"{name}.{side}"
     values: Any = getattr(table, side, None)
-    if side == "columns" and hasattr(table, "column_names"):  # of pyarrow
+    dimension = None
+    if hasattr(table, "get_index"):  # of xarray
+        dimension = _dimensions(table).get(side)
+        if dimension is None:
+            return Labels(name)
+        code = f"{name}.get_index({dimension!r})"
+        values = table.get_index(dimension)
+    elif side == "columns" and hasattr(table, "column_names"):  # of pyarrow
         code = f"{name}.column_names"
         values = table.column_names
     are_names = isinstance(values, list) and all(isinstance(label, str) for label in values)
@@ -222,21 +227,9 @@ def _labels(name: str, table: Any, side: str) -> Labels:
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     are_numbers = kind in ("i", "u") and np.array_equal(values, np.arange(len(values)))
     sorted_table = "" if are_numbers else _sorted(name, side, values, code)
+    if sorted_table and dimension is not None:
+        sorted_table = f"{name}.sel({{{dimension!r}: sorted({code}, key=int)}})"
     return Labels(code, values, are_numbers, sorted_table)
-
-
-def _labels_of_dimension(name: str, array: Any, side: str) -> Labels:
-    """Read the coordinates of the first or the second dimension of an array of xarray."""
-    dimension = _dimensions(array).get(side)
-    if dimension is None:
-        return Labels(name)
-    code = f"{name}.get_index({dimension!r})"
-    values = array.get_index(dimension)
-    are_numbers = values.dtype.kind in "iu" and np.array_equal(values, np.arange(len(values)))
-    sorted_array = ""
-    if not are_numbers and _sorted(name, side, values, code):
-        sorted_array = f"{name}.sel({{{dimension!r}: sorted({code}, key=int)}})"
-    return Labels(code, values, are_numbers, sorted_array)
 
 
 def _dimensions(array: Any) -> dict[str, Any]:
