@@ -58,7 +58,7 @@ def test_ranks_are_those_of_a_sort(kind, n_items, dtype, many):
             {
                 "_core.selection.matrix": {
                     "MANY_RELEVANT": {4: many, 8: many},
-                    "_MANY_HITS": 0,
+                    "_MANY_HITS": -1,
                     "MAX_PAIRS": 1 << 60,
                 }
             }

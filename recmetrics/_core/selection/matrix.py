@@ -39,13 +39,14 @@ from recmetrics._core.types import BoolArray, IntArray, NaNPolicy
 # of a group. Both take as long at 27 to 60 items in float32, and at 18 to 35 in float64, of which a
 # processor compares half as many at once; the more scores a user has, the more items it takes.
 MANY_RELEVANT = {4: 45, 8: 25}
-# The lane maxima of ``kernels`` leave out most of the relevant items before ranks are counted. But
-# where a random order would have more than so many hits of a user among the k best, a search takes
-# less with the scores of a good model. Microseconds with lanes and with a search, of a user with
-# 200 relevant of 3,700 items:
-#     k = 200, 11 hits in a random order: random scores 4 and 9, a good model's 15 and 10
-#     k = 370, 20 hits:                   random scores 6 and 9, a good model's 24 and 10
-_MANY_HITS = 15
+# The lane maxima of ``kernels`` leave out the relevant items that are no hits before ranks are
+# counted, so that many relevant items take less time than a search. But from so many hits of a user
+# on, a search takes less. Microseconds with lanes and with a search, of a user with 200 relevant of
+# 3,700 items:
+#     k = 100: random scores 3 and 8, a good model's (100 hits) 10 and 10
+#     k = 370: random scores 6 and 9, a good model's (200 hits) 24 and 10
+_MANY_HITS = 60
+_SAMPLED_USERS = 4  # of a block, whose hits are counted first
 # Kernels compare each relevant item with each excluded one. With more pairs of these per score, the
 # excluded ones are hidden in a copy of the scores instead. With lanes most relevant items are left
 # out before, so more pairs are allowed.
@@ -288,9 +289,9 @@ class MatrixRanker:
         n_scores = n_users * self.n_items
         lanes = memory.lanes_for(k, self.n_items, dtype)
         n_relevant = len(relevant.items)
-        has_few_hits = lanes.size > 0 and n_relevant * k <= _MANY_HITS * n_scores
-        least_relevant = MANY_RELEVANT[dtype.itemsize] * n_users
-        has_many = n_relevant >= least_relevant and not has_few_hits
+        has_many = n_relevant >= MANY_RELEVANT[dtype.itemsize] * n_users
+        if has_many and lanes.size:
+            has_many = _have_many_hits(scores, relevant, k)
         allowed = lanes[:0]
         if len(excluded.items):
             allowed = memory.row_for(scores, self.n_items)
@@ -410,6 +411,26 @@ class _Candidates(NamedTuple):
     rows: Rows
     scores: ScoreBlock  # values of shape (items,)
     nan_report: IntArray  # as ``find_nan`` has it, of excluded candidates as well
+
+
+def _have_many_hits(scores: ScoreBlock, relevant: Rows, k: int) -> bool:
+    """Say whether the users of a block have many hits, by those of a few of them.
+
+    The best scores of these are found as if no item were excluded.
+    """
+    if k <= _MANY_HITS:
+        return False
+    n_users = len(relevant.start) - 1
+    n_items: int = scores.values.shape[1]
+    if scores.bits is not None:  # half precision is converted row by row: a random order's hits
+        return len(relevant.items) * k > _MANY_HITS * n_users * n_items
+    users = np.arange(0, n_users, max(1, n_users // _SAMPLED_USERS))
+    rows = scores.values[users]
+    kth_best = np.partition(rows, n_items - k, axis=1)[:, n_items - k]
+    of_users = relevant.take(users)
+    relevant_scores = rows[of_users.users(), of_users.items]
+    n_hits = np.count_nonzero(relevant_scores >= kth_best[of_users.users()])
+    return bool(n_hits > _MANY_HITS * len(users))
 
 
 def _hidden(scores: ScoreBlock, excluded: Rows, nan: NaNPolicy) -> ScoreBlock | None:
