@@ -173,7 +173,7 @@ def warn_once_of_each(
         kind = re.sub(r"(?<![@=\w.])[\d.,]+", "", beginning)
         warnings_of_kind.setdefault(kind, []).append(warning)
     for alike in warnings_of_kind.values():
-        # The same one on every run, whichever thread was the first.
+        # Threads end in any order, but the first by its text is the same on every run.
         first = min(alike, key=str)
         where = f" (of one {part}; in {len(alike):,} of {n_parts:,} {part}s of users)"
         warn(str(first) + where, argument=first.argument)

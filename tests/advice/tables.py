@@ -46,7 +46,7 @@ IN_PARTS = "tables.evaluate_table(recs, truth, 'mrr', chunks=2)"
 FRAME = "polars.DataFrame({'user': ['a', 'a'], 'item': ['x', 'y'], 'score': [2, 1]})"
 # Of a list with 3/4 of a genre and 1/4 of another, where the profile has half of each.
 OF_GENRES = sum(math.log(1 / 2 / (0.99 * share + 0.01 / 2)) / 2 for share in (3 / 4, 1 / 4))
-# What makes a frame: a dataset of Hugging Face, a cursor of DuckDB.
+# Objects that make a frame: a dataset of Hugging Face, a cursor of DuckDB.
 DATASET = (
     "class Dataset:\n"
     "    column_names = ['user']\n"

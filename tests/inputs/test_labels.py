@@ -570,7 +570,7 @@ class Coordinates:
 
 
 def test_arrays_with_coordinates():
-    """Those of xarray, which are read by position, too."""
+    """Arrays of xarray are read by position; coordinates in another order are refused."""
     scores = Coordinates(SCORES)
     assert Metrics.compute(scores, Coordinates(TRUTH), "mrr")["mrr"].tolist() == MRR
     turned = Coordinates(TRUTH.loc[["v", "u"], ["z", "x", "y"]])

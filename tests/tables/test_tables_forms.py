@@ -79,7 +79,7 @@ def test_tensors_in_dicts_are_lists_and_ids():
 
 
 def test_arrays_of_other_libraries_in_dicts_are_lists():
-    """Those of JAX, for one."""
+    """Arrays of JAX, for one, come as the values of a dict."""
 
     class Array:
         ndim = 1

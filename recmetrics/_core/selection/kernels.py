@@ -737,11 +737,7 @@ def _count_in_bins(row: Array, n_relevant: int, n_bins: int, bins: Bins) -> None
         b = bins.bin_of[item]
         bins.n_above[b] += 1
         n_matching += relevant_scores[b] == row[item]
-    n_above = 0  # in the bins above
-    for b in range(n_bins - 1, -1, -1):
-        n_in_bin = bins.n_above[b]
-        bins.n_above[b] = n_above
-        n_above += n_in_bin
+    _sum_behind(bins.n_above[:n_bins])
 
     n_repeated: Any = np.int32(0)  # relevant scores that equal the next one
     for b in range(n_relevant - 1):
@@ -903,20 +899,26 @@ def _count_equal_in_bins(row: Array, begin: int, end: int, bins: Bins) -> None:
 
 
 @helper
+def _sum_behind(counts: npt.NDArray[np.int32]) -> None:
+    """Replace each of the counts by the sum of those behind it."""
+    n_behind = 0
+    for b in range(counts.size - 1, -1, -1):
+        count = counts[b]
+        counts[b] = n_behind
+        n_behind += count
+
+
+@helper
 def _order_by_bins(places: IntArray, bins: Bins) -> None:
     """Write the indices of ``places``, best rank first, to ``bins.order``.
 
-    Those of higher bins come first. In a bin their scores are equal, so lower items come first.
+    Hits of higher bins come first. In a bin their scores are equal, so lower items come first.
     """
     n_better = bins.n_better
     n_better[:] = 0
     for place in places:
         n_better[bins.bin_of[place]] += 1
-    n_above = 0  # in the bins above
-    for b in range(n_better.size - 1, -1, -1):
-        n_in_bin = n_better[b]
-        n_better[b] = n_above
-        n_above += n_in_bin
+    _sum_behind(n_better)
     for p in range(places.size):
         b = bins.bin_of[places[p]]
         bins.order[n_better[b]] = p
